@@ -1,0 +1,1 @@
+"""Who speaks: the model client, the simulated user and the role agents."""

@@ -1,0 +1,76 @@
+"""Prompt files: text beside the code that uses it, filled in one pass, versioned by hash.
+
+A prompt file is a chat template. A line `### system`, `### user` or `### assistant` opens a message; what
+follows up to the next such line is its text, stripped. `{{name}}` is a placeholder. Values are inserted
+once and never scanned again, so untrusted text that looks like a placeholder or a heading stays text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from typing import Literal
+
+ChatRole = Literal["system", "user", "assistant"]
+
+_HEADING = re.compile(r"^### (system|user|assistant)[ \t]*$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message of a request to a model."""
+
+    role: ChatRole
+    """Who it is from."""
+    text: str
+    """Its content."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A chat template with named placeholders."""
+
+    name: str
+    """File name without suffix."""
+    template: str
+    """The file's text."""
+
+    @cached_property
+    def version(self) -> str:
+        """First 12 hex digits of the template's sha256."""
+        return hashlib.sha256(self.template.encode()).hexdigest()[:12]
+
+    @cached_property
+    def placeholders(self) -> frozenset[str]:
+        """Names that `fill` must be given."""
+        return frozenset(_PLACEHOLDER.findall(self.template))
+
+    def fill(self, values: Mapping[str, str] | None = None, /, **more: str) -> list[ChatMessage]:
+        """The messages with every placeholder replaced.
+
+        Raises:
+            ValueError: a placeholder has no value, or a value has no placeholder.
+        """
+        given = {**(values or {}), **more}
+        if given.keys() != self.placeholders:
+            wrong = sorted(given.keys() ^ self.placeholders)
+            raise ValueError(f"prompt {self.name!r}: missing or unknown placeholders {wrong}")
+        pieces = _HEADING.split(self.template)
+        if pieces[0].strip() or len(pieces) < 3:
+            raise ValueError(f"prompt {self.name!r}: the file begins with a `### system|user|assistant` line")
+        roles, texts = pieces[1::2], pieces[2::2]
+        return [
+            ChatMessage(role, _PLACEHOLDER.sub(lambda match: given[match[1]], text.strip()))  # type: ignore[arg-type]
+            for role, text in zip(roles, texts, strict=True)
+        ]
+
+
+def load_prompt(package: str, name: str) -> Prompt:
+    """Read `prompts/NAME.txt` of an import package, such as `load_prompt("chatbots", "generation")`."""
+    text = files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
+    return Prompt(name, text)

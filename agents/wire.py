@@ -1,0 +1,149 @@
+"""The wire: where requests leave the process, are bounded, recorded, replayed and shared.
+
+Equal requests of one run are sent once: whoever asks the same again, even while the first is under way,
+gets the same answer. vLLM is not deterministic under concurrency, so this is also what keeps paired
+conversations paired. Answers come back with what the ledger wants to know of them in an `Exchange`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from agents.errors import ReplayMiss
+from scenarios.recording import Recording, digest
+
+RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
+"""Client errors worth another try; all 5xx are, too."""
+
+
+@dataclass
+class Exchange:
+    """What the wire learns about one request; filled in while the request is under way."""
+
+    latency_s: float = 0.0
+    """Seconds from sending to the full answer, or the recorded ones."""
+    replayed: bool = False
+    """Whether the answer was already known."""
+    cached_tokens: int | None = None
+    """Prompt tokens that the server took from its prefix cache, where it says."""
+
+
+EXCHANGE: ContextVar[Exchange | None] = ContextVar("hallulab_exchange", default=None)
+"""The exchange of the request under way: AutoGen offers no other way to hand it down to the transport."""
+
+
+class Wire(httpx2.AsyncBaseTransport):
+    """An HTTP transport that records, replays, coalesces and bounds requests.
+
+    Args:
+        recording: where answers are kept.
+        gate: at most this many requests are under way at once.
+        timeout_s: limit of one request, waiting for the gate not included.
+        inner: the transport that does the sending.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        gate: asyncio.Semaphore,
+        timeout_s: float,
+        inner: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._recording = recording
+        self._gate = gate
+        self._timeout_s = timeout_s
+        self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
+        self._under_way: dict[str, asyncio.Future[dict[str, Any]]] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer from the recording, from an equal request under way, or from the server."""
+        body = json.loads(await request.aread() or b"null")
+        if request.method != "POST":
+            return await self._send(request)
+        key = digest([request.url.path.rsplit("/v1/", 1)[-1], body])
+        known = self._recording.get("model", key)
+        if known is not None:
+            return _response(known, request, replayed=True)
+        if self._recording.replaying:
+            raise ReplayMiss(
+                f"the recording {self._recording.source} has no answer to this request: prompts, options or "
+                "documents have changed since. Record again with --record."
+            )
+        waiting = self._under_way.get(key)
+        if waiting is not None:
+            return _response(await asyncio.shield(waiting), request, replayed=True)
+        return await self._ask(key, request)
+
+    async def _ask(self, key: str, request: httpx2.Request) -> httpx2.Response:
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._under_way[key] = future
+        try:
+            async with self._gate:
+                started = time.perf_counter()
+                response = await self._send(request)
+                latency = time.perf_counter() - started
+            answer = {
+                "status": response.status_code,
+                "latency_s": round(latency, 4),
+                "body": _without_nulls(_json_or_text(response)),
+            }
+            if not is_retryable(response.status_code):
+                answer = self._recording.put("model", key, answer)
+            future.set_result(answer)
+            return _response(answer, request, replayed=False)
+        except BaseException as error:
+            future.set_exception(error if isinstance(error, Exception) else httpx2.ReadError("cancelled"))
+            future.exception()
+            raise
+        finally:
+            del self._under_way[key]
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await self._inner.handle_async_request(request)
+                await response.aread()
+                return response
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no answer within {self._timeout_s:g} s", request=request) from error
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+def is_retryable(status: int) -> bool:
+    """Whether a request that ended with this HTTP status is worth another try."""
+    return status in RETRYABLE_STATUS or status >= 500
+
+
+def _json_or_text(response: httpx2.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return {"error": {"message": response.text[:2000]}}
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _response(answer: dict[str, Any], request: httpx2.Request, replayed: bool) -> httpx2.Response:
+    exchange = EXCHANGE.get()
+    if exchange is not None:
+        exchange.latency_s = float(answer["latency_s"])
+        exchange.replayed = replayed
+        usage = answer["body"].get("usage") or {}
+        exchange.cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+    return httpx2.Response(answer["status"], json=answer["body"], request=request)

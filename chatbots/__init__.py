@@ -1,0 +1,1 @@
+"""The chatbots under test, behind the `Chatbot` protocol."""

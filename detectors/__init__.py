@@ -1,0 +1,1 @@
+"""The judges: one file or sub-folder a method, behind the `Detector` protocol."""

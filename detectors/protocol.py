@@ -1,0 +1,35 @@
+"""What a detector is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agents.model import ModelPool
+from scenarios.transcript import Judgement, TurnView
+
+
+class Detector(Protocol):
+    """Judges one reply at a time. `detect` does not raise for a model's failure: that is an outcome."""
+
+    name: str
+    """The name it is registered and reported under."""
+    version: str
+    """Hash of all that changes its verdicts: options, prompts, thresholds, model names."""
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """Judge `view.reply` against the evidence in `view`."""
+        ...
+
+
+@dataclass(frozen=True)
+class DetectorContext:
+    """What a detector's factory is given."""
+
+    models: ModelPool
+    """The served models by name; `models.get()` is the default one."""
+    seed: int = 0
+    """Base seed of every sampled answer."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The detector's own options from the experiment file."""

@@ -1,0 +1,1 @@
+"""What is talked about: transcript vocabulary, scenario packs, knowledge base, labelled data."""

@@ -1,0 +1,84 @@
+"""Scenario packs: a folder with a `scenario.yaml`, documents and personas.
+
+Schema of the files: docs/scenario-packs.md. Everything here is data; nothing in a pack is executed.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from scenarios.transcript import Frozen
+
+
+class Specialist(Frozen):
+    """One of the role agents that AgentBot's receptionist can route to."""
+
+    name: str = Field(min_length=1)
+    """`paralegal`, `lawyer`, `drafter` …; lower case, one word."""
+    title: str
+    """How the role is called in prompts."""
+    duty: str
+    """What it is for: the receptionist chooses by it, and the specialist is instructed with it."""
+
+
+class Document(Frozen):
+    """A knowledge document before it is cut into passages."""
+
+    name: str
+    """File name without suffix; the `document` of its passages."""
+    title: str
+    """Shown to people, and put before each passage."""
+    source: str
+    """Where the facts come from: an Act and section, a regulation, a portal."""
+    topic: str | None = None
+    """Topic label, the signal of identity-aware thresholds (MetaRAG section 3.6)."""
+    sector: str | None = None
+    """Consumer sector or similar grouping."""
+    text: str
+    """The body, without front matter."""
+
+
+class Persona(Frozen):
+    """A simulated user: who they are and what they want."""
+
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    """Identifier, unique in the pack."""
+    name: str
+    """The person's name."""
+    sector: str | None = None
+    """Sector of the grievance."""
+    grievance: str
+    """What happened, in the third person."""
+    goals: tuple[str, ...] = Field(min_length=1)
+    """What the person wants to know or get from this conversation."""
+    facts: tuple[str, ...] = ()
+    """What the person knows and tells when asked: names, dates, amounts."""
+    manner: str
+    """How the person speaks."""
+    summary: str
+    """Summary of a reference chat: the situation the simulated user is put into (HalluDetect B.9)."""
+
+
+class Scenario(Frozen):
+    """A loaded scenario pack."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    """Identifier of the pack."""
+    title: str
+    """Shown to people."""
+    description: str
+    """One or two sentences for `hallulab list scenarios`."""
+    domain: str
+    """What the chatbots are about, as it reads in a prompt: `consumer law in India`."""
+    assistant: str
+    """What the assistant does, as it reads in a prompt: `help consumers with grievances`."""
+    functions: tuple[str, ...] = ()
+    """The assistant's core functions, one line each."""
+    specialists: tuple[Specialist, ...] = Field(min_length=1)
+    """AgentBot's role agents."""
+    identity_thresholds: dict[str, float] = Field(default_factory=dict)
+    """Topic label to MetaRAG threshold, for topics that call for a stricter one (τ_identity = 0.3)."""
+    documents: tuple[Document, ...] = Field(min_length=1)
+    """The knowledge documents."""
+    personas: tuple[Persona, ...] = Field(min_length=1)
+    """The simulated users."""

@@ -1,0 +1,252 @@
+"""The vocabulary every other module speaks: passages, turns, conversations, spans and verdicts.
+
+All types are frozen pydantic models: they are journal lines as well as values. Character offsets are
+Unicode code points into the reply they belong to (Python string indices), end exclusive.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, Self, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+StopReason = Literal["goal_reached", "gave_up", "max_turns", "loop", "error"]
+Outcome = Literal["scored", "abstained", "failed"]
+
+
+class Frozen(BaseModel):
+    """Base of all value types: immutable, and a field that the type does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Message(Frozen):
+    """One utterance of a dialogue."""
+
+    role: Literal["user", "assistant"]
+    """Who speaks: the (simulated) user or the chatbot."""
+    text: str
+    """What was said."""
+
+
+class Passage(Frozen):
+    """A piece of a knowledge document, as retrieved."""
+
+    id: str
+    """Stable identifier, unique in its knowledge base: `document#position`."""
+    document: str
+    """Name of the document the passage was cut from."""
+    text: str
+    """The passage itself."""
+    score: float | None = None
+    """Cosine similarity to the query in [-1, 1]; None where nothing was searched."""
+    topic: str | None = None
+    """Topic label of the document (MetaRAG section 3.6: a deployment signal), or None."""
+
+
+class Call(Frozen):
+    """One request to a model and what it cost."""
+
+    purpose: str
+    """`role.step`, such as `chatbot.generate` or `user.message`; the role is the part before the dot."""
+    model: str
+    """The name the model is served under."""
+    prompt_tokens: int | None
+    """Tokens read; None when the server did not say."""
+    completion_tokens: int | None
+    """Tokens written; None when the server did not say."""
+    cached_tokens: int | None = None
+    """Prompt tokens the server took from its prefix cache; None when it did not say."""
+    latency_s: float
+    """Seconds from sending to the full answer. A replayed call keeps the recorded latency."""
+    replayed: bool = False
+    """True when the answer came from a recording or from an identical request of the same run."""
+    finish_reason: str | None = None
+    """Why the model stopped: `stop`, `length`, …; None when the call failed."""
+    error: str | None = None
+    """Why the call failed, or None."""
+
+    @property
+    def role(self) -> str:
+        """The part of `purpose` before the first dot."""
+        return self.purpose.split(".", 1)[0]
+
+    @property
+    def tokens(self) -> int:
+        """Prompt plus completion tokens; an unknown count adds nothing."""
+        return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
+
+
+class Step(Frozen):
+    """Something a chatbot did on the way to its reply."""
+
+    name: str
+    """`reformulated_query`, `draft`, `claims`, `verdicts`, `route`, …"""
+    text: str
+    """What came out of it."""
+
+
+class Turn(Frozen):
+    """One exchange: a user message and the chatbot's reply to it."""
+
+    index: int = Field(ge=0)
+    """Position in the conversation, from 0."""
+    user: str
+    """What the user said."""
+    query: str | None = None
+    """The stand-alone query that was searched for, where the chatbot made one."""
+    passages: tuple[Passage, ...] = ()
+    """The evidence the chatbot was given."""
+    reply: str
+    """What the chatbot answered."""
+    steps: tuple[Step, ...] = ()
+    """What the chatbot did on the way."""
+    calls: tuple[Call, ...] = ()
+    """Model calls of this turn, the user's and the chatbot's."""
+
+
+class Conversation(Frozen):
+    """A whole dialogue between one persona and one chatbot: a line of `conversations.jsonl`."""
+
+    id: str
+    """Hash of all that determines the conversation; the key that resuming goes by."""
+    scenario: str
+    """Name of the scenario pack."""
+    persona: str
+    """Identifier of the persona in its pack."""
+    chatbot: str
+    """Name of the chatbot under test."""
+    model: str
+    """Name of the chatbot's model."""
+    seed: int
+    """Seed of the conversation; equal seeds pair conversations across chatbots."""
+    turns: tuple[Turn, ...]
+    """The finished turns, in order."""
+    stop_reason: StopReason
+    """Why it ended."""
+    error: str | None = None
+    """What failed when `stop_reason` is `error`; the turns before it are kept."""
+    calls: tuple[Call, ...] = ()
+    """Calls outside any finished turn: the user's closing decision, or a turn that failed."""
+
+    def history(self, turn: int) -> tuple[Message, ...]:
+        """The messages before turn number `turn`, oldest first."""
+        return tuple(
+            message
+            for earlier in self.turns[:turn]
+            for message in (
+                Message(role="user", text=earlier.user),
+                Message(role="assistant", text=earlier.reply),
+            )
+        )
+
+
+class Span(Frozen):
+    """A stretch of a reply that a detector holds to be hallucinated."""
+
+    start: int | None
+    """First character, or None when the quoted text was not found in the reply (it still counts)."""
+    end: int | None
+    """One past the last character, or None like `start`."""
+    text: str
+    """The flagged text: `reply[start:end]` when located, else the detector's own quotation."""
+    severity: float | None = None
+    """1 (harmless) to 5 (critical), for detectors that rate it."""
+    score: float | None = None
+    """The detector's score for this span, higher is worse."""
+    reason: str = ""
+    """Why it was flagged."""
+    evidence: str = ""
+    """The passage text or identifier that the judgement rests on, or empty."""
+
+    @model_validator(mode="after")
+    def _offsets_agree(self) -> Self:
+        if (self.start is None) != (self.end is None):
+            raise ValueError("start and end are given together or not at all")
+        if self.start is not None and self.end is not None and not 0 <= self.start < self.end:
+            raise ValueError(f"span [{self.start}, {self.end}) is empty or negative")
+        return self
+
+
+class Unit(Frozen):
+    """One thing a detector scored on the way: a factoid, a sentence, a word."""
+
+    text: str
+    """The unit as the detector saw it."""
+    start: int | None = None
+    """First character in the reply, or None when it has no place there."""
+    end: int | None = None
+    """One past the last character, or None like `start`."""
+    score: float | None = None
+    """The unit's score, higher is worse; None when it could not be scored."""
+    details: dict[str, float | str | None] = Field(default_factory=dict)
+    """Named intermediate values, such as probabilities of each mutation."""
+
+
+class Judgement(Frozen):
+    """What a detector says of one reply."""
+
+    outcome: Outcome
+    """`scored`, or `abstained` (nothing to judge by), or `failed` (with `error`)."""
+    score: float | None = None
+    """Response-level score, higher is worse; None unless scored."""
+    flagged: bool | None = None
+    """Whether the score reaches the detector's threshold; None unless scored."""
+    spans: tuple[Span, ...] | None = None
+    """The hallucinations, one span each; `()` is judged clean, None is not judged (or not localised)."""
+    units: tuple[Unit, ...] = ()
+    """What was scored on the way."""
+    truncated: bool = False
+    """True when evidence or reply had to be cut to fit the model."""
+    calls: tuple[Call, ...] = ()
+    """Model calls spent, also on a judgement that failed."""
+    error: str | None = None
+    """Why it abstained or failed."""
+
+    @model_validator(mode="after")
+    def _a_failure_is_never_clean(self) -> Self:
+        judged = self.score is not None or self.flagged is not None or self.spans is not None
+        if self.outcome != "scored" and judged:
+            raise ValueError(f"outcome {self.outcome!r} carries a score, a flag or spans")
+        if self.outcome != "scored" and not self.error:
+            raise ValueError(f"outcome {self.outcome!r} needs a reason in `error`")
+        if self.outcome == "scored" and (self.score is None or self.flagged is None):
+            raise ValueError("outcome 'scored' needs a score and a flag")
+        return self
+
+
+class Verdict(Judgement):
+    """A judgement and what it is about: a line of `verdicts.jsonl`."""
+
+    conversation: str
+    """Identifier of the conversation."""
+    turn: int
+    """Index of the turn judged."""
+    detector: str
+    """Name of the detector."""
+    version: str
+    """Hash of the detector's configuration, prompts included; resuming goes by it."""
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Something that can be searched for evidence."""
+
+    async def search(self, query: str, k: int) -> tuple[Passage, ...]:
+        """The `k` passages nearest to `query`, best first."""
+        ...
+
+
+class TurnView(Frozen):
+    """All that a detector sees of a turn: no gold label, no chatbot name."""
+
+    history: tuple[Message, ...] = ()
+    """The dialogue before this turn, oldest first."""
+    question: str
+    """The user's message that the reply answers."""
+    passages: tuple[Passage, ...]
+    """The evidence the chatbot was given."""
+    reply: str
+    """The text under judgement."""
+    knowledge: Retriever | None = None
+    """For more evidence; None when only `passages` exist (labelled data)."""

@@ -1,0 +1,1 @@
+"""Runs conversations and experiments, serves models, measures and reports."""

@@ -1,0 +1,83 @@
+"""A scripted model: answers requests in the process, at the wire, so everything above it runs for real."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import httpx2
+from tenacity import wait_none
+
+from agents.model import Endpoint, ModelPool
+from scenarios.recording import Recording
+
+Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]
+"""From a request body to an answer: a text, probabilities of first tokens, or a whole HTTP response."""
+
+
+class ScriptedTransport(httpx2.AsyncBaseTransport):
+    """Answers chat completions from a script and keeps the request bodies it saw."""
+
+    def __init__(self, script: Script, model: str = "scripted") -> None:
+        self._script = script
+        self._model = model
+        self.requests: list[dict[str, Any]] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await asyncio.sleep(0)
+        if request.method == "GET":
+            return httpx2.Response(200, json={"data": [{"id": self._model}]}, request=request)
+        body = json.loads(await request.aread())
+        self.requests.append(body)
+        answer = self._script(body)
+        if isinstance(answer, httpx2.Response):
+            return answer
+        return httpx2.Response(200, json=completion(answer, self._model), request=request)
+
+
+def completion(answer: str | Mapping[str, float], model: str = "scripted") -> dict[str, Any]:
+    """The body of a chat completion with that text, or with those first-token probabilities."""
+    text = answer if isinstance(answer, str) else max(answer, key=lambda word: answer[word])
+    choice: dict[str, Any] = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": text},
+    }
+    if not isinstance(answer, str):
+        top = [
+            {"token": word, "logprob": math.log(p), "bytes": list(word.encode())}
+            for word, p in answer.items()
+            if p > 0
+        ]
+        choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
+    return {
+        "id": "scripted",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [choice],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
+    }
+
+
+def scripted_pool(script: Script, **options: Any) -> tuple[ModelPool, ScriptedTransport]:
+    """A pool whose default model is scripted, without pauses between tries."""
+    transport = ScriptedTransport(script)
+    recording = options.pop("recording", None) or Recording()
+    pool = ModelPool(
+        {"default": Endpoint("scripted", "http://127.0.0.1:9/v1")},
+        recording=recording,
+        backoff=wait_none(),
+        transport=transport,
+        **options,
+    )
+    return pool, transport
+
+
+def last_user(body: Mapping[str, Any]) -> str:
+    """The last message of a request: what the script usually decides by."""
+    messages: Sequence[Mapping[str, Any]] = body["messages"]
+    return str(messages[-1]["content"])
