@@ -1,0 +1,53 @@
+# Each target creates .venv when it is missing and reuses it when it is there.
+SHELL := /bin/bash
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+MODEL ?= qwen2.5-coder-1.5b
+RECORDING := tests/recordings/demo.jsonl.gz
+
+.PHONY: setup demo test live replay bench lint format browser clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(STAMP)  ## set up everything, then the main job on a real served model, into runs/demo
+	$(BIN)/hallulab serve $(MODEL) --prepare
+	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --out runs/demo
+
+test: $(STAMP) browser  ## all tests but the live ones
+	$(BIN)/python -m pytest
+
+live: $(STAMP) browser  ## the tests that start a real vLLM
+	$(BIN)/python -m pytest -m live
+
+replay: $(STAMP)  ## the recorded run, offline, into runs/replay
+	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --replay $(RECORDING) --fresh --out runs/replay
+
+bench: $(STAMP)  ## the numbers of the README
+	$(BIN)/python -m benchmarks.orchestration
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+browser:  ## the report page is tested in a real browser
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+	  if command -v apt-get >/dev/null; then \
+	    (apt-get update -qq && apt-get install -y -qq chromium chromium-driver) >/dev/null 2>&1 \
+	      || echo "chromium could not be installed; the browser tests will be skipped"; \
+	  else echo "no chromium and no apt-get; the browser tests will be skipped"; fi; }
+
+clean:
+	rm -rf $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,164 @@
+"""The experiment file: what to run, as YAML or flags. Flags win over the file, the file over defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from scenarios.errors import UsageError
+from scenarios.transcript import Frozen
+
+ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
+"""The five chatbots of the HalluDetect paper, the default line-up."""
+
+DEFAULT_DETECTORS = ("halludetect", "metarag")
+"""The detectors that run when none are named."""
+
+DEFAULT_SCENARIO = "consumer-grievance-india"
+"""The pack that is used when none is named."""
+
+
+class Component(Frozen):
+    """A chatbot or detector in an experiment: a registered kind with options, under a name."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    """What the report calls it."""
+    kind: str
+    """The name it is registered under."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of that kind."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value, "kind": value}
+        if isinstance(value, Mapping) and "name" in value and "kind" not in value:
+            return {**value, "kind": value["name"]}
+        return value
+
+
+class ModelSettings(Frozen):
+    """A model by name: where it is served."""
+
+    model: str
+    """Name it is served under."""
+    base_url: str | None = None
+    """OpenAI-compatible endpoint; None: the experiment's own."""
+    api_key_env: str | None = None
+    """Environment variable with the key."""
+
+
+class Experiment(Frozen):
+    """A whole experiment, resolved."""
+
+    scenario: str = DEFAULT_SCENARIO
+    """A built-in pack's name, or the path of a pack folder."""
+    chatbots: tuple[Component, ...] = Field(
+        default=tuple(Component(name=name, kind=name) for name in ALL_CHATBOTS), min_length=1
+    )
+    """The chatbots under test."""
+    detectors: tuple[Component, ...] = tuple(Component(name=name, kind=name) for name in DEFAULT_DETECTORS)
+    """The judges."""
+    model: str | None = None
+    """The model that plays every role without one of its own."""
+    base_url: str | None = None
+    """Where it is served; None: hallulab serves it itself."""
+    api_key_env: str | None = None
+    """Environment variable with the endpoint's key."""
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
+    """Further models, for `roles` and for detectors' options."""
+    roles: dict[str, str] = Field(default_factory=dict)
+    """`user`, `chatbot` or `detector` to a name under `models`."""
+    personas: tuple[str, ...] | None = None
+    """Personas to simulate, by identifier; None: all, in the pack's order."""
+    limit: int | None = Field(default=None, ge=1)
+    """At most this many personas."""
+    repeats: int = Field(default=1, ge=1)
+    """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …"""
+    seed: int = 0
+    """Seed of the first repeat."""
+    min_turns: int = Field(default=2, ge=1)
+    """The simulated user does not decide to stop before this many replies."""
+    max_turns: int = Field(default=4, ge=1)
+    """The conversation is stopped after this many replies."""
+    top_k: int = Field(default=4, ge=1)
+    """Passages retrieved for a query (HalluDetect section 4.1)."""
+    embedding_model: str = "all-minilm-l6-v2"
+    """Catalogue name, path or hub name of a sentence-transformers model."""
+    concurrency: int = Field(default=16, ge=1)
+    """Model requests under way at once."""
+    timeout: float = Field(default=300.0, gt=0)
+    """Seconds one model request may take."""
+
+    @field_validator("chatbots", "detectors")
+    @classmethod
+    def _names_differ(cls, components: tuple[Component, ...]) -> tuple[Component, ...]:
+        names = [component.name for component in components]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"the name {twice[0]!r} stands twice; give each its own `name`")
+        return components
+
+    @field_validator("roles")
+    @classmethod
+    def _roles_exist(cls, roles: dict[str, str]) -> dict[str, str]:
+        unknown = sorted(roles.keys() - {"user", "chatbot", "detector"})
+        if unknown:
+            raise ValueError(f"unknown role {unknown[0]!r}; there are user, chatbot and detector")
+        return roles
+
+    @model_validator(mode="after")
+    def _turns_in_order(self) -> Self:
+        if self.min_turns > self.max_turns:
+            raise ValueError(f"min_turns {self.min_turns} is more than max_turns {self.max_turns}")
+        unknown = sorted(set(self.roles.values()) - self.models.keys())
+        if unknown:
+            raise ValueError(f"roles name the model {unknown[0]!r}, which is not under `models`")
+        return self
+
+
+def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
+    """Read an experiment file and put the flags that were given (not None) over it.
+
+    Raises:
+        UsageError: the file is missing, malformed or has a wrong field.
+    """
+    values: dict[str, Any] = _read_yaml(path) if path is not None else {}
+    values.update({name: value for name, value in flags.items() if value is not None})
+    where = f"{path}: " if path is not None else ""
+    try:
+        return Experiment.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(where + describe(error)) from error
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the experiment file {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8 text. Save the experiment file as UTF-8.") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UsageError(f"{path}, line {line}: malformed YAML ({error.problem}).") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path}: malformed YAML ({error}).") from error
+    if not isinstance(values, dict):
+        raise UsageError(f"{path}: an experiment file is a mapping of fields; see docs/experiment.md.")
+    return values
+
+
+def describe(error: ValidationError) -> str:
+    """The first mistake of a pydantic error as one sentence with the field's path."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"]) or "the experiment"
+    if first["type"] == "extra_forbidden":
+        return f"unknown field `{field}`. Remove it or correct its spelling."
+    message = first["msg"].removeprefix("Value error, ")
+    return f"field `{field}`: {message[0].lower()}{message[1:]}."

@@ -1,0 +1,153 @@
+"""An experiment: many conversations at once, each judged as soon as it ends, everything journalled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from chatbots.protocol import Chatbot
+from detectors.protocol import Detector
+from scenarios.errors import HallulabError
+from scenarios.jsonl import LineWriter
+from scenarios.transcript import Conversation, Judgement, Retriever, Turn, TurnView, Verdict
+from simulator.conversation import User, converse
+from simulator.plan import Job
+from simulator.run_folder import RunFolder, verdict_key
+
+
+class Observer(Protocol):
+    """Is told what happens, for progress bars."""
+
+    def expect(self, conversations: int, verdicts: int) -> None:
+        """So many more are to come."""
+
+    def turn_done(self, turn: Turn) -> None:
+        """A turn was simulated."""
+
+    def conversation_done(self, conversation: Conversation, verdicts: int) -> None:
+        """A conversation ended; `verdicts` are now to come from it."""
+
+    def verdict_done(self, verdict: Verdict) -> None:
+        """A turn was judged."""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who takes part: makes users and chatbots for jobs, and holds the judges."""
+
+    user: Callable[[Job], User]
+    """Makes the simulated user of a job."""
+    chatbot: Callable[[Job], Chatbot]
+    """Makes the chatbot of a job."""
+    detectors: Sequence[Detector]
+    """The judges."""
+    knowledge: Retriever | None
+    """What detectors may search."""
+    max_turns: int
+    """Replies after which a conversation is stopped."""
+    concurrency: int
+    """Conversations held, and turns judged, at the same time."""
+
+
+async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: Observer) -> None:
+    """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
+
+    Raises:
+        OperationalError: a journal cannot be written. What was written is intact.
+    """
+    held = folder.read_conversations()
+    done = {conversation.id for conversation in held}
+    missing = [job for job in jobs if job.key.id not in done]
+    with folder.open_conversations() as conversations, folder.open_verdicts() as verdicts:
+        run = _Run(cast, folder, observer, conversations, verdicts)
+        observer.expect(len(missing), 0)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for conversation in held:
+                    observer.expect(0, run.judge(conversation, tasks))
+                for job in missing:
+                    tasks.create_task(run.hold(job, tasks))
+        except* HallulabError as group:
+            raise _first(group) from group
+
+
+def _first(group: BaseExceptionGroup[HallulabError]) -> HallulabError:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, HallulabError)
+    return error
+
+
+class _Run:
+    def __init__(
+        self,
+        cast: Cast,
+        folder: RunFolder,
+        observer: Observer,
+        conversations: LineWriter,
+        verdicts: LineWriter,
+    ) -> None:
+        self._cast = cast
+        self._observer = observer
+        self._conversations = conversations
+        self._verdicts = verdicts
+        self._judged = {verdict_key(verdict) for verdict in folder.read_verdicts()}
+        self._stage = asyncio.Semaphore(cast.concurrency)
+        self._bench = asyncio.Semaphore(cast.concurrency)
+
+    async def hold(self, job: Job, tasks: asyncio.TaskGroup) -> None:
+        async with self._stage:
+            conversation = await converse(
+                job.key,
+                self._cast.user(job),
+                self._cast.chatbot(job),
+                self._cast.max_turns,
+                self._observer.turn_done,
+            )
+        self._conversations.append(conversation.model_dump_json())
+        self._observer.conversation_done(conversation, self.judge(conversation, tasks))
+
+    def judge(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> int:
+        """Start the judgements that this conversation lacks, and say how many."""
+        wanted = [
+            (turn, detector)
+            for turn in conversation.turns
+            for detector in self._cast.detectors
+            if (conversation.id, turn.index, detector.name, detector.version) not in self._judged
+        ]
+        for turn, detector in wanted:
+            tasks.create_task(self._judge_turn(conversation, turn, detector))
+        return len(wanted)
+
+    async def _judge_turn(self, conversation: Conversation, turn: Turn, detector: Detector) -> None:
+        async with self._bench:
+            judgement = await judge_turn(detector, conversation, turn, self._cast.knowledge)
+        verdict = Verdict(
+            **dict(judgement),
+            conversation=conversation.id,
+            turn=turn.index,
+            detector=detector.name,
+            version=detector.version,
+        )
+        self._verdicts.append(verdict.model_dump_json())
+        self._observer.verdict_done(verdict)
+
+
+async def judge_turn(
+    detector: Detector, conversation: Conversation, turn: Turn, knowledge: Retriever | None
+) -> Judgement:
+    """One judgement; whatever a detector raises becomes a failed one."""
+    view = TurnView(
+        history=conversation.history(turn.index),
+        question=turn.user,
+        passages=turn.passages,
+        reply=turn.reply,
+        knowledge=knowledge,
+    )
+    try:
+        return await detector.detect(view)
+    except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
+        return Judgement(outcome="failed", error=f"{type(error).__name__}: {error}")

@@ -1,0 +1,112 @@
+"""A run is a folder: the experiment, two journals, and what is derived from them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from scenarios.errors import OperationalError, UsageError
+from scenarios.jsonl import LineWriter, read_lines
+from scenarios.transcript import Conversation, Verdict
+from simulator.config import describe
+
+Line = TypeVar("Line", bound=BaseModel)
+
+
+class RunFolder:
+    """Names and reads the files of a run; `journals()` opens them for appending."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.experiment = path / "experiment.json"
+        self.conversations = path / "conversations.jsonl"
+        self.verdicts = path / "verdicts.jsonl"
+        self.report = path / "report.json"
+        self.page = path / "report.html"
+
+    def clear(self) -> None:
+        """Delete the run's own five files, and nothing else in the folder."""
+        for file in (self.report, self.page, self.verdicts, self.conversations, self.experiment):
+            file.unlink(missing_ok=True)
+
+    def require(self) -> None:
+        """Raise UsageError unless there is a journal of conversations."""
+        if not self.conversations.is_file():
+            raise UsageError(
+                f"{self.path} is no run folder: it has no conversations.jsonl. "
+                "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
+            )
+
+    def read_experiment(self) -> dict[str, Any] | None:
+        """The resolved experiment, or None when the folder has none."""
+        if not self.experiment.exists():
+            return None
+        try:
+            value = json.loads(self.experiment.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UsageError(
+                f"{self.experiment}: not valid JSON ({error}). Restore it or use --fresh."
+            ) from error
+        if not isinstance(value, dict):
+            raise UsageError(f"{self.experiment}: not an object. Restore it or use --fresh.")
+        return value
+
+    def write_experiment(self, value: dict[str, Any]) -> None:
+        """Replace experiment.json in one step."""
+        write_atomically(self.experiment, json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+    def read_conversations(self) -> list[Conversation]:
+        """The journal of conversations; the first line of an identifier counts."""
+        found: dict[str, Conversation] = {}
+        for line in _parsed(self.conversations, Conversation):
+            found.setdefault(line.id, line)
+        return list(found.values())
+
+    def read_verdicts(self) -> list[Verdict]:
+        """The journal of verdicts; the first line of a key counts."""
+        found: dict[tuple[str, int, str, str], Verdict] = {}
+        for line in _parsed(self.verdicts, Verdict):
+            found.setdefault(verdict_key(line), line)
+        return list(found.values())
+
+    def open_conversations(self) -> LineWriter:
+        """The journal of conversations, for appending."""
+        return LineWriter(self.conversations)
+
+    def open_verdicts(self) -> LineWriter:
+        """The journal of verdicts, for appending."""
+        return LineWriter(self.verdicts)
+
+
+def verdict_key(verdict: Verdict) -> tuple[str, int, str, str]:
+    """What a verdict is about: resuming skips keys that the journal has."""
+    return (verdict.conversation, verdict.turn, verdict.detector, verdict.version)
+
+
+def _parsed(path: Path, kind: type[Line]) -> Iterator[Line]:
+    for number, value in read_lines(path):
+        try:
+            yield kind.model_validate(value)
+        except ValidationError as error:
+            raise UsageError(f"{path}, line {number}: {describe(error)}") from error
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write beside `path` and rename, so that a reader sees the old file or the new one.
+
+    Raises:
+        OperationalError: it cannot be written; the old file is intact.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
