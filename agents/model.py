@@ -139,7 +139,8 @@ class ModelClient:
         if isinstance(error, APIConnectionError):
             return ModelError(f"{where} cannot be reached. Is the server running?")
         if isinstance(error, APIStatusError):
-            reason = " ".join(str(error.message).split())[:300]
+            reason = " ".join(str(error.message).split()).removeprefix(f"Error code: {error.status_code} - ")
+            reason = reason[:300]
             return ModelError(f"{where} refused the request with status {error.status_code}: {reason}")
         return ModelError(f"{where} gave an answer that is no chat completion ({type(error).__name__}).")
 
@@ -332,13 +333,17 @@ class Session:
             if word in by_word:
                 mass[by_word[word]] += math.exp(token.logprob)
         total = sum(mass.values())
+        if not result.logprobs:
+            raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of tokens.")
         if total <= 0.0:
             raise UnparseableAnswer(f"{step}: the model answered with none of {', '.join(options)}.")
         return {option: value / total for option, value in mass.items()}
 
-    def autogen(self, step: str, *, temperature: float = 0.0, max_tokens: int = 512) -> ChatCompletionClient:
+    def autogen(
+        self, step: str, *, temperature: float = 0.0, max_tokens: int = 512, sample: int = 0
+    ) -> ChatCompletionClient:
         """This session as a model client for AutoGen agents; their calls land in the same ledger."""
-        sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed}
+        sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample}
         return SessionClient(partial(self._create, step), sampling, self.calls)
 
     async def _create(

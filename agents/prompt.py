@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from typing import Literal
+
+from scenarios.transcript import Message
 
 ChatRole = Literal["system", "user", "assistant"]
 
@@ -74,3 +76,8 @@ def load_prompt(package: str, name: str) -> Prompt:
     """Read `prompts/NAME.txt` of an import package, such as `load_prompt("chatbots", "generation")`."""
     text = files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
     return Prompt(name, text)
+
+
+def dialogue(history: Sequence[Message]) -> str:
+    """A dialogue as it reads in a prompt: one `User: …` or `Assistant: …` paragraph a message."""
+    return "\n".join(f"{message.role.capitalize()}: {message.text.strip()}" for message in history)
