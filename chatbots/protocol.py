@@ -57,6 +57,8 @@ class ChatbotContext:
     """The scenario's knowledge base."""
     scenario: Scenario
     """Where domain, duties and role names come from."""
+    model: str | None = None
+    """Name in `models` of the model that plays this role; None: the default one."""
     seed: int = 0
     """Base seed of every sampled answer."""
     top_k: int = 4

@@ -29,6 +29,8 @@ class DetectorContext:
 
     models: ModelPool
     """The served models by name; `models.get()` is the default one."""
+    model: str | None = None
+    """Name in `models` of the model that plays this role; None: the default one."""
     seed: int = 0
     """Base seed of every sampled answer."""
     options: Mapping[str, Any] = field(default_factory=dict)

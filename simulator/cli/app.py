@@ -1,0 +1,41 @@
+"""The commands of `hallulab`, one module each."""
+
+from __future__ import annotations
+
+import typer
+
+from simulator.cli import bench, folders, listing, running, serving
+
+app = typer.Typer(
+    name="hallulab",
+    help="Simulated users talk to RAG chatbots, detectors judge every reply, and the run says which chatbot "
+    "hallucinates least and which detector can be trusted to say so.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+_PASS_ON = {"allow_extra_args": True, "allow_interspersed_args": True}
+"""Arguments after `--` go to the model server."""
+
+app.command("serve", context_settings=_PASS_ON)(serving.serve)
+app.command("run", context_settings=_PASS_ON)(running.run)
+app.command("simulate", context_settings=_PASS_ON)(running.simulate)
+app.command("detect", context_settings=_PASS_ON)(running.detect)
+app.command("report")(folders.report)
+app.command("view")(folders.view)
+app.command("export")(folders.export)
+app.command("bench", context_settings=_PASS_ON)(bench.bench)
+app.command("list")(listing.list_things)
+app.command("init-scenario")(listing.init_scenario)
+
+
+@app.callback()
+def _version(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"hallulab {installed('hallulab')}")
+        raise typer.Exit

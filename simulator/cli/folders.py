@@ -1,0 +1,77 @@
+"""`hallulab report`, `view` and `export`: what is derived from a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scenarios.errors import OperationalError, UsageError
+from simulator.cli.options import AsJson, RunArgument
+
+if TYPE_CHECKING:
+    from simulator.run_folder import RunFolder
+
+
+def report(folder: RunArgument, as_json: AsJson = False) -> None:
+    """Derive the tables and the page of a run folder anew from its journals."""
+    from simulator.run_folder import RunFolder
+
+    show_report(RunFolder(folder), as_json)
+
+
+def view(folder: RunArgument) -> None:
+    """Open the page of a run folder in the browser, making it when it is missing."""
+    import webbrowser
+
+    from simulator.reporting import write_reports
+    from simulator.run_folder import RunFolder
+
+    run = RunFolder(folder)
+    run.require()
+    if not run.page.exists():
+        write_reports(run)
+    typer.echo(run.page)
+    webbrowser.open(run.page.resolve().as_uri())
+
+
+def export(
+    folder: RunArgument,
+    out: Annotated[Path, typer.Option(help="JSON-lines file to write.")],
+    detector: Annotated[
+        str | None, typer.Option(help="Take the spans of this detector as annotation.")
+    ] = None,
+) -> None:
+    """Write the replies of a run as annotated data that `hallulab bench` reads."""
+    from simulator.exporting import export_annotated
+    from simulator.run_folder import RunFolder
+
+    run = RunFolder(folder)
+    run.require()
+    typer.echo(f"{export_annotated(run, detector, out)} replies written to {out}")
+
+
+def show_report(folder: RunFolder, as_json: bool) -> None:
+    """Write report.json and report.html, and print the table or the JSON.
+
+    Raises:
+        UsageError: there is nothing to report on.
+        OperationalError: every conversation failed.
+    """
+    from simulator.report.terminal import print_report
+    from simulator.reporting import write_reports
+
+    folder.require()
+    conversations = folder.read_conversations()
+    if not conversations:
+        raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
+    made = write_reports(folder)
+    if as_json:
+        typer.echo(folder.report.read_text(encoding="utf-8"), nl=False)
+    else:
+        print_report(made)
+        typer.echo(f"\nreport: {folder.page}")
+    failed = [conversation for conversation in conversations if not conversation.turns]
+    if len(failed) == len(conversations):
+        raise OperationalError(f"no conversation got as far as a reply. The first error: {failed[0].error}")

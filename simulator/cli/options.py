@@ -1,0 +1,126 @@
+"""Options that several commands share, grouped in dataclasses that `grouped` unfolds into flags."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which models answer, and how hard they are asked."""
+
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Experiment file (YAML); flags win over it.")
+    ] = None
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model to serve (catalogue name, folder, hub name), or the endpoint's model."),
+    ] = None
+    base_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint; without it the model is served here.")
+    ] = None
+    api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable with the endpoint's key [OPENAI_API_KEY].")
+    ] = None
+    concurrency: Annotated[int | None, typer.Option(help="Model requests under way at once.")] = None
+    timeout: Annotated[float | None, typer.Option(help="Seconds one model request may take.")] = None
+
+
+@dataclass(frozen=True)
+class ConversationOptions:
+    """Which conversations are held."""
+
+    scenario: Annotated[
+        str | None, typer.Option(help="Built-in scenario pack, or the path of your own pack folder.")
+    ] = None
+    chatbots: Annotated[str | None, typer.Option(help="Chatbots under test, separated by commas.")] = None
+    personas: Annotated[str | None, typer.Option(help="Personas by identifier, separated by commas.")] = None
+    limit: Annotated[int | None, typer.Option(help="At most this many personas.")] = None
+    repeats: Annotated[
+        int | None, typer.Option(help="Conversations per persona and chatbot, with rising seeds.")
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of the first repeat.")] = None
+    min_turns: Annotated[int | None, typer.Option(help="Replies before the user may stop.")] = None
+    max_turns: Annotated[int | None, typer.Option(help="Replies after which a conversation stops.")] = None
+    top_k: Annotated[int | None, typer.Option(help="Passages retrieved for a query.")] = None
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """Recording, replaying and noise."""
+
+    record: Annotated[
+        Path | None, typer.Option(help="Record every model answer and search into this file.")
+    ] = None
+    replay: Annotated[
+        Path | None, typer.Option(help="Answer from this recording: no server, no network.")
+    ] = None
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False
+
+
+@dataclass(frozen=True)
+class FolderOptions:
+    """Where a run is written."""
+
+    out: Annotated[Path | None, typer.Option(help="Run folder [runs/ and the time].")] = None
+    fresh: Annotated[
+        bool, typer.Option("--fresh/--resume", help="Start over, or go on where the journals end.")
+    ] = False
+
+
+Detectors = Annotated[str | None, typer.Option(help="Detectors, separated by commas.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+RunArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take dataclasses of options: each field becomes a flag of the command line."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
+    own = [p for name, p in inspect.signature(command).parameters.items() if name not in groups]
+    fields = {
+        name: list(dataclasses.fields(group))  # type: ignore[arg-type]
+        for name, group in groups.items()
+    }
+
+    @functools.wraps(command)
+    def unfolded(**values: Any) -> None:
+        packed = {
+            name: groups[name](**{field.name: values.pop(field.name) for field in members})
+            for name, members in fields.items()
+        }
+        command(**values, **packed)
+
+    parameters = [p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own]
+    annotations = {p.name: p.annotation for p in parameters}
+    for name, members in fields.items():
+        types = get_type_hints(groups[name], include_extras=True)
+        for field in members:
+            parameters.append(
+                inspect.Parameter(
+                    field.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=field.default,
+                    annotation=types[field.name],
+                )
+            )
+            annotations[field.name] = types[field.name]
+    del unfolded.__wrapped__  # type: ignore[attr-defined]
+    unfolded.__annotations__ = annotations
+    unfolded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return unfolded
+
+
+def names(value: str | None) -> list[str] | None:
+    """A comma-separated option as a list, or None when it was not given."""
+    if value is None:
+        return None
+    return [name.strip() for name in value.split(",") if name.strip()]

@@ -1,0 +1,134 @@
+"""`hallulab run`, `simulate` and `detect`."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from scenarios.errors import UsageError
+from simulator.cli.options import (
+    AsJson,
+    ConversationOptions,
+    Detectors,
+    FolderOptions,
+    ModelOptions,
+    RecordingOptions,
+    RunArgument,
+    grouped,
+    names,
+)
+
+if TYPE_CHECKING:
+    from simulator.laboratory import Settings
+
+
+@grouped
+def run(
+    context: typer.Context,
+    models: ModelOptions,
+    conversations: ConversationOptions,
+    folder: FolderOptions,
+    recording: RecordingOptions,
+    detectors: Detectors = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate conversations, judge every reply, and report.
+
+    What stands after `--` is passed on to the model server.
+    """
+    from simulator.cli.folders import show_report
+
+    settings = _settings(context, folder.out, folder.fresh, recording)
+    flags = {**_flags(models), **_flags(conversations), "detectors": names(detectors)}
+    _execute(models.config, flags, settings)
+    show_report(settings.folder, as_json)
+
+
+@grouped
+def simulate(
+    context: typer.Context,
+    models: ModelOptions,
+    conversations: ConversationOptions,
+    folder: FolderOptions,
+    recording: RecordingOptions,
+) -> None:
+    """Simulate conversations only; `detect` judges them later."""
+    settings = _settings(context, folder.out, folder.fresh, recording)
+    flags = {**_flags(models), **_flags(conversations), "detectors": []}
+    _execute(models.config, flags, settings)
+    typer.echo(settings.folder.path)
+
+
+@grouped
+def detect(
+    context: typer.Context,
+    folder: RunArgument,
+    models: ModelOptions,
+    recording: RecordingOptions,
+    detectors: Detectors = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge the turns of a saved run that lack a verdict, and report."""
+    from simulator.cli.folders import show_report
+    from simulator.config import load_experiment
+    from simulator.laboratory import execute_experiment
+
+    settings = _settings(context, folder, False, recording)
+    settings.folder.require()
+    saved = settings.folder.read_experiment() or {}
+    values: dict[str, Any] = dict(saved.get("experiment", {}))
+    if models.config is not None:
+        judging = {
+            "detectors",
+            "models",
+            "roles",
+            "model",
+            "base_url",
+            "api_key_env",
+            "concurrency",
+            "timeout",
+        }
+        given = load_experiment(models.config, {}).model_dump(mode="json", exclude_unset=True)
+        values.update({name: given[name] for name in given.keys() & judging})
+    flags = {**_flags(models), "detectors": names(detectors)}
+    values.update({name: value for name, value in flags.items() if value is not None})
+    asyncio.run(execute_experiment(load_experiment(None, values), settings, simulate=False))
+    show_report(settings.folder, as_json)
+
+
+def _flags(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
+    values = dataclasses.asdict(options)
+    values.pop("config", None)
+    for listed in ("chatbots", "personas"):
+        if listed in values:
+            values[listed] = names(values[listed])
+    return values
+
+
+def _settings(context: typer.Context, out: Path | None, fresh: bool, recording: RecordingOptions) -> Settings:
+    from datetime import datetime
+
+    from simulator.laboratory import Settings
+    from simulator.run_folder import RunFolder
+
+    if recording.record is not None and recording.replay is not None:
+        raise UsageError("--record and --replay exclude each other: give one of them.")
+    return Settings(
+        folder=RunFolder(out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")),
+        fresh=fresh,
+        record=recording.record,
+        replay=recording.replay,
+        quiet=recording.quiet,
+        server_flags=tuple(context.args),
+    )
+
+
+def _execute(config: Path | None, flags: dict[str, Any], settings: Settings) -> None:
+    from simulator.config import load_experiment
+    from simulator.laboratory import execute_experiment
+
+    asyncio.run(execute_experiment(load_experiment(config, flags), settings, simulate=True))

@@ -1,0 +1,21 @@
+"""`hallulab serve`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(help="Catalogue name, folder with weights, or hub name.")],
+    port: Annotated[int | None, typer.Option(help="Port on loopback [a free one].")] = None,
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Only fetch and convert what is needed, then return.")
+    ] = False,
+) -> None:
+    """Serve a model with vLLM on loopback until Ctrl-C. What stands after `--` is passed on to vLLM."""
+    from simulator.serving.command import serve_command
+
+    serve_command(model, port, prepare, context.args)

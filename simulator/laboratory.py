@@ -1,0 +1,233 @@
+"""Puts an experiment together: models, knowledge base, users, chatbots and detectors, and runs it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+from agents.model import DEFAULT_MODEL, Endpoint, ModelPool
+from agents.user import SimulatedUser
+from chatbots.protocol import Chatbot, ChatbotContext
+from chatbots.registry import chatbot_version, make_chatbot
+from detectors.protocol import Detector, DetectorContext
+from detectors.registry import make_detector
+from scenarios.errors import UsageError
+from scenarios.knowledge import KnowledgeBase
+from scenarios.pack import Scenario
+from scenarios.pack_files import load_scenario
+from scenarios.recording import Recording
+from simulator.config import Experiment
+from simulator.experiment import Cast, execute
+from simulator.plan import Job, model_name, plan, scenario_version
+from simulator.progress import ProgressBars
+from simulator.run_folder import RunFolder
+
+DEFAULT_SERVED_MODEL = "qwen2.5-coder-1.5b"
+"""Served when neither a model nor an endpoint is named: it runs on a CPU."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an experiment is run, as opposed to what it is."""
+
+    folder: RunFolder
+    """Where it is written."""
+    fresh: bool = False
+    """Delete what the folder holds of an earlier run."""
+    record: Path | None = None
+    """Record into this file."""
+    replay: Path | None = None
+    """Replay from this file."""
+    quiet: bool = False
+    """No progress bars."""
+    server_flags: tuple[str, ...] = ()
+    """Passed on to the model server."""
+
+
+async def execute_experiment(experiment: Experiment, settings: Settings, simulate: bool) -> None:
+    """Run an experiment into its folder; without `simulate`, only judge what the folder holds.
+
+    Raises:
+        UsageError: the experiment does not fit together, or not to the folder.
+        OperationalError: server, endpoint or disk failed.
+    """
+    if experiment.model is None:
+        if experiment.base_url is not None:
+            raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
+        experiment = experiment.model_copy(update={"model": DEFAULT_SERVED_MODEL})
+    scenario = load_scenario(experiment.scenario)
+    jobs = plan(experiment, scenario) if simulate else []
+    recording = _recording(settings)
+    try:
+        async with _served(experiment, settings) as (base_url, revision):
+            pool = _pool(experiment, base_url, recording)
+            try:
+                await pool.check()
+                detectors = make_detectors(experiment, pool)
+                _enter_folder(experiment, scenario, detectors, revision, settings, simulate)
+                knowledge = KnowledgeBase(
+                    scenario, embedding_model=experiment.embedding_model, recording=recording
+                )
+                with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
+                    cast = make_cast(experiment, scenario, pool, knowledge, detectors)
+                    await execute(cast, jobs, settings.folder, bars)
+            finally:
+                await pool.close()
+    finally:
+        recording.close()
+
+
+def _recording(settings: Settings) -> Recording:
+    if settings.replay is not None:
+        return Recording.replay(settings.replay)
+    if settings.record is not None:
+        return Recording.record(settings.record)
+    return Recording()
+
+
+@asynccontextmanager
+async def _served(experiment: Experiment, settings: Settings) -> AsyncIterator[tuple[str, str | None]]:
+    """The endpoint's URL and the model's revision: given, not needed (replay), or started here."""
+    if experiment.base_url is not None or settings.replay is not None:
+        if settings.server_flags:
+            raise UsageError(
+                f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags."
+            )
+        yield experiment.base_url or "http://127.0.0.1/v1", None
+        return
+    from simulator.serving.server import serve
+
+    assert experiment.model is not None
+    async with serve(
+        experiment.model,
+        extra_flags=settings.server_flags,
+        on_progress=lambda line: None if settings.quiet else print(line, file=sys.stderr),
+    ) as served:
+        yield served.base_url, served.revision
+
+
+def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelPool:
+    assert experiment.model is not None
+    endpoints = {DEFAULT_MODEL: Endpoint(experiment.model, base_url, experiment.api_key_env)}
+    for name, model in experiment.models.items():
+        endpoints[name] = Endpoint(model.model, model.base_url or base_url, model.api_key_env)
+    return ModelPool(
+        endpoints, recording=recording, concurrency=experiment.concurrency, timeout_s=experiment.timeout
+    )
+
+
+def make_detectors(experiment: Experiment, pool: ModelPool) -> list[Detector]:
+    """The experiment's detectors.
+
+    Raises:
+        UsageError: one is unknown, or has an option it does not know.
+    """
+    context_model = experiment.roles.get("detector")
+    return [
+        make_detector(
+            chosen.kind,
+            chosen.name,
+            DetectorContext(models=pool, model=context_model, seed=experiment.seed, options=chosen.options),
+        )
+        for chosen in experiment.detectors
+    ]
+
+
+def make_cast(
+    experiment: Experiment,
+    scenario: Scenario,
+    pool: ModelPool,
+    knowledge: KnowledgeBase,
+    detectors: Sequence[Detector],
+) -> Cast:
+    """Who takes part in the experiment."""
+
+    def user(job: Job) -> SimulatedUser:
+        return SimulatedUser(
+            job.persona,
+            domain=scenario.domain,
+            models=pool,
+            model=experiment.roles.get("user"),
+            seed=job.key.seed,
+            min_turns=experiment.min_turns,
+        )
+
+    def chatbot(job: Job) -> Chatbot:
+        return make_chatbot(
+            job.chatbot.kind,
+            ChatbotContext(
+                models=pool,
+                model=experiment.roles.get("chatbot"),
+                knowledge=knowledge,
+                scenario=scenario,
+                seed=job.key.seed,
+                top_k=experiment.top_k,
+                options=job.chatbot.options,
+            ),
+        )
+
+    return Cast(user, chatbot, detectors, knowledge, experiment.max_turns, experiment.concurrency)
+
+
+def _enter_folder(
+    experiment: Experiment,
+    scenario: Scenario,
+    detectors: Sequence[Detector],
+    revision: str | None,
+    settings: Settings,
+    simulate: bool,
+) -> None:
+    """Write experiment.json, or check that the folder's one is the same experiment and add to it."""
+    folder = settings.folder
+    if settings.fresh:
+        folder.clear()
+    saved = folder.read_experiment()
+    identity = experiment_identity(experiment, scenario)
+    versions: dict[str, str] = dict(saved["detectors"]) if saved else {}
+    if saved and simulate:
+        differing = [
+            name
+            for name in identity.keys() & saved["identity"].keys()
+            if identity[name] != saved["identity"][name]
+        ]
+        if differing:
+            raise UsageError(
+                f"{folder.path} holds another experiment (it differs in {', '.join(sorted(differing))}). "
+                "Use --fresh to start it over, or another --out."
+            )
+    versions.update({detector.name: detector.version for detector in detectors})
+    folder.write_experiment(
+        {
+            "schema": 1,
+            "hallulab": installed("hallulab"),
+            "packages": {name: installed(name) for name in ("autogen-agentchat", "openai", "pydantic")},
+            "experiment": experiment.model_dump(mode="json")
+            if simulate or not saved
+            else saved["experiment"],
+            "identity": {**(saved["identity"] if saved else {}), **identity}
+            if simulate or not saved
+            else saved["identity"],
+            "model_revision": revision or (saved or {}).get("model_revision"),
+            "seeds": list(range(experiment.seed, experiment.seed + experiment.repeats)),
+            "detectors": versions,
+        }
+    )
+
+
+def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:
+    """What must not change while a run folder grows; more personas, chatbots and detectors may come."""
+    return {
+        "scenario": f"{scenario.name} {scenario_version(scenario)}",
+        "user model": model_name(experiment, "user"),
+        "chatbot model": model_name(experiment, "chatbot"),
+        "min_turns": experiment.min_turns,
+        "max_turns": experiment.max_turns,
+        "top_k": experiment.top_k,
+        "embedding_model": experiment.embedding_model,
+        **{f"chatbot {bot.name}": chatbot_version(bot.kind, bot.options) for bot in experiment.chatbots},
+    }
