@@ -209,10 +209,9 @@ class ModelPool:
             raise ValueError(f"a pool needs a model named {DEFAULT_MODEL!r}")
         self.recording = recording or Recording()
         self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport)
-        self._clients = {
-            name: ModelClient(endpoint, self._wire, attempts=attempts, backoff=backoff)
-            for name, endpoint in endpoints.items()
-        }
+        self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
+        self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
+        self._others: dict[Endpoint, ModelClient] = {}
 
     def get(self, name: str | None = None) -> ModelClient:
         """The model of that name, or the default one.
@@ -226,6 +225,16 @@ class ModelPool:
             raise UsageError(f"no model named {name!r} under `models`; there are: {known}.")
         return client
 
+    def at(self, endpoint: Endpoint) -> ModelClient:
+        """A model that has no name in the pool, such as a bot under test; made once.
+
+        Its requests count as requests to that address: two servers never answer for each other, even if
+        both call their model the same.
+        """
+        if endpoint not in self._others:
+            self._others[endpoint] = self._connect(endpoint, self._wire.scoped(endpoint.base_url))
+        return self._others[endpoint]
+
     def session(self, role: str, seed: int = 0, model: str | None = None) -> Session:
         """A fresh ledger for one piece of work of `role`."""
         return Session(self, role, seed, self.get(model), [])
@@ -238,7 +247,7 @@ class ModelPool:
 
     async def close(self) -> None:
         """Close every model's connections."""
-        for client in self._clients.values():
+        for client in (*self._clients.values(), *self._others.values()):
             await client.close()
 
 

@@ -8,6 +8,7 @@ conversations paired. Answers come back with what the ledger wants to know of th
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import time
 from contextvars import ContextVar
@@ -61,13 +62,20 @@ class Wire(httpx2.AsyncBaseTransport):
         self._timeout_s = timeout_s
         self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
         self._under_way: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._scope: tuple[str, ...] = ()
+
+    def scoped(self, scope: str) -> Wire:
+        """The same wire, on which equal requests are others than those of the other scopes."""
+        wire = copy.copy(self)
+        wire._scope = (scope,)
+        return wire
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer from the recording, from an equal request under way, or from the server."""
         body = json.loads(await request.aread() or b"null")
         if request.method != "POST":
             return await self._send(request)
-        key = digest([request.url.path.rsplit("/v1/", 1)[-1], body])
+        key = digest([*self._scope, request.url.path.rsplit("/v1/", 1)[-1], body])
         known = self._recording.get("model", key)
         if known is not None:
             return _response(known, request, replayed=True)

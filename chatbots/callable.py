@@ -1,0 +1,134 @@
+"""A bot under test that is a Python callable: `module:attribute`, from the working directory or installed.
+
+It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`, and returns the
+reply, or `{"reply": str, "passages": [...]}` with what it read: texts, or `{"text", "id", "document"}`.
+It may be async; if it is not, it runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from chatbots.options import read_options
+from chatbots.outside import evidence_for
+from chatbots.pipeline import failures_as_chatbot_errors
+from chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from scenarios.transcript import Frozen, Message, Passage
+
+
+class CallableOptions(Frozen):
+    """Where the callable is."""
+
+    target: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+    """`module:attribute`, such as `my_bot:answer`."""
+
+
+class CallableBot:
+    """Somebody else's bot in this process. Its model calls are its own: none are booked.
+
+    Raises:
+        UsageError: the option `target` is missing or has another form.
+    """
+
+    KIND = "callable"
+    OPTIONS = CallableOptions
+    PROMPTS = ()
+
+    def __init__(self, context: ChatbotContext) -> None:
+        self._context = context
+        self._target = read_options(self.KIND, CallableOptions, context.options).target
+        self._function: Callable[..., Any] | None = None
+
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        """See `Chatbot.reply`."""
+        if self._function is None:
+            self._function = find_callable(self._target)
+        dialogue = [{"role": message.role, "content": message.text} for message in history]
+        try:
+            if inspect.iscoroutinefunction(self._function):
+                answer = await self._function(dialogue)
+            else:
+                answer = await asyncio.to_thread(self._function, dialogue)
+                if inspect.isawaitable(answer):
+                    answer = await answer
+        except Exception as error:
+            raise ChatbotError(f"{self._target} raised {type(error).__name__}: {error}") from error
+        text, passages = read_answer(self._target, answer)
+        if passages is not None:
+            return Reply(text=text, passages=passages)
+        with failures_as_chatbot_errors(()):
+            query, found, step = await evidence_for(self._context, history)
+        return Reply(text=text, query=query, passages=found, steps=(step,))
+
+
+def find_callable(target: str) -> Callable[..., Any]:
+    """Import `module:attribute`. The working directory comes first on the import path from then on, as with
+    `python -m`, so that what the bot imports later is found too.
+
+    Raises:
+        ChatbotError: there is no such module or attribute, it cannot be imported, or it cannot be called.
+    """
+    module_name, attribute = target.split(":")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ChatbotError(f"{target}: cannot import {module_name} from {here} ({reason}).") from error
+    function = getattr(module, attribute, None)
+    if function is None:
+        raise ChatbotError(f"{target}: the module {module_name} has no attribute {attribute!r}.")
+    if not callable(function):
+        raise ChatbotError(f"{target}: is a {type(function).__name__}, which cannot be called.")
+    found: Callable[..., Any] = function
+    return found
+
+
+def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] | None]:
+    """Reply and passages of what a callable returned; None where it names no passages.
+
+    Raises:
+        ChatbotError: it is neither a text nor a dict with `reply`, or the reply is empty.
+    """
+    passages: object = None
+    reply = answer
+    if isinstance(answer, Mapping):
+        reply, passages = answer.get("reply"), answer.get("passages")
+    if not isinstance(reply, str):
+        keys = sorted(map(str, answer)) if isinstance(answer, Mapping) else None
+        returned = repr(answer)[:80] if keys is None else f"a dict with {keys}"
+        raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
+    if not reply.strip():
+        raise ChatbotError(f"{target} returned an empty reply.")
+    if passages is None:
+        return reply.strip(), None
+    if isinstance(passages, str | Mapping) or not isinstance(passages, Sequence):
+        raise ChatbotError(f"{target}: `passages` is a {type(passages).__name__}, not a list.")
+    read = tuple(_passage(target, number, passage) for number, passage in enumerate(passages))
+    return reply.strip(), read
+
+
+def _passage(target: str, number: int, value: object) -> Passage:
+    fields: dict[str, Any] = {"id": f"passage#{number}", "document": "passage"}
+    if isinstance(value, str):
+        fields["text"] = value
+    elif isinstance(value, Mapping):
+        fields.update(value)
+    else:
+        raise ChatbotError(f"{target}: passage {number} is a {type(value).__name__}, not a text or a dict.")
+    try:
+        return Passage(**fields)
+    except (ValidationError, TypeError) as error:
+        raise ChatbotError(
+            f"{target}: passage {number} is no passage (text, id, document, score, topic)."
+        ) from error

@@ -1,0 +1,76 @@
+"""A bot under test behind an OpenAI-compatible endpoint: it is sent the whole dialogue and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import model_validator
+
+from agents.model import Endpoint, Session
+from agents.prompt import ChatMessage
+from chatbots.options import GenerationOptions, read_options
+from chatbots.outside import evidence_for
+from chatbots.pipeline import as_chat, failures_as_chatbot_errors, not_empty, turn_seed
+from chatbots.protocol import ChatbotContext, Reply
+from scenarios.transcript import Message
+
+
+class EndpointOptions(GenerationOptions):
+    """Where the bot is, and what it is sent."""
+
+    model: str | None = None
+    """With `base_url`: the name the endpoint serves the bot under. Without: a name under `models`, or the
+    experiment's own model."""
+    base_url: str | None = None
+    """The bot's OpenAI-compatible base URL, ending in `/v1`."""
+    api_key_env: str | None = None
+    """Environment variable with the endpoint's key; only with `base_url`."""
+    system: str | None = None
+    """A system prompt to send first, if the bot wants one."""
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Self:
+        if self.base_url is not None and self.model is None:
+            raise ValueError("with `base_url`, the option `model` says what the endpoint calls the bot")
+        if self.base_url is None and self.api_key_env is not None:
+            raise ValueError("`api_key_env` belongs to a `base_url`, which is not given")
+        return self
+
+
+class EndpointBot:
+    """Somebody else's bot by HTTP. One call a reply, as far as we can see.
+
+    Raises:
+        UsageError: an option is unknown or wrong, or names a model that the experiment does not have.
+    """
+
+    KIND = "endpoint"
+    OPTIONS = EndpointOptions
+    PROMPTS = ()
+
+    def __init__(self, context: ChatbotContext) -> None:
+        self._context = context
+        self._options = options = read_options(self.KIND, EndpointOptions, context.options)
+        if options.base_url is not None and options.model is not None:
+            self._client = context.models.at(Endpoint(options.model, options.base_url, options.api_key_env))
+        else:
+            self._client = context.models.get(options.model)
+
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        """See `Chatbot.reply`."""
+        options = self._options
+        session = Session(
+            self._context.models, "chatbot", turn_seed(self._context.seed, history), self._client
+        )
+        messages = [ChatMessage("system", options.system)] if options.system else []
+        with failures_as_chatbot_errors(session.calls):
+            answer = await session.text(
+                "reply",
+                [*messages, *as_chat(history)],
+                temperature=options.temperature,
+                max_tokens=options.max_tokens,
+            )
+            text = not_empty("reply", answer)
+            query, passages, step = await evidence_for(self._context, history)
+        return Reply(text=text, query=query, passages=passages, steps=(step,), calls=tuple(session.calls))

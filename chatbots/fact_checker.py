@@ -1,0 +1,133 @@
+"""FactChecker: a careful draft, its claims verified one by one, then corrected (HalluDetect A.1.4).
+
+The paper verifies "each extracted factual claim independently" against retrieved evidence, by a second model.
+We ask for one token, Yes or No, and take the probabilities: a small model's printed word does not separate
+supported claims from others, its probabilities do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pydantic import Field
+
+from agents.prompt import dialogue
+from chatbots.options import GenerationOptions
+from chatbots.pipeline import Work, format_evidence, titles_of
+from chatbots.prompt_engineered import PromptEngineeredBot
+from chatbots.protocol import ChatbotContext
+from scenarios.transcript import Call, Frozen
+
+SPLIT_TOKENS = 500
+"""Limit of the split draft: the draft once more, and the JSON around it."""
+
+MORE_PASSAGES = 2
+"""Passages searched for a claim; those that the turn's evidence holds are not shown twice."""
+
+
+class FactCheckerOptions(GenerationOptions):
+    """Options of FactChecker."""
+
+    threshold: float = Field(default=0.5, ge=0.0, le=1.0)
+    """A claim is supported when P(Yes), over Yes and No, reaches this. At 0.5 it is the printed word."""
+    verifier: str | None = None
+    """Name of the model under `models` that verifies claims; None: the chatbot's own."""
+
+
+class SplitReply(Frozen):
+    """A draft taken apart."""
+
+    claims: tuple[str, ...] = Field(max_length=10)
+    """Factual statements, each understood alone."""
+    other: tuple[str, ...] = Field(max_length=10)
+    """Greetings, questions, offers: nothing to verify."""
+
+
+class FactCheckerBot(PromptEngineeredBot):
+    """Three calls a reply (two for the draft, one to split it), one of one token for each claim, and one to
+    correct the draft when a claim is unsupported."""
+
+    KIND = "fact-checker"
+    OPTIONS = FactCheckerOptions
+    PROMPTS = (
+        *PromptEngineeredBot.PROMPTS,
+        "chatbots/claims",
+        "chatbots/verify",
+        "chatbots/process",
+    )
+
+    options: FactCheckerOptions
+
+    def __init__(self, context: ChatbotContext) -> None:
+        super().__init__(context)
+        context.models.get(self.options.verifier)
+
+    async def answer(self, work: Work) -> str:
+        """Draft, split, verify, correct."""
+        draft = await super().answer(work)
+        claims = await self._split(work, draft)
+        if not claims:
+            work.note("final", "The draft stands: it makes no factual claim.")
+            return draft
+        support = await self._verify_all(work, claims)
+        unsupported = [claim for claim, p in zip(claims, support, strict=True) if p < self.options.threshold]
+        work.note(
+            "verdicts",
+            "\n".join(
+                f"{'unsupported' if claim in unsupported else 'supported'} (P = {p:.2f}): {claim}"
+                for claim, p in zip(claims, support, strict=True)
+            ),
+        )
+        if not unsupported:
+            work.note("final", "The draft stands: every claim is supported.")
+            return draft
+        messages = self.instruct(
+            work,
+            "process",
+            conversation=dialogue(work.history),
+            draft=draft,
+            unsupported="\n".join(f"- {claim}" for claim in unsupported),
+        )
+        return await self.write(work, "process", "final", messages)
+
+    async def _split(self, work: Work, draft: str) -> list[str]:
+        messages = self._prompts["claims"].fill(
+            domain=self.context.scenario.domain, question=work.question, draft=draft
+        )
+        split = await work.session.structured("split", messages, SplitReply, max_tokens=SPLIT_TOKENS)
+        claims = list(dict.fromkeys(claim.strip() for claim in split.claims if claim.strip()))
+        lines = [*(f"claim: {claim}" for claim in claims), *(f"other: {rest}" for rest in split.other)]
+        work.note("claims", "\n".join(lines))
+        return claims
+
+    async def _verify_all(self, work: Work, claims: list[str]) -> list[float]:
+        """P(supported) of each claim, asked at once. Calls are booked in the order of claims."""
+        ledgers: list[list[Call]] = [[] for _ in claims]
+        results = await asyncio.gather(
+            *(self._verify(work, claim, ledger) for claim, ledger in zip(claims, ledgers, strict=True)),
+            return_exceptions=True,
+        )
+        work.session.calls.extend(call for ledger in ledgers for call in ledger)
+        support = []
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+            support.append(result)
+        return support
+
+    async def _verify(self, work: Work, claim: str, ledger: list[Call]) -> float:
+        shown = {passage.id for passage in work.passages}
+        found = await self.context.knowledge.search(claim, MORE_PASSAGES)
+        further = [passage for passage in found if passage.id not in shown]
+        evidence = format_evidence(further, titles_of(self.context.scenario))
+        messages = self.instruct(
+            work,
+            "verify",
+            said="\n".join(message.text for message in work.history if message.role == "user"),
+            further=f"Further documents:\n\n{evidence}\n\n" if further else "",
+            claim=claim,
+        )
+        session = self.context.models.session("chatbot", work.session.seed, self.options.verifier)
+        session.calls = ledger
+        share = await session.choose("verify", messages, ["Yes", "No"])
+        return share["Yes"]

@@ -1,0 +1,24 @@
+"""Prompt-engineered: Vanilla with a prompt that holds the reply to its evidence (HalluDetect A.1.2, D.2)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from chatbots.pipeline import RagChatbot, Work, functions_of
+
+
+class PromptEngineeredBot(RagChatbot):
+    """Two calls a reply, like Vanilla. EditorBot and FactChecker build on its draft."""
+
+    KIND = "prompt-engineered"
+    PROMPTS: ClassVar[tuple[str, ...]] = (
+        "chatbots/reformulation",
+        "chatbots/frame",
+        "chatbots/careful_generation",
+    )
+
+    async def answer(self, work: Work) -> str:
+        """Reformulate, retrieve, generate with the careful prompt."""
+        await self.reformulate(work)
+        await self.retrieve(work)
+        return await self.generate(work, "careful_generation", functions=functions_of(self.context.scenario))

@@ -1,0 +1,112 @@
+"""The chatbots by name: ours, and those that installed distributions offer.
+
+A distribution offers one by an entry point in the group `hallulab.chatbots`: a callable that takes a
+`ChatbotContext` and returns a `Chatbot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol
+
+from agents.prompt import load_prompt
+from chatbots.agent import AgentBot
+from chatbots.callable import CallableBot
+from chatbots.editor import EditorBot
+from chatbots.endpoint import EndpointBot
+from chatbots.fact_checker import FactCheckerBot
+from chatbots.options import read_options
+from chatbots.prompt_engineered import PromptEngineeredBot
+from chatbots.protocol import Chatbot, ChatbotContext
+from chatbots.vanilla import VanillaBot
+from scenarios.errors import UsageError
+from scenarios.recording import digest
+from scenarios.transcript import Frozen
+
+GROUP = "hallulab.chatbots"
+"""The entry points' group."""
+
+ChatbotFactory = Callable[[ChatbotContext], Chatbot]
+"""Makes a chatbot for one conversation."""
+
+
+class OwnChatbot(Protocol):
+    """A factory of ours, which also says what its version depends on."""
+
+    @property
+    def OPTIONS(self) -> type[Frozen]:
+        """Its options."""
+
+    @property
+    def PROMPTS(self) -> tuple[str, ...]:
+        """Its prompt files, as `package/name`."""
+
+    def __call__(self, context: ChatbotContext) -> Chatbot:
+        """A chatbot for one conversation."""
+
+
+CHATBOTS: dict[str, OwnChatbot] = {
+    "vanilla": VanillaBot,
+    "prompt-engineered": PromptEngineeredBot,
+    "editor": EditorBot,
+    "fact-checker": FactCheckerBot,
+    "agent": AgentBot,
+    "endpoint": EndpointBot,
+    "callable": CallableBot,
+}
+"""Ours. A name of ours cannot be taken by an entry point."""
+
+
+def chatbot_names() -> list[str]:
+    """All names, ours first."""
+    return list(dict.fromkeys([*CHATBOTS, *sorted(_offered())]))
+
+
+def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
+    """A chatbot for one conversation.
+
+    Raises:
+        UsageError: there is no such chatbot, or its options are wrong.
+    """
+    return find_chatbot(kind)(context)
+
+
+def find_chatbot(kind: str) -> ChatbotFactory:
+    """The factory of that name.
+
+    Raises:
+        UsageError: there is none, or the distribution that offers it cannot be imported.
+    """
+    if kind in CHATBOTS:
+        return CHATBOTS[kind]
+    point = _offered().get(kind)
+    if point is None:
+        raise UsageError(f"there is no chatbot {kind!r}; there are: {', '.join(chatbot_names())}.")
+    try:
+        factory: ChatbotFactory = point.load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"chatbot {kind!r}: cannot load its entry point {point.value} ({error}).") from error
+    return factory
+
+
+def chatbot_version(kind: str, options: Mapping[str, Any]) -> str:
+    """Hash of what determines a chatbot's replies besides model, scenario and seed: its prompts and options.
+
+    For an entry point it is the distribution's version and the options as given. The code behind an
+    endpoint or a callable is not seen: after a change of it, start afresh.
+
+    Raises:
+        UsageError: there is no such chatbot, or an option is unknown or wrong.
+    """
+    own = CHATBOTS.get(kind)
+    if own is None:
+        find_chatbot(kind)
+        dist = _offered()[kind].dist
+        return digest([kind, dict(options), dist.version if dist else None])[:16]
+    resolved = read_options(kind, own.OPTIONS, options).model_dump(mode="json")
+    return digest([kind, resolved, [load_prompt(*path.split("/")).version for path in own.PROMPTS]])[:16]
+
+
+def _offered() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}

@@ -1,0 +1,41 @@
+"""What models put around a reply that is not the reply: role labels, and the user's next line."""
+
+from __future__ import annotations
+
+import re
+
+_LABEL = re.compile(
+    r"\A[\s*_#>\"]*(?:(?:edited|corrected|final|revised|rewritten)\s+)?(?:assistant|chatbot|answer|reply|response)"
+    r"[*_ \t]*:[*_ \t]*\n?",
+    re.IGNORECASE,
+)
+_QUERY_LABEL = re.compile(r"\A\s*(?:user|query|question|rewritten[^:\n]*)\s*:\s*", re.IGNORECASE)
+_NEXT_SPEAKER = re.compile(
+    r"^[ \t*_#>]*(?:user|human|assistant)[*_ \t]*:|<\|(?:im_start|im_end|eot_id|endoftext)\|>",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def tidy_reply(text: str) -> str:
+    """The reply without leading labels such as `Assistant:`, up to where the model speaks for the next one.
+
+    Nothing else is changed: what the model says badly, it is judged by. May be empty.
+    """
+    text = _without_labels(text)
+    following = _NEXT_SPEAKER.search(text)
+    if following:
+        text = text[: following.start()]
+    return text.strip()
+
+
+def tidy_query(text: str) -> str:
+    """The first line of a reformulated query, without labels and quotation marks around it. May be empty."""
+    line = _QUERY_LABEL.sub("", _without_labels(text)).strip().split("\n", 1)[0].strip()
+    if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`":
+        line = line[1:-1].strip()
+    return line
+
+
+def _without_labels(text: str) -> str:
+    stripped = _LABEL.sub("", text, count=1)
+    return stripped if stripped == text else _without_labels(stripped)

@@ -1,0 +1,21 @@
+"""Vanilla: reformulate, retrieve, generate; nothing against hallucinations (HalluDetect A.1.1, D.1)."""
+
+from __future__ import annotations
+
+from chatbots.pipeline import RagChatbot, Work, functions_of
+
+
+class VanillaBot(RagChatbot):
+    """The baseline. Two calls a reply."""
+
+    KIND = "vanilla"
+    PROMPTS = ("chatbots/reformulation", "chatbots/frame", "chatbots/generation")
+
+    async def answer(self, work: Work) -> str:
+        """Reformulate, retrieve, generate."""
+        scenario = self.context.scenario
+        await self.reformulate(work)
+        await self.retrieve(work)
+        return await self.generate(
+            work, "generation", domain=scenario.domain, functions=functions_of(scenario)
+        )
