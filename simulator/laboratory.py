@@ -35,8 +35,6 @@ DEFAULT_SERVED_MODEL = "qwen2.5-coder-1.5b"
 class Settings:
     """How an experiment is run, as opposed to what it is."""
 
-    folder: RunFolder
-    """Where it is written."""
     fresh: bool = False
     """Delete what the folder holds of an earlier run."""
     record: Path | None = None
@@ -49,33 +47,64 @@ class Settings:
     """Passed on to the model server."""
 
 
-async def execute_experiment(experiment: Experiment, settings: Settings, simulate: bool) -> None:
+async def execute_experiment(
+    experiment: Experiment, folder: RunFolder, settings: Settings, simulate: bool
+) -> None:
     """Run an experiment into its folder; without `simulate`, only judge what the folder holds.
 
     Raises:
         UsageError: the experiment does not fit together, or not to the folder.
         OperationalError: server, endpoint or disk failed.
     """
-    if experiment.model is None:
-        if experiment.base_url is not None:
-            raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
-        experiment = experiment.model_copy(update={"model": DEFAULT_SERVED_MODEL})
+    experiment = with_model(experiment)
     scenario = load_scenario(experiment.scenario)
     jobs = plan(experiment, scenario) if simulate else []
+    async with open_pool(experiment, settings) as (pool, revision):
+        detectors = make_detectors(experiment, pool)
+        _enter_folder(experiment, scenario, detectors, revision, folder, settings.fresh, simulate)
+        knowledge = KnowledgeBase(
+            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
+        )
+        with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
+            cast = make_cast(experiment, scenario, pool, knowledge, detectors)
+            await execute(cast, jobs, folder, bars)
+
+
+def with_model(experiment: Experiment) -> Experiment:
+    """The experiment with a model: its own, or the default one where hallulab serves it.
+
+    Raises:
+        UsageError: an endpoint is given but not the model's name.
+    """
+    if experiment.model is not None:
+        return experiment
+    if experiment.base_url is not None:
+        raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
+    return experiment.model_copy(update={"model": DEFAULT_SERVED_MODEL})
+
+
+@asynccontextmanager
+async def open_pool(
+    experiment: Experiment, settings: Settings, needed: bool = True
+) -> AsyncIterator[tuple[ModelPool, str | None]]:
+    """The experiment's models, serving them first where that is asked for, and the revision served.
+
+    Args:
+        needed: False when nobody will ask a model; then nothing is started or checked.
+
+    Raises:
+        UsageError: the recording or an API key is missing.
+        OperationalError: a server does not start, an endpoint does not answer.
+    """
+    experiment = with_model(experiment)
     recording = _recording(settings)
     try:
-        async with _served(experiment, settings) as (base_url, revision):
+        async with _served(experiment, settings, needed) as (base_url, revision):
             pool = _pool(experiment, base_url, recording)
             try:
-                await pool.check()
-                detectors = make_detectors(experiment, pool)
-                _enter_folder(experiment, scenario, detectors, revision, settings, simulate)
-                knowledge = KnowledgeBase(
-                    scenario, embedding_model=experiment.embedding_model, recording=recording
-                )
-                with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
-                    cast = make_cast(experiment, scenario, pool, knowledge, detectors)
-                    await execute(cast, jobs, settings.folder, bars)
+                if needed:
+                    await pool.check()
+                yield pool, revision
             finally:
                 await pool.close()
     finally:
@@ -91,9 +120,11 @@ def _recording(settings: Settings) -> Recording:
 
 
 @asynccontextmanager
-async def _served(experiment: Experiment, settings: Settings) -> AsyncIterator[tuple[str, str | None]]:
+async def _served(
+    experiment: Experiment, settings: Settings, needed: bool
+) -> AsyncIterator[tuple[str, str | None]]:
     """The endpoint's URL and the model's revision: given, not needed (replay), or started here."""
-    if experiment.base_url is not None or settings.replay is not None:
+    if experiment.base_url is not None or settings.replay is not None or not needed:
         if settings.server_flags:
             raise UsageError(
                 f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags."
@@ -179,12 +210,12 @@ def _enter_folder(
     scenario: Scenario,
     detectors: Sequence[Detector],
     revision: str | None,
-    settings: Settings,
+    folder: RunFolder,
+    fresh: bool,
     simulate: bool,
 ) -> None:
     """Write experiment.json, or check that the folder's one is the same experiment and add to it."""
-    folder = settings.folder
-    if settings.fresh:
+    if fresh:
         folder.clear()
     saved = folder.read_experiment()
     identity = experiment_identity(experiment, scenario)

@@ -24,6 +24,7 @@ from simulator.cli.options import (
 
 if TYPE_CHECKING:
     from simulator.laboratory import Settings
+    from simulator.run_folder import RunFolder
 
 
 @grouped
@@ -42,10 +43,8 @@ def run(
     """
     from simulator.cli.folders import show_report
 
-    settings = _settings(context, folder.out, folder.fresh, recording)
     flags = {**_flags(models), **_flags(conversations), "detectors": names(detectors)}
-    _execute(models.config, flags, settings)
-    show_report(settings.folder, as_json)
+    show_report(_execute(context, models.config, flags, folder, recording), as_json)
 
 
 @grouped
@@ -57,10 +56,8 @@ def simulate(
     recording: RecordingOptions,
 ) -> None:
     """Simulate conversations only; `detect` judges them later."""
-    settings = _settings(context, folder.out, folder.fresh, recording)
     flags = {**_flags(models), **_flags(conversations), "detectors": []}
-    _execute(models.config, flags, settings)
-    typer.echo(settings.folder.path)
+    typer.echo(_execute(context, models.config, flags, folder, recording).path)
 
 
 @grouped
@@ -76,10 +73,11 @@ def detect(
     from simulator.cli.folders import show_report
     from simulator.config import load_experiment
     from simulator.laboratory import execute_experiment
+    from simulator.run_folder import RunFolder
 
-    settings = _settings(context, folder, False, recording)
-    settings.folder.require()
-    saved = settings.folder.read_experiment() or {}
+    run = RunFolder(folder)
+    run.require()
+    saved = run.read_experiment() or {}
     values: dict[str, Any] = dict(saved.get("experiment", {}))
     if models.config is not None:
         judging = {
@@ -96,8 +94,9 @@ def detect(
         values.update({name: given[name] for name in given.keys() & judging})
     flags = {**_flags(models), "detectors": names(detectors)}
     values.update({name: value for name, value in flags.items() if value is not None})
-    asyncio.run(execute_experiment(load_experiment(None, values), settings, simulate=False))
-    show_report(settings.folder, as_json)
+    experiment = load_experiment(None, values)
+    asyncio.run(execute_experiment(experiment, run, settings(context, recording), simulate=False))
+    show_report(run, as_json)
 
 
 def _flags(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
@@ -109,16 +108,13 @@ def _flags(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
     return values
 
 
-def _settings(context: typer.Context, out: Path | None, fresh: bool, recording: RecordingOptions) -> Settings:
-    from datetime import datetime
-
+def settings(context: typer.Context, recording: RecordingOptions, fresh: bool = False) -> Settings:
+    """The flags that say how, not what, to run; what stands after `--` is for the model server."""
     from simulator.laboratory import Settings
-    from simulator.run_folder import RunFolder
 
     if recording.record is not None and recording.replay is not None:
         raise UsageError("--record and --replay exclude each other: give one of them.")
     return Settings(
-        folder=RunFolder(out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")),
         fresh=fresh,
         record=recording.record,
         replay=recording.replay,
@@ -127,8 +123,22 @@ def _settings(context: typer.Context, out: Path | None, fresh: bool, recording: 
     )
 
 
-def _execute(config: Path | None, flags: dict[str, Any], settings: Settings) -> None:
+def _execute(
+    context: typer.Context,
+    config: Path | None,
+    flags: dict[str, Any],
+    folder: FolderOptions,
+    recording: RecordingOptions,
+) -> RunFolder:
+    from datetime import datetime
+
     from simulator.config import load_experiment
     from simulator.laboratory import execute_experiment
+    from simulator.run_folder import RunFolder
 
-    asyncio.run(execute_experiment(load_experiment(config, flags), settings, simulate=True))
+    run = RunFolder(folder.out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+    experiment = load_experiment(config, flags)
+    asyncio.run(
+        execute_experiment(experiment, run, settings(context, recording, folder.fresh), simulate=True)
+    )
+    return run

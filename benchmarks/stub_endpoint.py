@@ -1,0 +1,117 @@
+"""An OpenAI-compatible endpoint that answers at once, to measure everything but the model.
+
+`python -m benchmarks.stub_endpoint` listens on a free loopback port, prints it, and serves until
+stdin closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sys
+from typing import Any
+
+MODEL = "stub"
+REPLY = "The District Commission hears the complaint. It is filed within two years. The fee is 200 rupees."
+
+
+class StubProtocol(asyncio.Protocol):
+    """HTTP/1.1 with keep-alive, just enough of it for the openai client."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._buffer = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            head = self._buffer[:end].lower()
+            length = 0
+            for line in head.split(b"\r\n"):
+                if line.startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            if len(self._buffer) < end + 4 + length:
+                return
+            body = self._buffer[end + 4 : end + 4 + length]
+            self._buffer = self._buffer[end + 4 + length :]
+            answer = models() if head.startswith(b"get") else completion(json.loads(body))
+            payload = json.dumps(answer).encode()
+            self._transport.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                % len(payload)
+                + payload
+            )
+
+
+def models() -> dict[str, Any]:
+    """The list of models."""
+    return {"object": "list", "data": [{"id": MODEL, "object": "model"}]}
+
+
+def completion(request: dict[str, Any]) -> dict[str, Any]:
+    """An answer in the form that the request asks for: a schema's instance, a Yes or No, or a text."""
+    choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
+    schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
+    if schema is not None:
+        text = json.dumps(instance(schema, schema.get("$defs", {})))
+    elif request.get("logprobs"):
+        text = "Yes"
+        top = [
+            {"token": word, "logprob": math.log(p), "bytes": list(word.encode())}
+            for word, p in (
+                ("Yes", 0.5),
+                ("No", 0.2),
+                ("A", 0.1),
+                ("B", 0.05),
+                ("C", 0.04),
+                ("1", 0.03),
+                ("5", 0.03),
+            )
+        ]
+        choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
+    else:
+        text = REPLY
+    choice["message"] = {"role": "assistant", "content": text}
+    return {
+        "id": "stub",
+        "object": "chat.completion",
+        "created": 0,
+        "model": MODEL,
+        "choices": [choice],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+    }
+
+
+def instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
+    """A small value that a JSON schema allows."""
+    if "$ref" in schema:
+        return instance(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "const" in schema:
+        return schema["const"]
+    if "anyOf" in schema:
+        return instance(schema["anyOf"][0], definitions)
+    kind = schema.get("type")
+    if kind == "object":
+        return {name: instance(value, definitions) for name, value in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [instance(schema.get("items", {"type": "string"}), definitions)] * max(
+            2, schema.get("minItems", 1)
+        )
+    return {"integer": 3, "number": 0.5, "boolean": True}.get(str(kind), "The fee is 200 rupees.")
+
+
+async def serve() -> None:
+    """Listen until stdin closes."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(StubProtocol, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+    server.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())

@@ -1,0 +1,1 @@
+"""Detectors measured on labelled data."""

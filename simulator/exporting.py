@@ -1,0 +1,60 @@
+"""Replies of a run as annotated data, in the JSONL schema that `hallulab bench` reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scenarios.errors import UsageError
+from scenarios.transcript import Conversation, Turn, Verdict
+from simulator.reporting import current_verdicts
+from simulator.run_folder import RunFolder, write_atomically
+
+
+def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> int:
+    """Write one line for each reply that the detector scored, with its located spans; returns how many.
+
+    Without a detector every reply is written, unlabelled.
+
+    Raises:
+        UsageError: the run has no verdicts of that detector.
+    """
+    experiment = folder.read_experiment() or {}
+    verdicts = {
+        (verdict.conversation, verdict.turn): verdict
+        for verdict in current_verdicts(folder.read_verdicts(), experiment.get("detectors"))
+        if verdict.detector == detector and verdict.outcome == "scored"
+    }
+    if detector is not None and not verdicts:
+        raise UsageError(f"{folder.path} has no scored verdicts of a detector {detector!r}.")
+    lines = [
+        json.dumps(_line(conversation, turn, verdicts.get((conversation.id, turn.index))), ensure_ascii=False)
+        for conversation in folder.read_conversations()
+        for turn in conversation.turns
+        if detector is None or (conversation.id, turn.index) in verdicts
+    ]
+    write_atomically(out, "".join(line + "\n" for line in lines))
+    return len(lines)
+
+
+def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> dict[str, Any]:
+    spans = verdict.spans if verdict is not None else None
+    return {
+        "id": f"{conversation.id}-{turn.index}",
+        "task": "dialogue",
+        "question": turn.user,
+        "history": [message.model_dump() for message in conversation.history(turn.index)],
+        "passages": [{"id": p.id, "document": p.document, "text": p.text} for p in turn.passages],
+        "reply": turn.reply,
+        "label": verdict.flagged if verdict is not None else None,
+        "spans": None
+        if spans is None
+        else [
+            {"start": span.start, "end": span.end, "label": "hallucination"}
+            for span in spans
+            if span.start is not None
+        ],
+        "group": conversation.persona,
+        "meta": {"chatbot": conversation.chatbot, "model": conversation.model},
+    }

@@ -1,0 +1,92 @@
+"""The experiment file: short forms, flags over file, and one sentence for each mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.errors import UsageError
+from simulator.config import Component, load_experiment
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "experiment.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(path: Path | None, **flags: object) -> str:
+    with pytest.raises(UsageError) as caught:
+        load_experiment(path, flags)
+    return str(caught.value)
+
+
+def test_a_bare_name_is_a_component_of_that_kind(tmp_path: Path) -> None:
+    experiment = load_experiment(write(tmp_path, "chatbots: [vanilla]"), {})
+    assert experiment.chatbots == (Component(name="vanilla", kind="vanilla"),)
+
+
+def test_a_component_may_have_another_name_than_its_kind(tmp_path: Path) -> None:
+    text = "detectors:\n  - {name: strict, kind: metarag, options: {tau: 0.3}}\n"
+    experiment = load_experiment(write(tmp_path, text), {})
+    assert experiment.detectors == (Component(name="strict", kind="metarag", options={"tau": 0.3}),)
+
+
+def test_flags_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
+    experiment = load_experiment(write(tmp_path, "seed: 3\nlimit: 5"), {"limit": 2, "repeats": None})
+    assert (experiment.seed, experiment.limit, experiment.repeats) == (3, 2, 1)
+
+
+def test_the_default_line_up_is_the_papers() -> None:
+    experiment = load_experiment(None, {})
+    assert [bot.name for bot in experiment.chatbots] == [
+        "vanilla",
+        "prompt-engineered",
+        "editor",
+        "fact-checker",
+        "agent",
+    ]
+    assert [detector.name for detector in experiment.detectors] == ["halludetect", "metarag"]
+
+
+def test_malformed_yaml_names_the_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "seed: 1\nlimit: [1\n")
+    assert refusal(path).startswith(f"{path}, line 3: malformed YAML (")
+
+
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "- vanilla\n")
+    assert refusal(path) == f"{path}: an experiment file is a mapping of fields; see docs/experiment.md."
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "none.yaml"
+    assert refusal(path) == f"cannot read the experiment file {path}: No such file or directory."
+
+
+def test_an_unknown_field_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "max_turn: 3")
+    assert refusal(path) == f"{path}: unknown field `max_turn`. Remove it or correct its spelling."
+
+
+def test_a_wrong_value_names_its_field() -> None:
+    assert refusal(None, limit=0) == "field `limit`: input should be greater than or equal to 1."
+
+
+def test_two_components_of_one_name_are_refused() -> None:
+    assert refusal(None, chatbots=["vanilla", "vanilla"]) == (
+        "field `chatbots`: the name 'vanilla' stands twice; give each its own `name`."
+    )
+
+
+def test_more_minimum_than_maximum_turns_is_refused() -> None:
+    assert refusal(None, min_turns=5, max_turns=2) == (
+        "field `the experiment`: min_turns 5 is more than max_turns 2."
+    )
+
+
+def test_a_role_names_one_of_the_models() -> None:
+    assert refusal(None, roles={"user": "big"}) == (
+        "field `the experiment`: roles name the model 'big', which is not under `models`."
+    )

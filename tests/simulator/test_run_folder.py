@@ -1,0 +1,82 @@
+"""The run folder: what counts in a journal, and what is said of a broken one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.errors import OperationalError, UsageError
+from scenarios.transcript import Conversation
+from simulator.run_folder import RunFolder, write_atomically
+
+
+def conversation(name: str, persona: str = "anna") -> Conversation:
+    return Conversation(
+        id=name,
+        scenario="s",
+        persona=persona,
+        chatbot="vanilla",
+        model="m",
+        seed=0,
+        turns=(),
+        stop_reason="max_turns",
+    )
+
+
+def test_the_first_line_of_an_identifier_counts(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    lines = [conversation("a"), conversation("b"), conversation("a", persona="bert")]
+    folder.conversations.write_text("".join(line.model_dump_json() + "\n" for line in lines))
+    assert [(line.id, line.persona) for line in folder.read_conversations()] == [("a", "anna"), ("b", "anna")]
+
+
+def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    whole = conversation("a").model_dump_json()
+    folder.conversations.write_text(whole + "\n" + whole[:20])
+    assert [line.id for line in folder.read_conversations()] == ["a"]
+
+
+def test_opening_a_journal_drops_its_torn_last_line(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.conversations.write_text("whole\ntorn")
+    with folder.open_conversations() as journal:
+        journal.append("next")
+    assert folder.conversations.read_text() == "whole\nnext\n"
+
+
+def test_a_line_of_the_wrong_shape_is_named(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.conversations.write_text('{"id": "a"}\n')
+    with pytest.raises(UsageError) as caught:
+        folder.read_conversations()
+    assert str(caught.value) == f"{folder.conversations}, line 1: field `scenario`: field required."
+
+
+def test_a_folder_without_journal_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"is no run folder: it has no conversations\.jsonl"):
+        RunFolder(tmp_path).require()
+
+
+def test_clearing_leaves_other_files_alone(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.report.write_text("{}")
+    (tmp_path / "notes.txt").write_text("mine")
+    folder.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.json"
+    path.write_text("old")
+
+    def full(self: Path, *args: object, **kwargs: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OperationalError) as caught:
+        write_atomically(path, "new")
+    monkeypatch.undo()
+    assert str(caught.value) == f"cannot write {path}: No space left on device."
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
