@@ -23,6 +23,11 @@ _LABEL = re.compile(
 )
 
 
+def reformulation_prompt() -> Prompt:
+    """The prompt file, for those whose version depends on it."""
+    return load_prompt("agents", "reformulation")
+
+
 async def reformulate(session: Session, history: Sequence[Message], question: str) -> str:
     """`question` as a query that is understood without `history` (oldest first). One call.
 
