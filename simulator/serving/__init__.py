@@ -1,0 +1,1 @@
+"""Model serving: vLLM in a process and an environment of its own, on loopback."""

@@ -1,0 +1,69 @@
+"""What this machine is: GPU or not, fast int8 or not, how many cores, how much memory is free."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Set
+from pathlib import Path
+from typing import Literal
+
+MachineKind = Literal["cpu", "gpu"]
+"""Which of vLLM's two builds runs here."""
+
+GIB = 1 << 30
+
+
+def machine_kind(proc: Path = Path("/proc")) -> MachineKind:
+    """`gpu` when the NVIDIA driver sees a card, by its own listing or by nvidia-smi; else `cpu`."""
+    cards = proc / "driver" / "nvidia" / "gpus"
+    if cards.is_dir() and any(cards.iterdir()):
+        return "gpu"
+    lister = shutil.which("nvidia-smi")
+    if lister is None:
+        return "cpu"
+    try:
+        listing = subprocess.run([lister, "-L"], capture_output=True, text=True, timeout=30)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return "cpu"
+    return "gpu" if listing.returncode == 0 and listing.stdout.startswith("GPU ") else "cpu"
+
+
+def has_fast_int8(proc: Path = Path("/proc")) -> bool:
+    """Whether the processor has the instructions (AVX512-VNNI or AMX) that vLLM's int8 kernels need."""
+    try:
+        flags = (proc / "cpuinfo").read_text(encoding="utf-8").split()
+    except OSError:
+        return False
+    return "avx512_vnni" in flags or "amx_int8" in flags
+
+
+def available_memory(proc: Path = Path("/proc")) -> int | None:
+    """Bytes that can be used without swapping; None: the system does not say."""
+    try:
+        lines = (proc / "meminfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def usable_cores() -> Set[int]:
+    """Numbers of the cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def as_ranges(cores: Set[int]) -> str:
+    """{0, 1, 2, 5} as `0-2,5`, the way vLLM reads core lists."""
+    ranges: list[list[int]] = []
+    for core in sorted(cores):
+        if ranges and core == ranges[-1][-1] + 1:
+            ranges[-1].append(core)
+        else:
+            ranges.append([core])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in ranges)

