@@ -17,6 +17,8 @@ class Detector(Protocol):
     """The name it is registered and reported under."""
     version: str
     """Hash of all that changes its verdicts: options, prompts, thresholds, model names."""
+    threshold: float | None
+    """Score from which a reply is flagged; None where no single one exists."""
 
     async def detect(self, view: TurnView) -> Judgement:
         """Judge `view.reply` against the evidence in `view`."""

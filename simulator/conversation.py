@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agents.audit import is_loop
-from agents.errors import ModelError
-from agents.user import UserMove
+from agents.user import UserFailed, UserMove
 from chatbots.protocol import Chatbot, ChatbotError
 from scenarios.transcript import Call, Conversation, Message, StopReason, Turn
 
@@ -68,7 +67,8 @@ async def converse(
     while len(turns) < max_turns:
         try:
             move = await user.next(history)
-        except ModelError as error:
+        except UserFailed as error:
+            loose.extend(error.calls)
             return ended("error", f"simulated user: {error}")
         if move.stop is not None or move.text is None:
             loose.extend(move.calls)

@@ -20,10 +20,9 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> int:
     Raises:
         UsageError: the run has no verdicts of that detector.
     """
-    experiment = folder.read_experiment() or {}
     verdicts = {
         (verdict.conversation, verdict.turn): verdict
-        for verdict in current_verdicts(folder.read_verdicts(), experiment.get("detectors"))
+        for verdict in current_verdicts(folder.read_verdicts(), folder.read_experiment())
         if verdict.detector == detector and verdict.outcome == "scored"
     }
     if detector is not None and not verdicts:

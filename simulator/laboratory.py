@@ -181,10 +181,10 @@ def make_cast(
     def user(job: Job) -> SimulatedUser:
         return SimulatedUser(
             job.persona,
-            domain=scenario.domain,
-            models=pool,
+            scenario.domain,
+            pool,
+            job.key.seed,
             model=experiment.roles.get("user"),
-            seed=job.key.seed,
             min_turns=experiment.min_turns,
         )
 

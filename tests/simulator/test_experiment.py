@@ -1,0 +1,150 @@
+"""The experiment runner: journals, resuming, and failures that stay data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from agents.user import UserMove
+from chatbots.protocol import Reply
+from scenarios.errors import OperationalError
+from scenarios.jsonl import LineWriter
+from scenarios.pack import Persona
+from scenarios.transcript import Conversation, Judgement, Message, Turn, TurnView, Verdict
+from simulator.config import Component
+from simulator.conversation import ConversationKey
+from simulator.experiment import Cast, execute
+from simulator.plan import Job
+from simulator.run_folder import RunFolder
+
+PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.expected_verdicts = 0
+        self.turns = 0
+        self.verdicts = 0
+
+    def expect(self, conversations: int, verdicts: int) -> None:
+        self.expected_verdicts += verdicts
+
+    def turn_done(self, turn: Turn) -> None:
+        self.turns += 1
+
+    def conversation_done(self, conversation: Conversation, verdicts: int) -> None:
+        self.expected_verdicts += verdicts
+
+    def verdict_done(self, verdict: Verdict) -> None:
+        self.verdicts += 1
+
+
+class Asker:
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        return UserMove(text=f"Question number {len(history) // 2 + 1} is this one?")
+
+
+class Answerer:
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        return Reply(text=f"Answer after {len(history)} messages.")
+
+
+class Judge:
+    name = "judge"
+    threshold = 0.5
+
+    def __init__(self, version: str = "1", error: Exception | None = None) -> None:
+        self.version = version
+        self.error = error
+        self.seen: list[TurnView] = []
+
+    async def detect(self, view: TurnView) -> Judgement:
+        self.seen.append(view)
+        if self.error is not None:
+            raise self.error
+        return Judgement(outcome="scored", score=0.0, flagged=False, spans=())
+
+
+def job(name: str) -> Job:
+    return Job(ConversationKey(name, "s", "p", "bot", "m", 0), PERSONA, Component(name="bot", kind="bot"))
+
+
+def cast(*judges: Judge) -> Cast:
+    return Cast(lambda job: Asker(), lambda job: Answerer(), judges, None, 2, 4)
+
+
+async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -> None:
+    folder, listener = RunFolder(tmp_path), Listener()
+    await execute(cast(Judge()), [job("a"), job("b")], folder, listener)
+    assert sorted(line.id for line in folder.read_conversations()) == ["a", "b"]
+    found = sorted((line.conversation, line.turn) for line in folder.read_verdicts())
+    assert found == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    assert (listener.turns, listener.expected_verdicts, listener.verdicts) == (4, 4, 4)
+
+
+async def test_a_second_start_does_nothing(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    await execute(cast(Judge()), [job("a")], folder, Listener())
+    before = (folder.conversations.read_bytes(), folder.verdicts.read_bytes())
+    judge = Judge()
+    await execute(cast(judge), [job("a")], folder, Listener())
+    assert (folder.conversations.read_bytes(), folder.verdicts.read_bytes()) == before
+    assert judge.seen == []
+
+
+async def test_only_missing_verdicts_are_made(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    await execute(cast(Judge()), [job("a")], folder, Listener())
+    lines = folder.verdicts.read_text().splitlines(keepends=True)
+    folder.verdicts.write_text(lines[0] + lines[1][:10])
+    judge = Judge()
+    await execute(cast(judge), [job("a")], folder, Listener())
+    assert len(judge.seen) == 1
+    assert sorted(line.turn for line in folder.read_verdicts()) == [0, 1]
+
+
+async def test_a_new_version_of_a_detector_judges_again(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    await execute(cast(Judge("1")), [job("a")], folder, Listener())
+    await execute(cast(Judge("2")), [job("a")], folder, Listener())
+    assert sorted(line.version for line in folder.read_verdicts()) == ["1", "1", "2", "2"]
+
+
+async def test_a_detector_sees_the_turn_and_nothing_of_the_chatbot(tmp_path: Path) -> None:
+    judge = Judge()
+    await execute(cast(judge), [job("a")], RunFolder(tmp_path), Listener())
+    second = max(judge.seen, key=lambda view: len(view.history))
+    assert [message.text for message in second.history] == [
+        "Question number 1 is this one?",
+        "Answer after 1 messages.",
+    ]
+    assert (second.question, second.reply) == ("Question number 2 is this one?", "Answer after 3 messages.")
+    assert set(type(second).model_fields) == {"history", "question", "passages", "reply", "knowledge"}
+
+
+async def test_whatever_a_detector_raises_is_a_failed_verdict(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    await execute(cast(Judge(error=ZeroDivisionError("oops"))), [job("a")], folder, Listener())
+    assert [(line.outcome, line.spans, line.error) for line in folder.read_verdicts()] == [
+        ("failed", None, "ZeroDivisionError: oops")
+    ] * 2
+
+
+async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path)
+    append = LineWriter.append
+
+    def full_after_one(self: LineWriter, line: str) -> None:
+        if self.path == folder.verdicts and folder.verdicts.stat().st_size > 0:
+            raise OperationalError("cannot write verdicts.jsonl: No space left on device.")
+        append(self, line)
+
+    monkeypatch.setattr(LineWriter, "append", full_after_one)
+    with pytest.raises(OperationalError, match="No space left on device"):
+        await execute(cast(Judge()), [job("a")], folder, Listener())
+    assert len(folder.read_conversations()) == 1
+    assert len(folder.read_verdicts()) == 1
