@@ -25,6 +25,9 @@ from scenarios.seal import is_whole, require_sha256, write_seal
 from scenarios.steps import Listener, StepProgress, silent
 from scenarios.transcript import Frozen
 
+PIP_BEGINS = ("Collecting ", "Processing ")
+"""How pip's lines start when it begins with another package, from an index and from a file."""
+
 _BLOCK = 1 << 20
 
 
@@ -108,7 +111,7 @@ def _download(
     ) as pip:
         try:
             for line in pip.stdout or ():
-                if line.startswith("Collecting "):
+                if line.startswith(PIP_BEGINS) and collected < len(requirements):
                     on_progress(
                         StepProgress(step=step, done=collected, total=len(requirements), unit="wheels")
                     )

@@ -17,6 +17,7 @@ from scenarios.cache import building, cache_dir
 from scenarios.errors import OperationalError
 from scenarios.steps import Listener, StepProgress, silent
 from scenarios.transcript import Frozen
+from scenarios.weights import PIP_BEGINS
 from simulator.serving.machine import MachineKind, machine_kind
 from simulator.serving.supervised import run_supervised
 
@@ -89,7 +90,7 @@ class _PipProgress:
         self._collected = 0
 
     def __call__(self, line: str) -> None:
-        if line.startswith("Collecting "):
+        if line.startswith(PIP_BEGINS):
             self._tell("downloading the model server", self._collected)
             self._collected += 1
         elif line.startswith("Installing collected packages"):
