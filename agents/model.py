@@ -207,7 +207,7 @@ class ModelPool:
     ) -> None:
         if DEFAULT_MODEL not in endpoints:
             raise ValueError(f"a pool needs a model named {DEFAULT_MODEL!r}")
-        self.recording = recording or Recording()
+        self.recording = Recording() if recording is None else recording
         self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}

@@ -23,6 +23,9 @@ from scenarios.recording import Recording, digest
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 """Client errors worth another try; all 5xx are, too."""
 
+LASTING_STATUS = frozenset({400, 413, 422})
+"""Errors that lie in the request itself, so they are recorded; a wrong key or model name may be mended."""
+
 
 @dataclass
 class Exchange:
@@ -100,9 +103,9 @@ class Wire(httpx2.AsyncBaseTransport):
             answer = {
                 "status": response.status_code,
                 "latency_s": round(latency, 4),
-                "body": _without_nulls(_json_or_text(response)),
+                "body": _without_nulls(_body(response, request)),
             }
-            if not is_retryable(response.status_code):
+            if response.status_code < 400 or response.status_code in LASTING_STATUS:
                 answer = self._recording.put("model", key, answer)
             future.set_result(answer)
             return _response(answer, request, replayed=False)
@@ -132,11 +135,17 @@ def is_retryable(status: int) -> bool:
     return status in RETRYABLE_STATUS or status >= 500
 
 
-def _json_or_text(response: httpx2.Response) -> Any:
+def _body(response: httpx2.Response, request: httpx2.Request) -> dict[str, Any]:
+    text = response.text
+    if response.status_code >= 400:
+        # Servers repeat the key in their complaint about it; it must reach neither recording nor error text.
+        key = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        text = text.replace(key, "[key]") if key else text
     try:
-        return response.json()
+        body = json.loads(text)
     except ValueError:
-        return {"error": {"message": response.text[:2000]}}
+        body = None
+    return body if isinstance(body, dict) else {"error": {"message": text[:2000]}}
 
 
 def _without_nulls(value: Any) -> Any:

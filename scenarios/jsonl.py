@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -74,7 +75,9 @@ class LineWriter:
             if written != len(data):
                 raise OSError(28, "No space left on device")
         except OSError as error:
-            os.ftruncate(self._descriptor, size)
+            # A device has no size to restore; readers leave out a torn line anyway.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, size)
             raise OperationalError(
                 f"cannot write {self.path}: {error.strerror}. What was written before is intact; "
                 "make room and start again to go on."

@@ -35,7 +35,14 @@ class Recording:
 
     @classmethod
     def record(cls, path: Path) -> Recording:
-        """Record into `path`; answers that it already holds are reused."""
+        """Record into `path`; answers that it already holds are reused.
+
+        Raises:
+            UsageError: `path` is a packed file, or holds something else.
+            OperationalError: it cannot be written.
+        """
+        if path.suffix == ".gz":
+            raise UsageError(f"--record {path}: a packed file cannot grow. Record into .jsonl and pack it.")
         recording = cls()
         recording._load(path)
         recording._writer = LineWriter(path)
@@ -81,6 +88,10 @@ class Recording:
     def __len__(self) -> int:
         return len(self._answers)
 
+    def __bool__(self) -> bool:
+        """True, even when empty: `given or Recording()` must not drop a recording that just began."""
+        return True
+
     def close(self) -> None:
         """Close the file, if any."""
         if self._writer is not None:
@@ -93,7 +104,6 @@ def _read(path: Path) -> Any:
         return read_lines(path)
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
-            lines = file.read().splitlines()
-        return [(number, json.loads(line)) for number, line in enumerate(lines, start=1)]
+            return [(number, json.loads(line)) for number, line in enumerate(file, start=1)]
     except (OSError, EOFError, ValueError) as error:
         raise OperationalError(f"{path}: cannot be read as a recording ({error}).") from error

@@ -12,7 +12,6 @@ import httpx2
 from tenacity import wait_none
 
 from agents.model import Endpoint, ModelPool
-from scenarios.recording import Recording
 
 Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]
 """From a request body to an answer: a text, probabilities of first tokens, or a whole HTTP response."""
@@ -66,7 +65,7 @@ def completion(answer: str | Mapping[str, float], model: str = "scripted") -> di
 def scripted_pool(script: Script, **options: Any) -> tuple[ModelPool, ScriptedTransport]:
     """A pool whose default model is scripted, without pauses between tries."""
     transport = ScriptedTransport(script)
-    recording = options.pop("recording", None) or Recording()
+    recording = options.pop("recording", None)
     pool = ModelPool(
         {"default": Endpoint("scripted", "http://127.0.0.1:9/v1")},
         recording=recording,

@@ -252,8 +252,8 @@ def test_one_message_can_have_several_flaws() -> None:
 
 
 def test_the_same_exchange_twice_is_a_loop() -> None:
-    turns = [_turn(0, "Yes.", "Which shop?"), _turn(1, "It is in Pune.", "I see."), _turn(2, "yes", "Which shop")]
-    assert is_loop(turns)
+    turns = [_turn(0, "Yes.", "Which shop?"), _turn(1, "It is in Pune.", "I see.")]
+    assert is_loop([*turns, _turn(2, "yes", "Which shop")])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.errors import OperationalError, UsageError
+from scenarios.recording import Recording, digest
+
+
+def test_a_digest_is_known_and_does_not_depend_on_key_order() -> None:
+    assert digest({"b": [1, "é"], "a": None}) == digest({"a": None, "b": [1, "é"]})
+    assert digest([]) == "4f53cda18c2baa0c0354bb5f9a3ecbe5"
+    assert digest("a") != digest("b")
+
+
+@given(st.dictionaries(st.text(), st.integers()))
+def test_a_digest_is_32_hex_digits_of_the_value_alone(value: dict[str, int]) -> None:
+    assert len(digest(value)) == 32
+    assert digest(value) == digest(dict(reversed(value.items())))
+
+
+def test_the_first_answer_to_a_key_wins() -> None:
+    recording = Recording()
+    assert recording.put("model", "k", {"n": 1}) == {"n": 1}
+    assert recording.put("model", "k", {"n": 2}) == {"n": 1}
+    assert recording.get("model", "k") == {"n": 1}
+    assert recording.get("search", "k") is None
+    assert len(recording) == 1
+
+
+def test_an_empty_recording_is_one() -> None:
+    empty = Recording()
+    assert len(empty) == 0
+    assert (empty or None) is empty
+
+
+def test_what_is_recorded_can_be_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    recording.put("model", "k", {"text": "naïve ₹"})
+    recording.put("model", "k", {"text": "other"})
+    recording.close()
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1
+    replayed = Recording.replay(path)
+    assert replayed.get("model", "k") == {"text": "naïve ₹"}
+    assert (replayed.replaying, replayed.source, len(replayed)) == (True, path, 1)
+
+
+def test_recording_again_reuses_and_adds(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    first = Recording.record(path)
+    first.put("model", "a", 1)
+    first.close()
+    second = Recording.record(path)
+    assert second.get("model", "a") == 1
+    assert not second.replaying
+    second.put("model", "b", 2)
+    second.close()
+    assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == ["a", "b"]
+
+
+def test_a_torn_line_in_a_recording_is_asked_for_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    whole = '{"kind":"model","key":"a","answer":1}\n'
+    path.write_text(whole + '{"kind":"model","key":"b","ans')
+    assert Recording.replay(path).get("model", "b") is None
+    recording = Recording.record(path)
+    recording.put("model", "b", 2)
+    recording.close()
+    assert path.read_text() == whole + '{"kind":"model","key":"b","answer":2}\n'
+
+
+def test_a_packed_recording_is_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    text = "one\u2028two\x85three"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        entry = {"kind": "model", "key": "a", "answer": text}
+        file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    assert Recording.replay(path).get("model", "a") == text
+
+
+def test_a_recording_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "none.jsonl"
+    with pytest.raises(
+        UsageError, match=r"--replay .*none\.jsonl: no such recording\. Make one with --record"
+    ):
+        Recording.replay(path)
+
+
+@pytest.mark.parametrize("line", ['{"kind":"model","key":"a"}', "[1]", '"kind key answer"'])
+def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"kind":"model","key":"a","answer":1}\n' + line + "\n")
+    with pytest.raises(UsageError, match=r"r\.jsonl, line 2: not an entry of a recording"):
+        Recording.replay(path)
+
+
+def test_a_damaged_packed_recording_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"kind":"model","key":"a","answer":1}\n' * 50)[:40])
+    with pytest.raises(OperationalError, match=r"r\.jsonl\.gz: cannot be read as a recording"):
+        Recording.replay(path)
+
+
+def test_recording_into_a_packed_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--record .*r\.jsonl\.gz: a packed file cannot grow"):
+        Recording.record(tmp_path / "r.jsonl.gz")
