@@ -167,7 +167,7 @@ async def wait_until_healthy(
     started = time.monotonic()
     while True:
         waited = time.monotonic() - started
-        if await _is_healthy(port):
+        if await is_healthy(port):
             return
         if process.poll() is not None:
             raise OperationalError(
@@ -184,7 +184,7 @@ async def wait_until_healthy(
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def _is_healthy(port: int) -> bool:
+async def is_healthy(port: int) -> bool:
     """Whether `GET /health` on loopback answers 200. Written by hand: an HTTP client would obey proxies."""
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(10):

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.errors import UsageError
+from simulator.serving.flags import command_line, cpu_variables, server_variables
+from simulator.serving.machine import GIB
+
+START = [
+    "py", "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", "m",
+    "--served-model-name", "toy", "--host", "127.0.0.1", "--port", "8000",
+]  # fmt: skip
+
+OURS = [
+    "--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}',
+    "--enable-prefix-caching", "--disable-uvicorn-access-log",
+]  # fmt: skip
+
+
+def line(*extra: str, context: int | None = None) -> list[str]:
+    return command_line(Path("py"), "m", ["toy"], 8000, context, extra)
+
+
+def test_without_flags_of_the_user_ours_stand() -> None:
+    assert line() == START + OURS
+
+
+def test_context_is_what_the_model_has_but_not_more_than_8192() -> None:
+    assert line(context=2048) == [*START, *OURS, "--max-model-len", "2048"]
+    assert line(context=32768) == [*START, *OURS, "--max-model-len", "8192"]
+
+
+@pytest.mark.parametrize("spelling", [("--max-model-len", "100"), ("--max_model_len=100",)])
+def test_a_flag_of_the_user_replaces_ours(spelling: tuple[str, ...]) -> None:
+    assert line(*spelling, context=2048) == [*START, *OURS, *spelling]
+
+
+def test_switching_off_and_a_single_field_count_as_the_flag() -> None:
+    assert line("--no-enable-prefix-caching", "--structured-outputs-config.backend", "guidance") == [
+        *START,
+        "--disable-uvicorn-access-log",
+        "--no-enable-prefix-caching",
+        "--structured-outputs-config.backend",
+        "guidance",
+    ]
+
+
+def test_flags_that_name_the_endpoint_cannot_be_passed_through() -> None:
+    with pytest.raises(UsageError, match=r"--port cannot be passed through to vLLM: use --port before"):
+        line("--port", "1")
+
+
+@pytest.mark.parametrize(
+    ("available", "weights", "space"),
+    [(None, 0, "4"), (24 * GIB, 2 * GIB, "4"), (8 * GIB, 2 * GIB, "3"), (4 * GIB, 3 * GIB, "1")],
+)
+def test_attention_cache_takes_what_is_spare_between_1_and_4_gib(
+    available: int | None, weights: int, space: str
+) -> None:
+    assert cpu_variables({0, 1}, available, weights) == {
+        "VLLM_CPU_KVCACHE_SPACE": space,
+        "VLLM_CPU_OMP_THREADS_BIND": "0-1",
+    }
+
+
+def test_the_users_settings_win_over_the_machines_and_our_python_path_stays_out() -> None:
+    environ = {"VLLM_CPU_KVCACHE_SPACE": "9", "PYTHONPATH": "/x", "HOME": "/h"}
+    assert server_variables(environ, {"VLLM_CPU_KVCACHE_SPACE": "4"}, Path("/c"), offline=False) == {
+        "HOME": "/h",
+        "VLLM_CACHE_ROOT": "/c/vllm",
+        "VLLM_CPU_KVCACHE_SPACE": "9",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def test_only_a_local_model_keeps_the_hub_out() -> None:
+    assert server_variables({}, {}, Path("/c"), offline=True)["HF_HUB_OFFLINE"] == "1"
