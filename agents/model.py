@@ -30,7 +30,7 @@ from tenacity import (
 from tenacity.wait import wait_base
 
 from agents.bridge import MODEL_INFO, SessionClient, json_schema, to_autogen
-from agents.errors import ModelError, ReplayMiss, UnparseableAnswer
+from agents.errors import ModelError, UnparseableAnswer
 from agents.prompt import ChatMessage
 from agents.wire import EXCHANGE, Exchange, Wire, is_retryable
 from scenarios.errors import UsageError
@@ -132,7 +132,7 @@ class ModelClient:
 
     def _explain(self, error: Exception) -> ModelError:
         where = f"model {self.endpoint.model!r} at {self.endpoint.base_url}"
-        if isinstance(error.__cause__, ReplayMiss):
+        if isinstance(error.__cause__, ModelError):
             return error.__cause__
         if isinstance(error, APITimeoutError):
             return ModelError(f"{where} did not answer in time. Raise --timeout or lower --concurrency.")
@@ -178,7 +178,7 @@ class ModelClient:
 def _is_transient(error: BaseException) -> bool:
     if isinstance(error, APIStatusError):
         return is_retryable(error.status_code)
-    return isinstance(error, APIConnectionError) and not isinstance(error.__cause__, ReplayMiss)
+    return isinstance(error, APIConnectionError) and not isinstance(error.__cause__, ModelError)
 
 
 class ModelPool:

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 
-from agents.errors import ReplayMiss
+from agents.errors import ModelError, ReplayMiss
 from scenarios.recording import Recording, digest
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
@@ -100,10 +100,16 @@ class Wire(httpx2.AsyncBaseTransport):
                 started = time.perf_counter()
                 response = await self._send(request)
                 latency = time.perf_counter() - started
+            body = _body(response, request)
+            if response.status_code < 400 and not _is_completion(body):
+                raise ModelError(
+                    f"{request.url} gave an answer that is no chat completion: {response.text[:120]!r}. "
+                    "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
+                )
             answer = {
                 "status": response.status_code,
                 "latency_s": round(latency, 4),
-                "body": _without_nulls(_body(response, request)),
+                "body": _without_nulls(body),
             }
             if response.status_code < 400 or response.status_code in LASTING_STATUS:
                 answer = self._recording.put("model", key, answer)
@@ -146,6 +152,14 @@ def _body(response: httpx2.Response, request: httpx2.Request) -> dict[str, Any]:
     except ValueError:
         body = None
     return body if isinstance(body, dict) else {"error": {"message": text[:2000]}}
+
+
+def _is_completion(body: dict[str, Any]) -> bool:
+    choices = body.get("choices")
+    return isinstance(choices, list) and all(
+        isinstance(choice, dict) and isinstance(choice.get("message"), dict)
+        for choice in choices[:1] or [None]
+    )
 
 
 def _without_nulls(value: Any) -> Any:

@@ -34,7 +34,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         answer = self._script(body)
         if isinstance(answer, httpx2.Response):
             return answer
-        return httpx2.Response(200, json=completion(answer, self._model), request=request)
+        return httpx2.Response(200, json=completion(answer, body["model"]), request=request)
 
 
 def completion(answer: str | Mapping[str, float], model: str = "scripted") -> dict[str, Any]:

@@ -135,7 +135,7 @@ async def test_an_answer_that_may_change_is_not_recorded(status: int, tmp_path: 
 @pytest.mark.parametrize("status", [200, 400, 422])
 async def test_an_answer_that_will_not_change_is_recorded(status: int) -> None:
     recording = Recording()
-    wire = _wire(Server(lambda _: httpx2.Response(status, json={"error": {"message": "no"}})), recording)
+    wire = _wire(Server(lambda _: httpx2.Response(status, json=completion("no"))), recording)
     await _post(wire, {"n": 1})
     assert len(recording) == 1
 
@@ -182,7 +182,7 @@ async def test_an_answer_that_is_no_json_becomes_an_error_body() -> None:
 
 @pytest.mark.parametrize("body", ["null", "[]", '"text"', "7"])
 async def test_json_that_is_no_object_becomes_an_error_body(body: str) -> None:
-    wire = _wire(Server(lambda _: httpx2.Response(200, text=body)))
+    wire = _wire(Server(lambda _: httpx2.Response(400, text=body)))
     response, _ = await _post(wire, {"n": 1})
     assert response.json() == {"error": {"message": body}}
 
