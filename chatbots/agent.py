@@ -1,8 +1,8 @@
 """AgentBot: a receptionist routes to a specialist, who searches and answers (HalluDetect A.1.5, D.5).
 
 Receptionist and specialists are AutoGen agents. The team comes from the scenario (in the paper paralegal,
-lawyer and drafter). A specialist named `drafter` writes documents from the user's facts; all others inform
-and advise on what their search found.
+lawyer and drafter). A specialist named `drafter` or `writer` writes documents from the user's facts; all
+others inform and advise on what their search found.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from agents.roles import answer_as, route
 from chatbots.pipeline import RagChatbot, Work, as_chat, not_empty
 
-DRAFTER = "drafter"
-"""Name of the specialist who writes documents."""
+WRITERS = frozenset({"drafter", "writer"})
+"""Names of specialists who write documents."""
 
 
 class AgentBot(RagChatbot):
@@ -19,7 +19,7 @@ class AgentBot(RagChatbot):
 
     KIND = "agent"
     PROMPTS = (
-        "chatbots/reformulation",
+        "agents/reformulation",
         "agents/route",
         "chatbots/frame",
         "chatbots/specialist",
@@ -41,7 +41,7 @@ class AgentBot(RagChatbot):
         work.note("route", name)
         specialist = next(one for one in scenario.specialists if one.name == name)
         await self.retrieve(work)
-        prompt = "drafter" if name == DRAFTER else "specialist"
+        prompt = "drafter" if name in WRITERS else "specialist"
         system = self.instruct(work, prompt, title=specialist.title, duty=specialist.duty.rstrip("."))
         answer = await answer_as(
             work.session,

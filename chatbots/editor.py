@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from agents.prompt import dialogue
-from chatbots.pipeline import Work
+from chatbots.pipeline import Work, not_empty
 from chatbots.prompt_engineered import PromptEngineeredBot
+from scenarios.transcript import Frozen
+
+
+class EditedReply(Frozen):
+    """What the editor found and made of it. A small model edits what it has named first; asked for the
+    edited text alone, it copies the draft."""
+
+    problems: tuple[str, ...] = Field(max_length=6)
+    """Sentences of the draft that the evidence does not support."""
+    reply: str
+    """The reply without them."""
 
 
 class EditorBot(PromptEngineeredBot):
@@ -18,4 +31,9 @@ class EditorBot(PromptEngineeredBot):
         """Draft, then edit."""
         draft = await super().answer(work)
         messages = self.instruct(work, "editor", conversation=dialogue(work.history), draft=draft)
-        return await self.write(work, "edit", "final", messages)
+        edited = await work.session.structured(
+            "edit", messages, EditedReply, max_tokens=2 * self.options.max_tokens
+        )
+        work.note("problems", "\n".join(edited.problems) or "none")
+        work.note("final", edited.reply)
+        return not_empty("edit", edited.reply)

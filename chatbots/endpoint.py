@@ -55,7 +55,7 @@ class EndpointBot:
         if options.base_url is not None and options.model is not None:
             self._client = context.models.at(Endpoint(options.model, options.base_url, options.api_key_env))
         else:
-            self._client = context.models.get(options.model)
+            self._client = context.models.get(options.model or context.model)
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""

@@ -21,15 +21,17 @@ from scenarios.transcript import Call, Frozen
 SPLIT_TOKENS = 500
 """Limit of the split draft: the draft once more, and the JSON around it."""
 
-MORE_PASSAGES = 2
-"""Passages searched for a claim; those that the turn's evidence holds are not shown twice."""
+CLAIM_PASSAGES = 2
+"""Passages searched for a claim. The nearest of the whole knowledge base, so the turn's own are among them
+where they fit; on twelve claims the 1.5B model judged by two passages better than by all of the turn's."""
 
 
 class FactCheckerOptions(GenerationOptions):
     """Options of FactChecker."""
 
-    threshold: float = Field(default=0.5, ge=0.0, le=1.0)
-    """A claim is supported when P(Yes), over Yes and No, reaches this. At 0.5 it is the printed word."""
+    threshold: float = Field(default=0.7, ge=0.0, le=1.0)
+    """A claim is supported when P(Yes), over Yes and No, reaches this. 0.5 is the printed word; small models
+    say Yes too easily."""
     verifier: str | None = None
     """Name of the model under `models` that verifies claims; None: the chatbot's own."""
 
@@ -91,9 +93,7 @@ class FactCheckerBot(PromptEngineeredBot):
         return await self.write(work, "process", "final", messages)
 
     async def _split(self, work: Work, draft: str) -> list[str]:
-        messages = self._prompts["claims"].fill(
-            domain=self.context.scenario.domain, question=work.question, draft=draft
-        )
+        messages = self._prompts["claims"].fill(domain=self.context.scenario.domain, draft=draft)
         split = await work.session.structured("split", messages, SplitReply, max_tokens=SPLIT_TOKENS)
         claims = list(dict.fromkeys(claim.strip() for claim in split.claims if claim.strip()))
         lines = [*(f"claim: {claim}" for claim in claims), *(f"other: {rest}" for rest in split.other)]
@@ -116,18 +116,14 @@ class FactCheckerBot(PromptEngineeredBot):
         return support
 
     async def _verify(self, work: Work, claim: str, ledger: list[Call]) -> float:
-        shown = {passage.id for passage in work.passages}
-        found = await self.context.knowledge.search(claim, MORE_PASSAGES)
-        further = [passage for passage in found if passage.id not in shown]
-        evidence = format_evidence(further, titles_of(self.context.scenario))
-        messages = self.instruct(
-            work,
-            "verify",
-            said="\n".join(message.text for message in work.history if message.role == "user"),
-            further=f"Further documents:\n\n{evidence}\n\n" if further else "",
-            claim=claim,
+        passages = await self.context.knowledge.search(claim, CLAIM_PASSAGES)
+        evidence = format_evidence(passages, titles_of(self.context.scenario))
+        said = "\n".join(message.text for message in work.history if message.role == "user")
+        messages = self._prompts["verify"].fill(
+            evidence=f"{evidence}\n\n[{len(passages) + 1}] The user's own words\n{said}", claim=claim
         )
-        session = self.context.models.session("chatbot", work.session.seed, self.options.verifier)
+        verifier = self.options.verifier or self.context.model
+        session = self.context.models.session("chatbot", work.session.seed, verifier)
         session.calls = ledger
         share = await session.choose("verify", messages, ["Yes", "No"])
         return share["Yes"]

@@ -14,17 +14,15 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from agents.model import Session
-from agents.prompt import ChatMessage, dialogue, load_prompt
+from agents.prompt import ChatMessage, load_prompt
+from agents.reformulation import reformulate
 from chatbots.options import GenerationOptions, read_options
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
-from chatbots.tidy import tidy_query, tidy_reply
+from chatbots.tidy import tidy_reply
 from scenarios.errors import OperationalError
 from scenarios.pack import Scenario
 from scenarios.recording import digest
 from scenarios.transcript import Call, Message, Passage, Step
-
-QUERY_TOKENS = 60
-"""Limit of a reformulated query."""
 
 
 @dataclass
@@ -86,7 +84,9 @@ class RagChatbot(ABC):
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""
-        session = self.context.models.session("chatbot", turn_seed(self.context.seed, history))
+        session = self.context.models.session(
+            "chatbot", turn_seed(self.context.seed, history), self.context.model
+        )
         work = Work(tuple(history), session)
         with failures_as_chatbot_errors(session.calls):
             text = await self.answer(work)
@@ -99,17 +99,8 @@ class RagChatbot(ABC):
         )
 
     async def reformulate(self, work: Work) -> None:
-        """Make the user's message a stand-alone query (HalluDetect D.1). One call, also for a first message.
-
-        The request depends on scenario, history and seed alone, so all chatbots ask it as one.
-        """
-        messages = self._prompts["reformulation"].fill(
-            domain=self.context.scenario.domain, conversation=dialogue(work.history)
-        )
-        answer = await work.session.text("reformulate", messages, max_tokens=QUERY_TOKENS)
-        work.query = tidy_query(answer)
-        if not work.query:
-            raise OperationalError(f"the model reformulated the user's message to nothing: {answer[:80]!r}.")
+        """Make the user's message a stand-alone query. One call, also for a first message."""
+        work.query = await reformulate(work.session, work.history[:-1], work.question)
         work.note("reformulated_query", work.query)
 
     async def retrieve(self, work: Work) -> None:

@@ -12,7 +12,7 @@ class PromptEngineeredBot(RagChatbot):
 
     KIND = "prompt-engineered"
     PROMPTS: ClassVar[tuple[str, ...]] = (
-        "chatbots/reformulation",
+        "agents/reformulation",
         "chatbots/frame",
         "chatbots/careful_generation",
     )

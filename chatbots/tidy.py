@@ -9,7 +9,6 @@ _LABEL = re.compile(
     r"[*_ \t]*:[*_ \t]*\n?",
     re.IGNORECASE,
 )
-_QUERY_LABEL = re.compile(r"\A\s*(?:user|query|question|rewritten[^:\n]*)\s*:\s*", re.IGNORECASE)
 _NEXT_SPEAKER = re.compile(
     r"^[ \t*_#>]*(?:user|human|assistant)[*_ \t]*:|<\|(?:im_start|im_end|eot_id|endoftext)\|>",
     re.IGNORECASE | re.MULTILINE,
@@ -26,14 +25,6 @@ def tidy_reply(text: str) -> str:
     if following:
         text = text[: following.start()]
     return text.strip()
-
-
-def tidy_query(text: str) -> str:
-    """The first line of a reformulated query, without labels and quotation marks around it. May be empty."""
-    line = _QUERY_LABEL.sub("", _without_labels(text)).strip().split("\n", 1)[0].strip()
-    if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`":
-        line = line[1:-1].strip()
-    return line
 
 
 def _without_labels(text: str) -> str:

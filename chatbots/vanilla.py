@@ -9,7 +9,7 @@ class VanillaBot(RagChatbot):
     """The baseline. Two calls a reply."""
 
     KIND = "vanilla"
-    PROMPTS = ("chatbots/reformulation", "chatbots/frame", "chatbots/generation")
+    PROMPTS = ("agents/reformulation", "chatbots/frame", "chatbots/generation")
 
     async def answer(self, work: Work) -> str:
         """Reformulate, retrieve, generate."""

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chatbots.protocol import ChatbotError, Reply
+from chatbots.registry import make_chatbot
+from tests.chatbots.stage import HOURS, LATER, stage
+
+BOT = """
+SEEN = []
+NUMBER = 7
+
+def answer(history):
+    SEEN.append(history)
+    return "It opens at 7. "
+
+async def later(history):
+    passages = ["The pool opens at 7.", {"text": "Or at 9.", "document": "sunday"}]
+    return {"reply": "At 7.", "passages": passages}
+
+def lazily(history):
+    return later(history)
+
+def fails(history):
+    raise RuntimeError("no water")
+
+def nothing(history):
+    return None
+
+def wrong(history):
+    return {"answer": "x"}
+
+def empty(history):
+    return "  "
+
+def loose(history):
+    return {"reply": "x", "passages": "one text"}
+
+def odd(history):
+    return {"reply": "x", "passages": [3]}
+
+def unknown(history):
+    return {"reply": "x", "passages": [{"text": "x", "page": 3}]}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "pool_bot.py").write_text(BOT, encoding="utf-8")
+    (tmp_path / "torn_bot.py").write_text("def answer(:", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    for name in ("pool_bot", "torn_bot"):
+        sys.modules.pop(name, None)
+
+
+async def ask(target: str) -> Reply:
+    context, _, _ = stage(options={"target": target})
+    return await make_chatbot("callable", context).reply(LATER)
+
+
+async def test_a_plain_function_gets_the_dialogue_and_evidence_is_found_for_it() -> None:
+    reply = await ask("pool_bot:answer")
+    assert (reply.text, reply.passages, reply.calls) == ("It opens at 7.", (HOURS,), ())
+    assert [step.name for step in reply.steps] == ["evidence"]
+    dialogue = [{"role": message.role, "content": message.text} for message in LATER]
+    assert sys.modules["pool_bot"].SEEN[0] == dialogue
+
+
+@pytest.mark.parametrize("attribute", ["later", "lazily"])
+async def test_an_async_function_may_say_what_it_read(attribute: str) -> None:
+    reply = await ask(f"pool_bot:{attribute}")
+    assert reply.text == "At 7."
+    assert [(p.id, p.document, p.text) for p in reply.passages] == [
+        ("passage#0", "passage", "The pool opens at 7."),
+        ("passage#1", "sunday", "Or at 9."),
+    ]
+    assert reply.steps == ()
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("no_such_bot:answer", "cannot import no_such_bot from .*ModuleNotFoundError"),
+        ("torn_bot:answer", "cannot import torn_bot from .*SyntaxError"),
+        ("pool_bot:reply", "the module pool_bot has no attribute 'reply'"),
+        ("pool_bot:NUMBER", "is a int, which cannot be called"),
+        ("pool_bot:fails", "raised RuntimeError: no water"),
+        ("pool_bot:nothing", "returned None, not a text"),
+        ("pool_bot:wrong", r"returned a dict with \['answer'\], not a text"),
+        ("pool_bot:empty", "returned an empty reply"),
+        ("pool_bot:loose", "`passages` is a str, not a list"),
+        ("pool_bot:odd", "passage 0 is a int, not a text or a dict"),
+        ("pool_bot:unknown", "passage 0 is no passage"),
+    ],
+)
+async def test_what_goes_wrong_is_one_sentence(target: str, reason: str) -> None:
+    with pytest.raises(ChatbotError, match=reason) as caught:
+        await ask(target)
+    assert "\n" not in str(caught.value)

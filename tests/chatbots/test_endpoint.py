@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from agents.model import Endpoint, ModelPool
+from chatbots.protocol import ChatbotContext, ChatbotError
+from chatbots.registry import make_chatbot
+from scenarios.errors import UsageError
+from tests.chatbots.stage import HOURS, LATER, SCENARIO, Shelf, stage
+from tests.scripted import ScriptedTransport, completion
+
+
+class TwoServers(httpx2.AsyncBaseTransport):
+    """Answers with the port it was asked on."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[int | None, str | None, dict[str, Any]]] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        body = json.loads(await request.aread())
+        self.requests.append((request.url.port, request.headers.get("Authorization"), body))
+        return httpx2.Response(200, json=completion(f"I am {request.url.port}.", "scripted"), request=request)
+
+
+def at(port: int, **more: Any) -> dict[str, Any]:
+    return {"base_url": f"http://127.0.0.1:{port}/v1", "model": "scripted", **more}
+
+
+async def test_the_bot_gets_the_whole_dialogue_and_evidence_is_found_for_it() -> None:
+    context, transport, shelf = stage(options=at(8001, system="Be brief."))
+    reply = await make_chatbot("endpoint", context).reply(LATER)
+    assert reply.text == "It opens at 7. A ticket is 6 euros."
+    sent = transport.requests[0]
+    assert sent["model"] == "scripted"
+    assert [(m["role"], m["content"]) for m in sent["messages"]] == [
+        ("system", "Be brief."),
+        *((message.role, message.text) for message in LATER),
+    ]
+    assert shelf.searched == [("I want to swim.\nThe indoor one. When does it open?", 4)]
+    assert reply.passages == (HOURS,)
+    assert [step.name for step in reply.steps] == ["evidence"]
+    assert "retrieved from the scenario's knowledge base" in reply.steps[0].text
+    assert [call.purpose for call in reply.calls] == ["chatbot.reply"]
+
+
+async def test_two_servers_never_answer_for_each_other() -> None:
+    servers = TwoServers()
+    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=servers)
+    texts = []
+    for port in (8001, 8002, 8001):
+        context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO, options=at(port))
+        texts.append((await make_chatbot("endpoint", context).reply(LATER)).text)
+    await pool.close()
+    assert texts == ["I am 8001.", "I am 8002.", "I am 8001."]
+    assert len(servers.requests) == 2
+
+
+async def test_the_key_comes_from_the_named_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THEIR_KEY", "sesame")
+    servers = TwoServers()
+    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=servers)
+    context = ChatbotContext(
+        models=pool, knowledge=Shelf(), scenario=SCENARIO, options=at(8001, api_key_env="THEIR_KEY")
+    )
+    await make_chatbot("endpoint", context).reply(LATER)
+    await pool.close()
+    assert servers.requests[0][1] == "Bearer sesame"
+
+
+async def test_without_an_address_the_model_is_one_of_the_experiment() -> None:
+    context, transport, _ = stage()
+    reply = await make_chatbot("endpoint", context).reply(LATER)
+    assert reply.calls[0].model == transport.requests[0]["model"] == "scripted"
+    context, _, _ = stage(options={"model": "nobody"})
+    with pytest.raises(UsageError, match="no model named 'nobody' under `models`; there are: default"):
+        make_chatbot("endpoint", context)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (httpx2.Response(404, json={"error": {"message": "no such bot"}}), "status 404"),
+        ("", "empty"),
+    ],
+)
+async def test_a_bot_that_fails_ends_the_reply(answer: Any, reason: str) -> None:
+    context, transport, _ = stage({"generate": answer}, options=at(8001))
+    assert isinstance(transport, ScriptedTransport)
+    with pytest.raises(ChatbotError, match=reason) as caught:
+        await make_chatbot("endpoint", context).reply(LATER)
+    assert len(caught.value.calls) == 1

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agents.prompt import Prompt, load_prompt
+from chatbots import registry
+from chatbots.registry import CHATBOTS, chatbot_names, chatbot_version, find_chatbot, make_chatbot
+from scenarios.errors import UsageError
+from tests.chatbots.stage import stage
+
+OPTIONS: dict[str, dict[str, Any]] = {"callable": {"target": "my_bot:answer"}}
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+    points: list[EntryPoint] = []
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    return points
+
+
+@pytest.mark.parametrize("kind", sorted(CHATBOTS))
+def test_each_is_registered_under_its_own_name(kind: str) -> None:
+    context, _, _ = stage(options=OPTIONS.get(kind, {}))
+    bot = make_chatbot(kind, context)
+    assert vars(type(bot))["KIND"] == kind
+
+
+def test_an_unknown_name_lists_what_there_is(offered: list[EntryPoint]) -> None:
+    offered.append(EntryPoint("theirs", "math:sqrt", registry.GROUP))
+    message = (
+        "there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor, fact-checker, agent, "
+        "endpoint, callable, theirs."
+    )
+    with pytest.raises(UsageError) as caught:
+        find_chatbot("vanila")
+    assert str(caught.value) == message
+
+
+def test_an_entry_point_is_a_chatbot(offered: list[EntryPoint]) -> None:
+    offered.append(EntryPoint("theirs", "math:sqrt", registry.GROUP))
+    import math
+
+    assert find_chatbot("theirs") is math.sqrt  # type: ignore[comparison-overlap]
+    assert chatbot_names()[-1] == "theirs"
+    assert chatbot_version("theirs", {}) != chatbot_version("theirs", {"a": 1})
+
+
+def test_ours_cannot_be_taken(offered: list[EntryPoint]) -> None:
+    offered.append(EntryPoint("vanilla", "math:sqrt", registry.GROUP))
+    assert find_chatbot("vanilla") is CHATBOTS["vanilla"]
+
+
+def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -> None:
+    offered.append(EntryPoint("theirs", "no_such_module:x", registry.GROUP))
+    with pytest.raises(UsageError, match="cannot load its entry point no_such_module:x"):
+        find_chatbot("theirs")
+
+
+def test_versions_differ_by_kind_and_option_and_are_equal_for_defaults() -> None:
+    assert chatbot_version("vanilla", {}) != chatbot_version("prompt-engineered", {})
+    assert chatbot_version("vanilla", {}) != chatbot_version("vanilla", {"temperature": 0.7})
+    assert chatbot_version("vanilla", {}) == chatbot_version("vanilla", {"temperature": 0.0})
+
+
+def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {kind: chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
+    load = load_prompt
+
+    def changed(package: str, name: str) -> Prompt:
+        prompt = load(package, name)
+        return Prompt(name, prompt.template + " please") if name == "careful_generation" else prompt
+
+    monkeypatch.setattr(registry, "load_prompt", changed)
+    after = {kind: chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
+    assert {kind for kind in CHATBOTS if before[kind] != after[kind]} == {
+        "prompt-engineered",
+        "editor",
+        "fact-checker",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (
+            "vanilla",
+            {"heat": 1},
+            "chatbot vanilla: there is no option `heat`; there are: temperature, max_tokens.",
+        ),
+        ("vanilla", {"temperature": -1}, "chatbot vanilla: option `temperature`: input should be greater"),
+        ("callable", {}, "chatbot callable: the option `target` is required."),
+        ("callable", {"target": "my_bot"}, "chatbot callable: option `target`: string should match"),
+        (
+            "endpoint",
+            {"base_url": "http://127.0.0.1:9/v1"},
+            "chatbot endpoint: with `base_url`, the option `model`",
+        ),
+        ("endpoint", {"api_key_env": "KEY"}, "chatbot endpoint: `api_key_env` belongs to a `base_url`"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(kind: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        chatbot_version(kind, options)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_new_release_of_an_entry_point_is_a_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = []
+    for release in ("1.0", "1.1"):
+        point = SimpleNamespace(
+            name="theirs", value="math:sqrt", dist=SimpleNamespace(version=release), load=lambda: None
+        )
+        monkeypatch.setattr(registry, "entry_points", lambda group, point=point: [point])
+        versions.append(chatbot_version("theirs", {}))
+    assert versions[0] != versions[1]
