@@ -1,0 +1,92 @@
+"""Which chatbot is better: paired differences between all of them, under each detector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Literal
+
+from scenarios.errors import UsageError
+from scenarios.transcript import Frozen
+from simulator.measure.metrics import Pairing, Tallies, Tally
+from simulator.measure.statistics import Difference, Ratio, holm, paired_difference
+
+Metric = Literal["hpt_1", "tokacc_1"]
+
+_RATIOS: dict[Metric, Callable[[Tally], Ratio]] = {
+    "hpt_1": lambda item: item.hpt,
+    "tokacc_1": lambda item: item.tokacc,
+}
+
+
+class Comparison(Frozen):
+    """Two chatbots on the same personas and seeds: a line of `comparisons` in `report.json`."""
+
+    detector: str
+    """Who judged."""
+    metric: Metric
+    """What is compared."""
+    a: str
+    """First chatbot."""
+    b: str
+    """Second chatbot."""
+    pairs: int
+    """Conversations compared; only these enter the difference."""
+    difference: float | None
+    """Metric of `a` minus metric of `b`, over the pairs."""
+    ci95: tuple[float, float] | None
+    """Paired bootstrap interval; None with fewer than two pairs."""
+    p_value: float | None
+    """Paired permutation test, two-sided; None with fewer than two pairs."""
+    p_holm: float | None
+    """Adjusted by Holm over all pairs of chatbots of this detector and metric."""
+
+
+def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str]) -> tuple[Comparison, ...]:
+    """Compare every two chatbots by every metric under every detector.
+
+    Raises:
+        UsageError: a chatbot has two conversations with the same scenario, persona and seed.
+    """
+    found: list[Comparison] = []
+    for detector in detectors:
+        for metric in _RATIOS:
+            names = list(combinations(chatbots, 2))
+            differences = [_difference(tallies[a, detector], tallies[b, detector], metric) for a, b in names]
+            adjusted = holm([item.p_value for item in differences])
+            found.extend(
+                Comparison(
+                    detector=detector,
+                    metric=metric,
+                    a=a,
+                    b=b,
+                    pairs=item.pairs,
+                    difference=None if item.difference is None else round(item.difference, 6),
+                    ci95=None if item.ci95 is None else (round(item.ci95[0], 6), round(item.ci95[1], 6)),
+                    p_value=None if item.p_value is None else round(item.p_value, 6),
+                    p_holm=None if p_holm is None else round(p_holm, 6),
+                )
+                for (a, b), item, p_holm in zip(names, differences, adjusted, strict=True)
+            )
+    return tuple(found)
+
+
+def _difference(first: Sequence[Tally], second: Sequence[Tally], metric: Metric) -> Difference:
+    one, two = _by_pairing(first, metric), _by_pairing(second, metric)
+    shared = sorted(one.keys() & two.keys())
+    return paired_difference([one[key] for key in shared], [two[key] for key in shared])
+
+
+def _by_pairing(tallies: Sequence[Tally], metric: Metric) -> dict[Pairing, Ratio]:
+    ratios: dict[Pairing, Ratio] = {}
+    for item in tallies:
+        if item.pairing in ratios:
+            scenario, persona, seed = item.pairing
+            raise UsageError(
+                f"two conversations of a chatbot share persona {persona}, seed {seed}, scenario {scenario}: "
+                "they cannot be paired with other chatbots'. Report on one configuration at a time."
+            )
+        ratio = _RATIOS[metric](item)
+        if ratio.denominator:
+            ratios[item.pairing] = ratio
+    return ratios

@@ -1,0 +1,267 @@
+"""Hallucinations per turn and token accuracy of each chatbot under each detector (HalluDetect section 4.3).
+
+Only scored turns count: turns whose verdict is `scored` and says where (`spans` is not None). Everything is
+counted per conversation first (`Tally`); a row adds the tallies up, and statistics resample them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scenarios.errors import UsageError
+from scenarios.transcript import Call, Conversation, Frozen, Verdict
+from simulator.measure.statistics import Ratio, interval, ratio_of_sums
+from simulator.measure.tokens import hallucinated, tokenize
+
+Pairing = tuple[str, str, int]
+"""Scenario, persona and seed: what a conversation shares with those of the other chatbots."""
+
+
+class Row(Frozen):
+    """One chatbot under one detector: a row of `report.json`."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    detector: str
+    """Name of the detector."""
+    conversations: int
+    """Conversations of the chatbot."""
+    turns: int
+    """Their turns."""
+    scored_turns: int
+    """Turns that the detector scored and localised; the denominators below are made of these."""
+    coverage: float | None
+    """scored_turns / turns."""
+    failed: int
+    """Turns on which the detector failed."""
+    abstained: int
+    """Turns on which it abstained."""
+    not_localised: int
+    """Turns scored without saying where; they are outside every number here."""
+    missing: int
+    """Turns without a verdict."""
+    hallucinations: int
+    """Spans in the scored turns, unlocated ones included."""
+    unlocated: int
+    """Those whose text was not found in the reply: they count in HPT and cannot in TokAcc."""
+    hallucinated_chats: float | None
+    """Share of the conversations with a scored turn that have a hallucination."""
+    calls_per_reply: float | None
+    """Model calls of the chatbot a turn (the paper's inferences per response)."""
+    hpt_1: float | None
+    """Hallucinations / scored turns, over the whole set."""
+    hpt_1_ci95: tuple[float, float] | None
+    """Cluster bootstrap over conversations."""
+    hpt_2: float | None
+    """Mean over conversations of hallucinations / scored turns."""
+    tokacc_1: float | None
+    """Share of reply tokens outside every flagged span, over the whole set."""
+    tokacc_1_ci95: tuple[float, float] | None
+    """Cluster bootstrap over conversations."""
+    tokacc_2: float | None
+    """Mean over conversations of that share."""
+    tokens: int
+    """Reply tokens of the scored turns, by the shared tokenizer."""
+    calls: int
+    """Model calls of the detector on this chatbot, whatever their outcome."""
+    prompt_tokens: int | None
+    """Tokens the detector had read; None when no server told."""
+    completion_tokens: int | None
+    """Tokens the detector had written; None when no server told."""
+    seconds: float
+    """Latencies of the detector's calls, added up; calls run at the same time, so no wall time."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What one detector found in one conversation."""
+
+    conversation: str
+    """Identifier of the conversation."""
+    pairing: Pairing
+    """What pairs it with other chatbots' conversations."""
+    turns: int
+    """All turns."""
+    scored_turns: int
+    """Turns scored and localised."""
+    failed: int
+    """Turns failed."""
+    abstained: int
+    """Turns abstained from."""
+    not_localised: int
+    """Turns scored without spans being given."""
+    hallucinations: int
+    """Spans in the scored turns."""
+    unlocated: int
+    """Those without a place."""
+    tokens: int
+    """Reply tokens of the scored turns."""
+    flagged_tokens: int
+    """Those under a located span."""
+    chatbot_calls: int
+    """Calls of the chatbot in all turns."""
+    calls: tuple[Call, ...]
+    """Calls of the detector."""
+
+    @property
+    def hpt(self) -> Ratio:
+        """Hallucinations over scored turns."""
+        return Ratio(self.hallucinations, self.scored_turns)
+
+    @property
+    def tokacc(self) -> Ratio:
+        """Tokens outside flagged spans over tokens."""
+        return Ratio(self.tokens - self.flagged_tokens, self.tokens)
+
+
+def index_verdicts(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], dict[int, Verdict]]:
+    """Verdicts by (conversation, detector) and turn.
+
+    Raises:
+        UsageError: a turn has two verdicts of one detector (two versions of it, or a doubled line).
+    """
+    index: dict[tuple[str, str], dict[int, Verdict]] = defaultdict(dict)
+    for verdict in verdicts:
+        turns = index[verdict.conversation, verdict.detector]
+        if verdict.turn in turns:
+            raise UsageError(
+                f"turn {verdict.turn} of conversation {verdict.conversation} has two verdicts of "
+                f"{verdict.detector} (versions {turns[verdict.turn].version} and {verdict.version}). "
+                "Report on one version at a time."
+            )
+        turns[verdict.turn] = verdict
+    return dict(index)
+
+
+def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
+    """Count what one detector's `verdicts` (by turn) say of `conversation`.
+
+    Raises:
+        UsageError: a verdict is about a turn that the conversation does not have.
+    """
+    unknown = sorted(set(verdicts) - {turn.index for turn in conversation.turns})
+    if unknown:
+        raise UsageError(
+            f"there is a verdict on turn {unknown[0]} of conversation {conversation.id}, which has "
+            f"{len(conversation.turns)} turns. The two journals are not of the same run."
+        )
+    hallucinations = unlocated = tokens = flagged = scored = 0
+    for turn in conversation.turns:
+        verdict = verdicts.get(turn.index)
+        if verdict is None or verdict.outcome != "scored" or verdict.spans is None:
+            continue
+        scored += 1
+        hallucinations += len(verdict.spans)
+        unlocated += sum(span.start is None for span in verdict.spans)
+        marks = hallucinated(tokenize(turn.reply), verdict.spans)
+        tokens += len(marks)
+        flagged += sum(marks)
+    return Tally(
+        conversation=conversation.id,
+        pairing=(conversation.scenario, conversation.persona, conversation.seed),
+        turns=len(conversation.turns),
+        scored_turns=scored,
+        failed=sum(verdict.outcome == "failed" for verdict in verdicts.values()),
+        abstained=sum(verdict.outcome == "abstained" for verdict in verdicts.values()),
+        not_localised=sum(v.outcome == "scored" and v.spans is None for v in verdicts.values()),
+        hallucinations=hallucinations,
+        unlocated=unlocated,
+        tokens=tokens,
+        flagged_tokens=flagged,
+        chatbot_calls=sum(call.role == "chatbot" for turn in conversation.turns for call in turn.calls),
+        calls=tuple(call for verdict in verdicts.values() for call in verdict.calls),
+    )
+
+
+Tallies = dict[tuple[str, str], tuple[Tally, ...]]
+"""Tallies by (chatbot, detector), each sorted so that the order of the journals cannot matter."""
+
+
+def tally_all(
+    conversations: Sequence[Conversation],
+    verdicts: Iterable[Verdict],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+) -> Tallies:
+    """Tallies of every chatbot under every detector; verdicts on conversations not given are left out."""
+    index = index_verdicts(verdicts)
+    return {
+        (chatbot, detector): tuple(
+            sorted(
+                (
+                    tally(conversation, index.get((conversation.id, detector), {}))
+                    for conversation in conversations
+                    if conversation.chatbot == chatbot
+                ),
+                key=lambda item: (item.pairing, item.conversation),
+            )
+        )
+        for chatbot in chatbots
+        for detector in detectors
+    }
+
+
+def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
+    """Add up the tallies of one chatbot under one detector; an empty denominator gives None."""
+    judged = [item for item in tallies if item.scored_turns]
+    worded = [item for item in judged if item.tokens]
+    turns = sum(item.turns for item in tallies)
+    scored = sum(item.scored_turns for item in tallies)
+    failed = sum(item.failed for item in tallies)
+    abstained = sum(item.abstained for item in tallies)
+    not_localised = sum(item.not_localised for item in tallies)
+    calls = [call for item in tallies for call in item.calls]
+    return Row(
+        chatbot=chatbot,
+        detector=detector,
+        conversations=len(tallies),
+        turns=turns,
+        scored_turns=scored,
+        coverage=_rounded(scored / turns if turns else None),
+        failed=failed,
+        abstained=abstained,
+        not_localised=not_localised,
+        missing=turns - scored - failed - abstained - not_localised,
+        hallucinations=sum(item.hallucinations for item in tallies),
+        unlocated=sum(item.unlocated for item in tallies),
+        hallucinated_chats=mean([float(item.hallucinations > 0) for item in judged]),
+        calls_per_reply=_rounded(sum(item.chatbot_calls for item in tallies) / turns if turns else None),
+        hpt_1=_rounded(ratio_of_sums([item.hpt for item in judged])),
+        hpt_1_ci95=_rounded_pair(interval([item.hpt for item in judged])),
+        hpt_2=mean([item.hallucinations / item.scored_turns for item in judged]),
+        tokacc_1=_rounded(ratio_of_sums([item.tokacc for item in worded])),
+        tokacc_1_ci95=_rounded_pair(interval([item.tokacc for item in worded])),
+        tokacc_2=mean([item.tokacc.numerator / item.tokens for item in worded]),
+        tokens=sum(item.tokens for item in tallies),
+        calls=len(calls),
+        prompt_tokens=known_sum([call.prompt_tokens for call in calls]),
+        completion_tokens=known_sum([call.completion_tokens for call in calls]),
+        seconds=round(math.fsum(call.latency_s for call in calls), 6),
+    )
+
+
+def rows(tallies: Tallies) -> tuple[Row, ...]:
+    """A row for every (chatbot, detector), in the order given."""
+    return tuple(row(chatbot, detector, items) for (chatbot, detector), items in tallies.items())
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Arithmetic mean to 6 decimals, independent of order; None of nothing."""
+    return round(math.fsum(values) / len(values), 6) if values else None
+
+
+def known_sum(counts: Sequence[int | None]) -> int | None:
+    """Sum of the known counts; 0 of nothing, None when there are counts and none is known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known or not counts else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def _rounded_pair(pair: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if pair is None else (round(pair[0], 6), round(pair[1], 6))

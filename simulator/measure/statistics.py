@@ -1,0 +1,159 @@
+"""Intervals and tests for ratios of sums over conversations.
+
+Turns of one conversation depend on each other, so the conversation is what is resampled (cluster bootstrap)
+and what is exchanged (paired permutation). HPT-1 and TokAcc-1 are both a sum over a sum, hence one code.
+Generators have a fixed seed and counts are integers: equal input gives equal output to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 10_000
+"""Bootstrap samples, and label exchanges where there are too many to enumerate."""
+_SEED = 20_250
+_CELLS = 4_000_000
+"""Largest number of drawn indices held in memory at once."""
+_TIE = 1e-12
+"""Two differences closer than this are equal: floating-point noise must not break ties."""
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Numerator and denominator of one conversation, both counts; the denominator is at least 1."""
+
+    numerator: int
+    """Hallucinations, or tokens outside every flagged span."""
+    denominator: int
+    """Scored turns, or their tokens."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a paired comparison of two chatbots found."""
+
+    pairs: int
+    """Conversations that both chatbots have, with the same persona and seed, both with a denominator."""
+    difference: float | None
+    """First minus second, over the pairs; None without pairs."""
+    ci95: tuple[float, float] | None
+    """Paired bootstrap interval; None with fewer than two pairs."""
+    p_value: float | None
+    """Two-sided; None with fewer than two pairs, where any exchange gives the same distance."""
+
+
+def ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
+    """Sum of numerators over sum of denominators; None when the latter is 0."""
+    denominator = sum(item.denominator for item in sample)
+    return sum(item.numerator for item in sample) / denominator if denominator else None
+
+
+def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
+    """95% percentile interval of the ratio of sums, conversations resampled with replacement.
+
+    None with fewer than two conversations. With a handful of conversations the interval is too narrow,
+    as any percentile bootstrap is; the number of conversations stands beside it in every report.
+    """
+    if len(sample) < 2:
+        return None
+    numerators, denominators = _columns(sample)
+    ratios = [numerators[draw].sum(axis=1) / denominators[draw].sum(axis=1) for draw in _draws(len(sample))]
+    return _percentiles(np.concatenate(ratios))
+
+
+def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:
+    """Compare two chatbots on the same personas and seeds: `first[i]` and `second[i]` are a pair.
+
+    The null hypothesis is that within each pair the labels could be exchanged. All 2^n exchanges are
+    enumerated when there are at most `RESAMPLES` of them; otherwise that many are drawn, and the p-value is
+    (k + 1) / (n + 1), which is never 0.
+
+    Raises:
+        ValueError: the samples differ in length.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} and {len(second)} conversations cannot be paired")
+    one, two = ratio_of_sums(first), ratio_of_sums(second)
+    if one is None or two is None:
+        return Difference(len(first), None, None, None)
+    if len(first) < 2:
+        return Difference(len(first), one - two, None, None)
+    columns = (*_columns(first), *_columns(second))
+    return Difference(len(first), one - two, _difference_interval(*columns), _permutation_p(*columns))
+
+
+def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Holm's step-down adjustment; a missing p-value is no test and stays None."""
+    ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    highest = 0.0
+    for rank, (p, place) in enumerate(ranked):
+        highest = max(highest, min(1.0, p * (len(ranked) - rank)))
+        adjusted[place] = highest
+    return tuple(adjusted)
+
+
+def _columns(sample: Sequence[Ratio]) -> tuple[Integers, Integers]:
+    return (
+        np.array([item.numerator for item in sample], dtype=np.int64),
+        np.array([item.denominator for item in sample], dtype=np.int64),
+    )
+
+
+def _draws(size: int) -> Iterator[Integers]:
+    generator = np.random.default_rng(_SEED)
+    rows = max(1, _CELLS // size)
+    for done in range(0, RESAMPLES, rows):
+        yield generator.integers(0, size, size=(min(rows, RESAMPLES - done), size))
+
+
+def _percentiles(values: Floats) -> tuple[float, float]:
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _difference_interval(
+    first_over: Integers, first_under: Integers, second_over: Integers, second_under: Integers
+) -> tuple[float, float]:
+    differences = [
+        first_over[draw].sum(axis=1) / first_under[draw].sum(axis=1)
+        - second_over[draw].sum(axis=1) / second_under[draw].sum(axis=1)
+        for draw in _draws(len(first_over))
+    ]
+    return _percentiles(np.concatenate(differences))
+
+
+def _permutation_p(
+    first_over: Integers, first_under: Integers, second_over: Integers, second_under: Integers
+) -> float:
+    pairs = len(first_over)
+    observed = abs(first_over.sum() / first_under.sum() - second_over.sum() / second_under.sum())
+    exact = 2**pairs <= RESAMPLES
+    hits = total = 0
+    for swaps in [_all_swaps(pairs)] if exact else _random_swaps(pairs):
+        moved_over = swaps @ (second_over - first_over)
+        moved_under = swaps @ (second_under - first_under)
+        differences = (first_over.sum() + moved_over) / (first_under.sum() + moved_under) - (
+            second_over.sum() - moved_over
+        ) / (second_under.sum() - moved_under)
+        hits += int(np.count_nonzero(np.abs(differences) >= observed - _TIE))
+        total += len(swaps)
+    return hits / total if exact else (hits + 1) / (total + 1)
+
+
+def _all_swaps(pairs: int) -> Integers:
+    return (np.arange(2**pairs, dtype=np.int64)[:, None] >> np.arange(pairs, dtype=np.int64)) & 1
+
+
+def _random_swaps(pairs: int) -> Iterator[Integers]:
+    generator = np.random.default_rng(_SEED)
+    rows = max(1, _CELLS // pairs)
+    for done in range(0, RESAMPLES, rows):
+        yield generator.integers(0, 2, size=(min(rows, RESAMPLES - done), pairs))

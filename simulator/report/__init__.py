@@ -1,0 +1,1 @@
+"""Shows what was counted: report.json, a terminal table, a self-contained page."""

@@ -1,0 +1,151 @@
+"""The conversations of a run as the page's reader needs them: plain JSON values, nothing rendered yet.
+
+Replies are cut where the flagging changes, here and not in the page, because spans count code points and
+JavaScript strings count UTF-16 units. The page puts every text into the document as text, never as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from scenarios.pack import Persona
+from scenarios.transcript import Conversation, Span, Turn, Verdict
+from simulator.measure.conversations import Flaws
+from simulator.measure.metrics import index_verdicts
+
+
+def browser_data(
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+    flaws: Flaws,
+    personas: Mapping[str, Persona],
+) -> dict[str, Any]:
+    """Everything that the reader shows: cases (scenario, persona, seed) with a conversation a chatbot."""
+    index = index_verdicts(verdicts)
+    passages = _Passages()
+    cases: dict[tuple[str, str, int], list[dict[str, Any] | None]] = {}
+    for conversation in sorted(conversations, key=lambda item: item.id):
+        if conversation.chatbot not in chatbots:
+            continue
+        chats = cases.setdefault(
+            (conversation.scenario, conversation.persona, conversation.seed), [None] * len(chatbots)
+        )
+        by_turn = [index.get((conversation.id, name), {}) for name in detectors]
+        chats[chatbots.index(conversation.chatbot)] = {
+            "id": conversation.id,
+            "stop": conversation.stop_reason,
+            "error": conversation.error,
+            "flaws": [
+                {"turn": flaw.turn, "kind": flaw.kind, "detail": flaw.detail}
+                for flaw in flaws.get(conversation.id, ())
+            ],
+            "turns": [
+                _turn(turn, [verdict.get(turn.index) for verdict in by_turn], passages)
+                for turn in conversation.turns
+            ],
+        }
+    return {
+        "chatbots": list(chatbots),
+        "detectors": list(detectors),
+        "cases": [
+            {"scenario": scenario, "seed": seed, "persona": _persona(persona, personas), "chats": chats}
+            for (scenario, persona, seed), chats in sorted(cases.items())
+        ],
+        "passages": passages.listed,
+    }
+
+
+def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ...]]]:
+    """Cut `reply` where any located span starts or ends.
+
+    Returns pieces of text that join to the reply, each with the positions in `spans` of those that cover it.
+    """
+    places = [
+        (number, min(span.start, len(reply)), min(span.end, len(reply)))
+        for number, span in enumerate(spans)
+        if span.start is not None and span.end is not None
+    ]
+    edges = sorted({0, len(reply), *(edge for _, start, end in places for edge in (start, end))})
+    return [
+        (reply[left:right], tuple(number for number, start, end in places if start <= left and right <= end))
+        for left, right in pairwise(edges)
+    ]
+
+
+class _Passages:
+    """Each passage once: the chatbots of a run are given the same ones again and again."""
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, Any]] = []
+        self._places: dict[tuple[str, str], int] = {}
+
+    def place(self, id: str, document: str, text: str) -> int:
+        key = (id, text)
+        if key not in self._places:
+            self._places[key] = len(self.listed)
+            self.listed.append({"id": id, "document": document, "text": text})
+        return self._places[key]
+
+
+def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -> dict[str, Any]:
+    found = [
+        (detector, span)
+        for detector, verdict in enumerate(verdicts)
+        if verdict is not None
+        for span in verdict.spans or ()
+    ]
+    return {
+        "user": turn.user,
+        "query": turn.query,
+        "reply": segments(turn.reply, [span for _, span in found]),
+        "findings": [
+            {
+                "detector": detector,
+                "located": span.start is not None,
+                "text": span.text,
+                "severity": span.severity,
+                "score": span.score,
+                "reason": span.reason,
+                "evidence": span.evidence,
+            }
+            for detector, span in found
+        ],
+        "verdicts": [_verdict(verdict) for verdict in verdicts],
+        "passages": [
+            [passages.place(item.id, item.document, item.text), item.score] for item in turn.passages
+        ],
+        "steps": [[step.name, step.text] for step in turn.steps],
+    }
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, Any]:
+    """The state of a verdict: `clean` only when it was scored, localised and has no span."""
+    if verdict is None:
+        return {"state": "missing"}
+    state: str = verdict.outcome
+    if verdict.outcome == "scored":
+        state = "not_localised" if verdict.spans is None else "flagged" if verdict.spans else "clean"
+    return {
+        "state": state,
+        "score": verdict.score,
+        "flagged": verdict.flagged,
+        "error": verdict.error,
+        "truncated": verdict.truncated,
+    }
+
+
+def _persona(id: str, personas: Mapping[str, Persona]) -> dict[str, Any]:
+    persona = personas.get(id)
+    if persona is None:
+        return {"id": id}
+    return {
+        "id": id,
+        "name": persona.name,
+        "grievance": persona.grievance,
+        "goals": list(persona.goals),
+        "manner": persona.manner,
+    }

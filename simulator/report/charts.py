@@ -1,0 +1,142 @@
+"""Geometry of the page's charts: a dot and its interval for each chatbot and detector.
+
+The charts are drawn by our own small SVG template and not by a plotting library: they take colours and
+fonts from the page's style sheet (so they follow light and dark and print), need no inline styles (which the
+page's content security policy forbids), and their text stays text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+LEFT, RIGHT, TOP = 165.0, 24.0, 8.0
+"""Margins of the plot in the SVG's units: chatbot names left, half a tick label right."""
+WIDTH = 560.0
+"""Width of a chart; the page scales it."""
+_LINE = 15.0
+_GAP = 13.0
+_LEAST = 0.1
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A grid line."""
+
+    x: float
+    """Where it stands."""
+    label: str
+    """What is written below."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One number with its interval."""
+
+    y: float
+    """Height of its line."""
+    x: float | None
+    """The number; None when it is undefined."""
+    low: float | None
+    """Left end of the interval, or None."""
+    high: float | None
+    """Right end of the interval, or None."""
+    detector: int
+    """Position of the detector: chooses the colour."""
+    title: str
+    """The same in words."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The dots of one chatbot."""
+
+    label: str
+    """Its name."""
+    y: float
+    """Height of the middle of the group."""
+    dots: tuple[Dot, ...]
+    """One for each detector."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart ready to be drawn."""
+
+    title: str
+    """What is shown, and which end is good."""
+    height: float
+    """Height in the SVG's units."""
+    floor: float
+    """Where the axis is."""
+    ticks: tuple[Tick, ...]
+    """Grid lines."""
+    groups: tuple[Group, ...]
+    """Chatbots from top to bottom."""
+
+
+def chart(
+    report_rows: Sequence[Mapping[str, Any]],
+    field: str,
+    title: str,
+    scale: float,
+    unit: str,
+    upper: float | None,
+) -> Chart:
+    """Lay out one metric; `upper` is the largest value that it can have, or None."""
+    chatbots = list(dict.fromkeys(row["chatbot"] for row in report_rows))
+    detectors = list(dict.fromkeys(row["detector"] for row in report_rows))
+    values = [
+        value * scale
+        for row in report_rows
+        for value in (row[field], *(row[f"{field}_ci95"] or ()))
+        if value is not None
+    ]
+    steps = axis(values, upper)
+    first, last = steps[0], steps[-1]
+
+    def place(value: float) -> float:
+        return round(LEFT + (value - first) / (last - first) * (WIDTH - LEFT - RIGHT), 2)
+
+    pitch = _LINE * len(detectors) + _GAP
+    groups = []
+    for position, chatbot in enumerate(chatbots):
+        top = TOP + position * pitch + _GAP / 2
+        dots = []
+        for row in (item for item in report_rows if item["chatbot"] == chatbot):
+            value, ci95 = row[field], row[f"{field}_ci95"]
+            number = detectors.index(row["detector"])
+            words = "not scored" if value is None else f"{value * scale:.2f}{unit}"
+            if ci95:
+                words += f", 95% interval {ci95[0] * scale:.2f} to {ci95[1] * scale:.2f}"
+            dots.append(
+                Dot(
+                    y=top + (number + 0.5) * _LINE,
+                    x=None if value is None else place(value * scale),
+                    low=place(ci95[0] * scale) if ci95 else None,
+                    high=place(ci95[1] * scale) if ci95 else None,
+                    detector=number,
+                    title=f"{chatbot}, {row['detector']}: {words}",
+                )
+            )
+        groups.append(Group(chatbot, top + _LINE * len(detectors) / 2, tuple(dots)))
+    floor = TOP + pitch * len(chatbots)
+    ticks = tuple(Tick(place(step), f"{step:g}{unit}") for step in steps)
+    return Chart(title, floor + 24, floor, ticks, tuple(groups))
+
+
+def axis(values: Sequence[float], upper: float | None) -> tuple[float, ...]:
+    """Round numbers around `values`: up from 0, or, where `upper` bounds them, down from `upper`."""
+    if not values:
+        return (0.0, 1.0) if upper is None else (0.0, upper)
+    least = _LEAST if upper is None else upper * _LEAST
+    high = max(least, *values) if upper is None else upper
+    low = 0.0 if upper is None else min(upper - least, *values)
+    room = high - low
+    step = 10.0 ** math.floor(math.log10(room / 3))
+    step *= next(factor for factor in (1, 2, 5, 10) if room / (step * factor) <= 5)
+    first = math.floor(round(low / step, 6))
+    last = math.ceil(round(high / step, 6))
+    return tuple(round(number * step, 9) for number in range(first, last + 1))

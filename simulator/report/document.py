@@ -1,0 +1,68 @@
+"""`report.json`: everything a run found, as plain JSON values, equal bytes for equal journals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from scenarios.transcript import Conversation, Verdict
+from simulator.measure.compare import compare
+from simulator.measure.conversations import Flaws, audit_report, chat_statistics
+from simulator.measure.costs import efficiency, ledger
+from simulator.measure.metrics import rows, tally_all
+from simulator.run_folder import write_atomically
+
+SCHEMA = 1
+"""Version of the layout of `report.json`; it goes up when a field changes its meaning or goes away."""
+
+
+def build_report(
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    *,
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+    flaws: Flaws,
+) -> dict[str, Any]:
+    """Compute the report of a run.
+
+    Args:
+        conversations: the conversations of the run; their order does not matter.
+        verdicts: the verdicts of the run; those on other conversations are left out.
+        chatbots: names of all chatbots of the run, in the order of the rows.
+        detectors: names of all detectors, likewise. One without verdicts has rows with coverage 0.
+        flaws: what the audit of the simulated user found, by conversation id.
+
+    Raises:
+        UsageError: the journals contradict each other or hold two configurations of the same thing.
+    """
+    known = {item.id for item in conversations}
+    ordered = sorted(conversations, key=lambda item: item.id)
+    about = sorted(
+        (item for item in verdicts if item.conversation in known),
+        key=lambda item: (item.conversation, item.detector, item.turn),
+    )
+    tallies = tally_all(ordered, about, chatbots, detectors)
+    return {
+        "schema": SCHEMA,
+        "rows": [item.model_dump(mode="json") for item in rows(tallies)],
+        "comparisons": [item.model_dump(mode="json") for item in compare(tallies, chatbots, detectors)],
+        "ledger": [item.model_dump(mode="json") for item in ledger(ordered, about)],
+        "efficiency": [
+            item.model_dump(mode="json") for item in efficiency(ordered, about, chatbots, detectors)
+        ],
+        "conversations": [item.model_dump(mode="json") for item in chat_statistics(ordered, chatbots)],
+        "simulator_audit": audit_report(ordered, about, flaws, chatbots, detectors).model_dump(mode="json"),
+    }
+
+
+def write_report(report: dict[str, Any], path: Path) -> None:
+    """Write `report.json`.
+
+    Raises:
+        OperationalError: the file cannot be written.
+    """
+    text = json.dumps(report, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, text + "\n")

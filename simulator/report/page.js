@@ -1,0 +1,293 @@
+"use strict";
+// Every text of the run reaches the document through `textContent`: nothing is parsed as markup.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const COLOURS = 6;
+  const hidden = { detectors: new Set(), chatbots: new Set() };
+  const lanes = document.getElementById("lanes");
+  const panel = document.getElementById("finding");
+  const personaSelect = document.getElementById("persona-select");
+  const seedSelect = document.getElementById("seed-select");
+  let current = 0;
+  let opened = new Map(); // what is flagged in the case shown, and the findings behind it
+
+  function make(tag, className, ...children) {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    element.append(...children);
+    return element;
+  }
+
+  function shown(value) {
+    return typeof value === "number" ? String(Math.round(value * 1000) / 1000) : String(value);
+  }
+
+  function words(name) {
+    return name.replaceAll("_", " ");
+  }
+
+  function swatch(detector) {
+    const dot = make("span", `swatch d${detector % COLOURS}`);
+    dot.setAttribute("aria-hidden", "true");
+    return dot;
+  }
+
+  // ---- the panel with severity, score, reason and evidence
+
+  function describe(finding) {
+    const head = make("h3", "", swatch(finding.detector), data.detectors[finding.detector]);
+    if (finding.severity !== null) head.append(make("span", "", `severity ${shown(finding.severity)} of 5`));
+    if (finding.score !== null) head.append(make("span", "", `score ${shown(finding.score)}`));
+    if (!finding.located) head.append(make("span", "", "not found verbatim in the reply"));
+    const list = make("dl", "");
+    list.append(make("dt", "", "Reason"), make("dd", "reason", finding.reason || "none given"));
+    list.append(make("dt", "", "Evidence"), make("dd", "evidence", finding.evidence || "none given"));
+    return make("article", "", head, make("blockquote", "", finding.text), list);
+  }
+
+  function open(target, findings) {
+    for (const old of document.querySelectorAll(".open")) old.classList.remove("open");
+    target.classList.add("open");
+    for (const [element, others] of opened) {
+      if (others.some((item) => findings.includes(item))) element.classList.add("open");
+    }
+    const close = make("button", "close", "Close");
+    close.type = "button";
+    close.addEventListener("click", () => {
+      target.focus({ preventScroll: true });
+      shut();
+    });
+    panel.replaceChildren(close, ...findings.map(describe));
+    panel.hidden = false;
+    panel.scrollTop = 0;
+    document.body.classList.add("reading");
+    const covered = target.getBoundingClientRect().bottom - panel.getBoundingClientRect().top;
+    if (covered > 0) window.scrollBy(0, covered + 16);
+  }
+
+  function shut() {
+    panel.hidden = true;
+    document.body.classList.remove("reading");
+    for (const old of document.querySelectorAll(".open")) old.classList.remove("open");
+  }
+
+  function opens(element, findings) {
+    opened.set(element, findings);
+    element.title = findings
+      .map((item) => `${data.detectors[item.detector]}${item.severity === null ? "" : `, severity ${shown(item.severity)}`}: ${item.reason}`)
+      .join("\n");
+    element.addEventListener("click", () => open(element, findings));
+    element.addEventListener("focus", () => open(element, findings));
+    element.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      open(element, findings);
+    });
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") shut();
+  });
+
+  // ---- one reply
+
+  function visible(turn, positions) {
+    return positions.map((place) => turn.findings[place]).filter((item) => !hidden.detectors.has(item.detector));
+  }
+
+  function flagged(text, findings) {
+    const mark = make("mark", "", text);
+    const detectors = [...new Set(findings.map((item) => item.detector))];
+    const tints = detectors.map((detector) => `var(--b${detector % COLOURS})`);
+    mark.style.background = tints.length > 1 ? `linear-gradient(${tints.join(",")})` : tints[0];
+    mark.style.boxShadow = detectors
+      .map((detector, line) => `0 ${2 * (line + 1)}px 0 0 var(--d${detector % COLOURS})`)
+      .join(",");
+    mark.tabIndex = 0;
+    mark.setAttribute("role", "button");
+    mark.setAttribute("aria-controls", "finding");
+    opens(mark, findings);
+    return mark;
+  }
+
+  // Neighbouring pieces that look the same with the detectors now shown become one.
+  function replyOf(turn) {
+    const pieces = [];
+    for (const [text, positions] of turn.reply) {
+      const findings = visible(turn, positions);
+      const last = pieces[pieces.length - 1];
+      const same = last && last.findings.length === findings.length && last.findings.every((item, place) => item === findings[place]);
+      if (same) last.text += text;
+      else pieces.push({ text, findings });
+    }
+    return make("p", "reply", ...pieces.map(({ text, findings }) => (findings.length ? flagged(text, findings) : text)));
+  }
+
+  function unlocated(turn) {
+    return turn.findings
+      .filter((item) => !item.located && !hidden.detectors.has(item.detector))
+      .map((item) => {
+        const button = make("button", "unlocated", make("small", "", swatch(item.detector), ` ${data.detectors[item.detector]} flags words not found verbatim in the reply:`), item.text);
+        button.type = "button";
+        opens(button, [item]);
+        return button;
+      });
+  }
+
+  // On paper nothing can be clicked, so every reason is printed below its reply.
+  function printed(turn) {
+    const items = turn.findings
+      .filter((item) => !hidden.detectors.has(item.detector))
+      .map((item) => make("li", "", make("b", "", data.detectors[item.detector]), `${item.severity === null ? "" : ` (severity ${shown(item.severity)})`}: “${item.text}” ${item.reason}`));
+    return make("ul", "printed", ...items);
+  }
+
+  function verdictOf(verdict, detector, turn) {
+    const score = verdict.score === undefined || verdict.score === null ? "" : `, score ${shown(verdict.score)}`;
+    const cut = verdict.truncated ? ", evidence or reply was cut" : "";
+    const count = turn.findings.filter((item) => item.detector === detector).length;
+    const said = {
+      clean: `nothing flagged${score}`,
+      flagged: `${count} flagged${score}`,
+      not_localised: `${verdict.flagged ? "flagged" : "not flagged"} as a whole${score}; says not where, so it counts nowhere`,
+      failed: `failed, not judged: ${verdict.error}`,
+      abstained: `abstained, not judged: ${verdict.error}`,
+      missing: "no verdict, not judged",
+    }[verdict.state];
+    const bad = !["clean", "flagged"].includes(verdict.state);
+    return make("li", bad ? `bad ${verdict.state}` : verdict.state, swatch(detector), " ", make("b", "", data.detectors[detector]), ` ${said}${cut}`);
+  }
+
+  function section(title, entries) {
+    const details = make("details", "", make("summary", "", title));
+    details.addEventListener("toggle", () => {
+      if (details.open && details.childElementCount === 1) details.append(...entries().flat());
+    });
+    return details;
+  }
+
+  function cell(turn, chatbot, position) {
+    const said = make("p", "said", make("span", "who", "User"), turn.user);
+    const body = make("article", "cell", make("p", "where", `${data.chatbots[chatbot]}, turn ${position + 1}`), said, replyOf(turn));
+    body.append(...unlocated(turn), printed(turn));
+    body.append(make("ul", "verdicts", ...turn.verdicts.map((verdict, detector) => verdictOf(verdict, detector, turn))));
+    if (turn.passages.length) {
+      body.append(section(`Retrieved passages (${turn.passages.length})`, () => [
+        ...(turn.query ? [make("h4", "", "Searched for"), make("p", "", turn.query)] : []),
+        ...turn.passages.map(([place, score]) => {
+          const passage = data.passages[place];
+          return [make("h4", "", passage.id, make("span", "", score === null ? "" : ` similarity ${shown(score)}`)), make("p", "", passage.text)];
+        }),
+      ]));
+    }
+    if (turn.steps.length) {
+      body.append(section(`Steps (${turn.steps.length})`, () => turn.steps.map(([name, text]) => [make("h4", "", words(name)), make("p", "", text)])));
+    }
+    return body;
+  }
+
+  // ---- one persona, all chatbots
+
+  function head(chat, chatbot) {
+    const title = make("div", "cell head", make("h3", "", data.chatbots[chatbot]));
+    if (!chat) return title;
+    const counts = data.detectors.map((name, detector) => `${name} ${chat.turns.reduce((sum, turn) => sum + turn.findings.filter((item) => item.detector === detector).length, 0)}`);
+    title.append(make("p", "", `${chat.turns.length} turns, ended: ${words(chat.stop)}`), make("p", "", `flagged: ${counts.join(", ")}`));
+    if (chat.error) title.append(make("p", "bad", `error: ${chat.error}`));
+    for (const flaw of chat.flaws) {
+      title.append(make("p", "bad", `simulated user, turn ${flaw.turn + 1}: ${words(flaw.kind)} (${flaw.detail})`));
+    }
+    return title;
+  }
+
+  function showCase() {
+    shut();
+    opened = new Map();
+    const item = data.cases[current];
+    const persona = item.persona;
+    const about = make("div", "", make("p", "", make("b", "", persona.name || persona.id), persona.manner ? `. Manner: ${persona.manner}` : ""));
+    if (persona.grievance) about.append(make("p", "", persona.grievance));
+    if (persona.goals && persona.goals.length) about.append(make("p", "goals", `Wants: ${persona.goals.join("; ")}`));
+    document.getElementById("case").replaceChildren(about);
+    const columns = data.chatbots.map((_, chatbot) => chatbot).filter((chatbot) => !hidden.chatbots.has(chatbot));
+    lanes.style.setProperty("--columns", Math.max(1, columns.length));
+    const cells = columns.map((chatbot) => head(item.chats[chatbot], chatbot));
+    const turns = Math.max(0, ...columns.map((chatbot) => (item.chats[chatbot] ? item.chats[chatbot].turns.length : 0)));
+    for (let turn = 0; turn < turns; turn += 1) {
+      for (const chatbot of columns) {
+        const chat = item.chats[chatbot];
+        if (chat && turn < chat.turns.length) cells.push(cell(chat.turns[turn], chatbot, turn));
+        else cells.push(make("div", "cell gone", chat ? "The conversation has ended." : "No conversation with this persona and seed."));
+      }
+    }
+    lanes.replaceChildren(...cells);
+  }
+
+  function key(item) {
+    return `${item.scenario}\n${item.persona.id}`;
+  }
+
+  function count(item) {
+    return item.chats.reduce((sum, chat) => sum + (chat ? chat.turns.reduce((inner, turn) => inner + turn.findings.length, 0) : 0), 0);
+  }
+
+  function option(value, text) {
+    const element = make("option", "", text);
+    element.value = value;
+    return element;
+  }
+
+  function sameKey() {
+    return data.cases.map((item, place) => [item, place]).filter(([item]) => key(item) === key(data.cases[current]));
+  }
+
+  function go(place) {
+    current = (place + data.cases.length) % data.cases.length;
+    const seeds = sameKey();
+    personaSelect.value = String(seeds[0][1]);
+    seedSelect.replaceChildren(...seeds.map(([item, index]) => option(index, String(item.seed))));
+    seedSelect.value = String(current);
+    document.getElementById("seed-pick").hidden = seeds.length < 2;
+    showCase();
+  }
+
+  function toggles(id, names, set, coloured) {
+    const box = document.getElementById(id);
+    names.forEach((name, number) => {
+      const input = make("input", "");
+      input.type = "checkbox";
+      input.checked = true;
+      input.addEventListener("change", () => {
+        if (input.checked) set.delete(number); else set.add(number);
+        showCase();
+      });
+      const label = make("label", "", input);
+      if (coloured) label.append(swatch(number));
+      label.append(name);
+      box.append(label);
+    });
+  }
+
+  if (data.cases.length === 0) {
+    document.getElementById("controls").hidden = true;
+    document.getElementById("case").textContent = "There are no conversations yet.";
+    return;
+  }
+  const totals = new Map();
+  for (const item of data.cases) totals.set(key(item), (totals.get(key(item)) || 0) + count(item));
+  const listed = new Set();
+  data.cases.forEach((item, place) => {
+    if (listed.has(key(item))) return;
+    listed.add(key(item));
+    const total = totals.get(key(item));
+    personaSelect.append(option(place, `${item.persona.name ? `${item.persona.name} (${item.persona.id})` : item.persona.id}: ${total} flagged`));
+  });
+  toggles("detector-toggles", data.detectors, hidden.detectors, true);
+  toggles("chatbot-toggles", data.chatbots, hidden.chatbots, false);
+  personaSelect.addEventListener("change", () => go(Number(personaSelect.value)));
+  seedSelect.addEventListener("change", () => go(Number(seedSelect.value)));
+  document.getElementById("previous").addEventListener("click", () => go(current - 1));
+  document.getElementById("next").addEventListener("click", () => go(current + 1));
+  document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
+  go(0);
+})();

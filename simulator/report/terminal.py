@@ -1,0 +1,114 @@
+"""The table of a run for the terminal: the columns of the HalluDetect paper's chatbot table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 112
+"""Columns used when standard output is no terminal."""
+NOTHING = "–"
+"""What is shown for a number that an empty denominator leaves undefined."""
+
+
+def print_report(report: Mapping[str, Any], console: Console | None = None) -> None:
+    """Print the table and what limits it (failures, abstentions, flaws of the simulated user)."""
+    if console is None:
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=WIDTH)
+    console.print(table(report))
+    for note in notes(report):
+        console.print(Text(note))
+
+
+def table(report: Mapping[str, Any]) -> Table:
+    """A row for each chatbot and detector."""
+    result = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0)
+    for header in ("Chatbot", "Detector"):
+        result.add_column(header, overflow="fold")
+    for header in (
+        "Calls/\nreply",
+        "HPT-1\n\\[95% CI]",
+        "HPT-2",
+        "TokAcc-1 %\n\\[95% CI]",
+        "TokAcc\n-2 %",
+        "Halluc.\nchats %",
+        "Cov.\n%",
+    ):
+        result.add_column(header, justify="right", no_wrap=True)
+    previous = None
+    for row in sorted(report["rows"], key=_by_detector(report["rows"])):
+        if previous not in (None, row["detector"]):
+            result.add_section()
+        previous = row["detector"]
+        result.add_row(
+            Text(row["chatbot"]),
+            Text(row["detector"]),
+            number(row["calls_per_reply"], 1),
+            Text(with_interval(row["hpt_1"], row["hpt_1_ci95"], 2)),
+            number(row["hpt_2"], 2),
+            Text(with_interval(row["tokacc_1"], row["tokacc_1_ci95"], 1, 100)),
+            number(row["tokacc_2"], 1, 100),
+            number(row["hallucinated_chats"], 0, 100),
+            number(row["coverage"], 0, 100),
+        )
+    return result
+
+
+def notes(report: Mapping[str, Any]) -> list[str]:
+    """Sentences on what the numbers leave out."""
+    found = []
+    for detector in dict.fromkeys(row["detector"] for row in report["rows"]):
+        rows = [row for row in report["rows"] if row["detector"] == detector]
+        gaps = [
+            f"{total} {words}"
+            for field, words in (
+                ("failed", "failed"),
+                ("abstained", "abstained"),
+                ("not_localised", "scored without places"),
+                ("missing", "not judged"),
+            )
+            if (total := sum(row[field] for row in rows))
+        ]
+        if gaps:
+            turns = sum(row["turns"] for row in rows)
+            found.append(f"{detector}: of {turns} turns {', '.join(gaps)}; these enter no number.")
+        unlocated = sum(row["unlocated"] for row in rows)
+        if unlocated:
+            total = sum(row["hallucinations"] for row in rows)
+            found.append(
+                f"{detector}: {unlocated} of {total} hallucinations were not found verbatim in the reply; "
+                "they count in HPT, not in TokAcc."
+            )
+    audit = report["simulator_audit"]
+    if audit["affected_conversations"]:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(audit["flaws"].items()))
+        found.append(
+            f"simulated user: {audit['affected_conversations']} of {audit['conversations']} conversations "
+            f"have flaws ({kinds}); the report gives the numbers without them too."
+        )
+    return found
+
+
+def number(value: float | None, digits: int, scale: float = 1) -> str:
+    """A number for people, or a dash."""
+    return NOTHING if value is None else f"{value * scale:.{digits}f}"
+
+
+def with_interval(value: float | None, ci95: Sequence[float] | None, digits: int, scale: float = 1) -> str:
+    """A number and its interval, such as `0.42 [0.30, 0.55]`; the interval is left out when there is none."""
+    if ci95 is None:
+        return number(value, digits, scale)
+    low, high = (number(bound, digits, scale) for bound in ci95)
+    return f"{number(value, digits, scale)} [{low}, {high}]"
+
+
+def _by_detector(rows: Sequence[Mapping[str, Any]]) -> Any:
+    order = list(dict.fromkeys(row["detector"] for row in rows))
+    return lambda row: order.index(row["detector"])

@@ -1,0 +1,82 @@
+"""Short hand for conversations and verdicts in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scenarios.transcript import Call, Conversation, Span, Turn, Verdict
+
+
+def call(purpose: str, prompt: int | None = 10, completion: int | None = 2, seconds: float = 0.5) -> Call:
+    return Call(
+        purpose=purpose,
+        model="m",
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        latency_s=seconds,
+        finish_reason="stop",
+    )
+
+
+def conversation(
+    id: str,
+    replies: Sequence[str],
+    chatbot: str = "vanilla",
+    persona: str = "asha",
+    seed: int = 0,
+    calls: Sequence[Call] = (),
+) -> Conversation:
+    """A conversation with those replies; each turn spent `calls`."""
+    return Conversation(
+        id=id,
+        scenario="s",
+        persona=persona,
+        chatbot=chatbot,
+        model="m",
+        seed=seed,
+        turns=tuple(
+            Turn(index=index, user="Hi there", reply=reply, calls=tuple(calls))
+            for index, reply in enumerate(replies)
+        ),
+        stop_reason="max_turns",
+    )
+
+
+def scored(
+    conversation: str,
+    turn: int,
+    places: Sequence[tuple[int, int] | None] | None = (),
+    detector: str = "d",
+    calls: Sequence[Call] = (),
+) -> Verdict:
+    """A scored verdict with a span at each place; None as a place is an unlocated span."""
+    spans = None
+    if places is not None:
+        spans = tuple(
+            Span(start=place[0] if place else None, end=place[1] if place else None, text="x")
+            for place in places
+        )
+    return Verdict(
+        conversation=conversation,
+        turn=turn,
+        detector=detector,
+        version="1",
+        outcome="scored",
+        score=1.0 if spans else 0.0,
+        flagged=bool(spans),
+        spans=spans,
+        calls=tuple(calls),
+    )
+
+
+def unscored(conversation: str, turn: int, outcome: str = "failed", detector: str = "d") -> Verdict:
+    return Verdict.model_validate(
+        {
+            "conversation": conversation,
+            "turn": turn,
+            "detector": detector,
+            "version": "1",
+            "outcome": outcome,
+            "error": "because",
+        }
+    )

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.transcript import Span
+from simulator.report.browser import browser_data, segments
+from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
+from tests.simulator.journal import conversation, scored, unscored
+
+
+def span(start: int | None, end: int | None) -> Span:
+    return Span(start=start, end=end, text="x")
+
+
+def test_a_reply_is_cut_where_spans_start_and_end() -> None:
+    assert segments("abcdef", [span(1, 3), span(2, 5), span(None, None)]) == [
+        ("a", ()),
+        ("b", (0,)),
+        ("c", (0, 1)),
+        ("de", (1,)),
+        ("f", ()),
+    ]
+
+
+def test_offsets_are_code_points() -> None:
+    assert segments("😀x😀", [span(1, 2)]) == [("😀", ()), ("x", (0,)), ("😀", ())]
+
+
+def test_an_empty_reply_has_no_pieces() -> None:
+    assert segments("", []) == []
+
+
+@given(st.text(max_size=20), st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), max_size=4))
+def test_pieces_join_to_the_reply(reply: str, places: list[tuple[int, int]]) -> None:
+    spans = [span(start, start + length) for start, length in places]
+    assert "".join(text for text, _ in segments(reply, spans)) == reply
+
+
+def test_what_was_not_judged_is_never_clean() -> None:
+    chat = conversation("a", ["x"] * 5)
+    verdicts = [
+        scored("a", 0),
+        scored("a", 1, [(0, 1)]),
+        scored("a", 2, None),
+        unscored("a", 3),
+        unscored("a", 4, "abstained"),
+    ]
+    turns = browser_data([chat], verdicts, ["vanilla"], ["d", "e"], {}, {})["cases"][0]["chats"][0]["turns"]
+    assert [turn["verdicts"][0]["state"] for turn in turns] == [
+        "clean",
+        "flagged",
+        "not_localised",
+        "failed",
+        "abstained",
+    ]
+    assert turns[0]["verdicts"][1] == {"state": "missing"}
+
+
+def test_conversations_of_a_persona_and_seed_stand_side_by_side() -> None:
+    chats = [conversation("a", ["x"], "agent"), conversation("b", ["y"], "vanilla", seed=1)]
+    cases = browser_data(chats, [], ["vanilla", "agent"], [], {}, {})["cases"]
+    assert [(case["seed"], [chat and chat["id"] for chat in case["chats"]]) for case in cases] == [
+        (0, [None, "a"]),
+        (1, ["b", None]),
+    ]
+
+
+def test_a_passage_is_embedded_once() -> None:
+    run = example_run()
+    data = browser_data(run.conversations, run.verdicts, CHATBOTS, DETECTORS, run.flaws, run.personas)
+    assert len(data["passages"]) == 2

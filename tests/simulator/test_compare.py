@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from scenarios.errors import UsageError
+from simulator.measure.compare import Comparison, compare
+from simulator.measure.metrics import tally_all
+from tests.simulator.journal import conversation, scored, unscored
+
+BOTS = ["vanilla", "editor", "agent"]
+
+
+def compared(found: dict[str, list[int | None]]) -> dict[tuple[str, str, str], Comparison]:
+    """Compare chatbots by hallucinations of one-turn chats; None is a failed verdict."""
+    chats, verdicts = [], []
+    for chatbot, hallucinations in found.items():
+        for number, count in enumerate(hallucinations):
+            id = f"{chatbot}{number}"
+            chats.append(conversation(id, ["one two"], chatbot, f"p{number}"))
+            verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
+    lines = compare(tally_all(chats, verdicts, BOTS, ["d"]), BOTS, ["d"])
+    return {(line.metric, line.a, line.b): line for line in lines}
+
+
+def test_every_pair_is_compared_by_both_metrics() -> None:
+    assert list(compared({"vanilla": [1]})) == [
+        (metric, a, b)
+        for metric in ("hpt_1", "tokacc_1")
+        for a, b in (("vanilla", "editor"), ("vanilla", "agent"), ("editor", "agent"))
+    ]
+
+
+def test_difference_is_first_minus_second_and_holm_covers_the_pairs() -> None:
+    lines = compared({"vanilla": [1, 1, 1, 1], "editor": [0, 0, 0, 0], "agent": [0, 0, 0, 0]})
+    line = lines["hpt_1", "vanilla", "editor"]
+    assert (line.pairs, line.difference, line.ci95) == (4, 1.0, (1.0, 1.0))
+    assert (line.p_value, line.p_holm) == (0.125, 0.375)
+    assert lines["tokacc_1", "vanilla", "editor"].difference == -0.5
+    assert lines["hpt_1", "editor", "agent"].p_holm == 1.0
+
+
+def test_only_personas_that_both_have_scored_are_paired() -> None:
+    lines = compared({"vanilla": [5, 1, 0], "editor": [None, 0, 0], "agent": [1]})
+    assert lines["hpt_1", "vanilla", "editor"].pairs == 2
+    assert lines["hpt_1", "vanilla", "editor"].difference == 0.5
+    assert lines["hpt_1", "editor", "agent"].pairs == 0
+    assert lines["hpt_1", "editor", "agent"].p_holm is None
+
+
+def test_two_conversations_with_the_same_persona_and_seed_are_an_error() -> None:
+    chats = [conversation("a", ["one"]), conversation("b", ["one"])]
+    verdicts = [scored("a", 0), scored("b", 0)]
+    with pytest.raises(UsageError, match="share persona asha, seed 0"):
+        compare(tally_all(chats, verdicts, ["vanilla", "editor"], ["d"]), ["vanilla", "editor"], ["d"])

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from simulator.measure.costs import Cost, efficiency, ledger
+from tests.simulator.journal import call, conversation, scored
+
+CHATS = [
+    conversation("a", ["x", "y"], calls=[call("user.message", 5, 1), call("chatbot.generate", 30, 10, 1.0)]),
+    conversation("b", ["x"], "agent", calls=[call("chatbot.route", 100, 20), call("chatbot.answer", 30, 10)]),
+]
+VERDICTS = [
+    scored("a", 0, calls=[call("d.judge", 90, 10, 2.0)]),
+    scored("a", 1, calls=[call("d.judge", 90, 10, 2.0)]),
+    scored("b", 0, calls=[call("d.judge", 900, 100, 9.0)]),
+]
+
+
+def test_ledger_adds_up_by_role_and_name() -> None:
+    lines = ledger(CHATS, VERDICTS)
+    assert [(line.role, line.name, line.calls, line.prompt_tokens) for line in lines] == [
+        ("chatbot", "agent", 2, 130),
+        ("chatbot", "vanilla", 2, 60),
+        ("detector", "d", 3, 1080),
+        ("user", "vanilla", 2, 10),
+    ]
+
+
+def test_ledger_counts_failed_replayed_and_uncounted_calls() -> None:
+    calls = [
+        call("chatbot.x", None, None, 0.25).model_copy(update={"error": "time-out"}),
+        call("chatbot.x", 7, 3, 0.5).model_copy(update={"replayed": True, "cached_tokens": 4}),
+    ]
+    outside = conversation("a", []).model_copy(update={"calls": tuple(calls)})
+    assert ledger([outside], []) == (
+        Cost(
+            role="chatbot",
+            name="vanilla",
+            calls=2,
+            failed=1,
+            replayed=1,
+            uncounted=1,
+            prompt_tokens=7,
+            completion_tokens=3,
+            cached_tokens=4,
+            seconds=0.75,
+        ),
+    )
+
+
+def test_detectors_are_measured_on_vanilla_conversations() -> None:
+    lines = {line.name: line for line in efficiency(CHATS, VERDICTS, ["vanilla", "agent"], ["d"])}
+    assert lines["vanilla"].tokens_per_chat == 80
+    assert lines["agent"].relative_to_vanilla == 2.0
+    assert (lines["d"].on, lines["d"].conversations, lines["d"].calls_per_chat) == ("vanilla", 1, 2.0)
+    assert (lines["d"].tokens_per_chat, lines["d"].seconds_per_chat) == (200, 4.0)
+    assert lines["d"].relative_to_vanilla == 2.5
+
+
+def test_without_vanilla_there_is_no_ratio() -> None:
+    lines = {line.name: line for line in efficiency(CHATS[1:], VERDICTS[2:], ["agent"], ["d"])}
+    assert (lines["d"].on, lines["d"].tokens_per_chat) == ("all", 1000)
+    assert lines["d"].relative_to_vanilla is lines["agent"].relative_to_vanilla is None
+
+
+def test_a_chatbot_without_conversations_has_no_averages() -> None:
+    line = efficiency([], [], ["vanilla"], [])[0]
+    assert line.tokens_per_chat is line.calls_per_chat is line.relative_to_vanilla is None

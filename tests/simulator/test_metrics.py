@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.errors import UsageError
+from scenarios.transcript import Conversation, Verdict
+from simulator.measure.metrics import Row, known_sum, row, rows, tally_all
+from tests.simulator.journal import call, conversation, scored, unscored
+
+
+def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:
+    return rows(tally_all(conversations, verdicts, ["vanilla"], ["d"]))[0]
+
+
+def two_chats() -> tuple[list[Conversation], list[Verdict]]:
+    """4 words and 2 words in one chat, 10 words in the other; 3 hallucinations and none."""
+    chats = [
+        conversation("a", ["one two three four", "five six"], calls=[call("chatbot.x"), call("user.y")]),
+        conversation("b", ["1 2 3 4 5 6 7 8 9 10"], persona="dev", calls=[call("chatbot.x")] * 4),
+    ]
+    verdicts = [
+        scored("a", 0, [(0, 7), None], calls=[call("d.s", 100, 7, 1.25)]),
+        scored("a", 1, [(0, 4)], calls=[call("d.s", 100, 7, 0.5)]),
+        scored("b", 0, calls=[call("d.s", None, None, 0.25)]),
+    ]
+    return chats, verdicts
+
+
+def test_hpt_over_the_set_and_over_conversations() -> None:
+    result = one_row(*two_chats())
+    assert (result.hallucinations, result.unlocated) == (3, 1)
+    assert (result.hpt_1, result.hpt_2) == (1.0, 0.75)
+
+
+def test_token_accuracy_over_the_set_and_over_conversations() -> None:
+    result = one_row(*two_chats())
+    assert result.tokens == 16
+    assert (result.tokacc_1, result.tokacc_2) == (0.8125, 0.75)
+
+
+def test_share_of_chats_and_calls_a_reply() -> None:
+    result = one_row(*two_chats())
+    assert (result.hallucinated_chats, result.calls_per_reply) == (0.5, 2.0)
+
+
+def test_cost_of_the_detector() -> None:
+    result = one_row(*two_chats())
+    assert (result.calls, result.prompt_tokens, result.completion_tokens, result.seconds) == (3, 200, 14, 2.0)
+
+
+def test_only_scored_and_localised_turns_count() -> None:
+    chat = conversation("a", ["one"] * 5)
+    verdicts = [
+        scored("a", 0, [(0, 3)]),
+        unscored("a", 1, "failed"),
+        unscored("a", 2, "abstained"),
+        scored("a", 3, None),
+    ]
+    result = one_row([chat], verdicts)
+    assert (result.turns, result.scored_turns, result.coverage) == (5, 1, 0.2)
+    assert (result.failed, result.abstained, result.not_localised, result.missing) == (1, 1, 1, 1)
+    assert (result.hpt_1, result.tokacc_1, result.tokens) == (1.0, 0.0, 1)
+
+
+def test_nothing_scored_gives_none_and_never_clean() -> None:
+    result = one_row([conversation("a", ["one"])], [unscored("a", 0)])
+    assert result.coverage == 0.0
+    assert result.hpt_1 is result.hpt_2 is result.tokacc_1 is result.tokacc_2 is None
+    assert result.hallucinated_chats is result.hpt_1_ci95 is None
+
+
+def test_no_conversations_give_none() -> None:
+    result = row("vanilla", "d", [])
+    assert result.coverage is result.calls_per_reply is result.hpt_1 is None
+    assert (result.turns, result.calls, result.prompt_tokens) == (0, 0, 0)
+
+
+def test_an_empty_reply_counts_as_a_turn_and_has_no_token_accuracy() -> None:
+    result = one_row([conversation("a", [""])], [scored("a", 0)])
+    assert (result.hpt_1, result.tokacc_1, result.tokacc_2) == (0.0, None, None)
+
+
+def test_one_conversation_has_no_interval() -> None:
+    result = one_row([conversation("a", ["one", "two"])], [scored("a", 0), scored("a", 1, [(0, 3)])])
+    assert (result.hpt_1, result.hpt_1_ci95, result.tokacc_1_ci95) == (0.5, None, None)
+
+
+def test_unknown_token_counts_stay_unknown() -> None:
+    assert known_sum([None, None]) is None
+    assert known_sum([None, 3]) == 3
+    assert known_sum([]) == 0
+
+
+def test_two_verdicts_on_one_turn_are_an_error() -> None:
+    with pytest.raises(UsageError, match="turn 0 of conversation a has two verdicts of d"):
+        one_row([conversation("a", ["one"])], [scored("a", 0), scored("a", 0)])
+
+
+def test_a_verdict_on_a_turn_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(UsageError, match="turn 3 of conversation a, which has 1 turns"):
+        one_row([conversation("a", ["one"])], [scored("a", 3)])
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[list[Conversation], list[Verdict]]:
+    chats, verdicts = [], []
+    for number in range(draw(st.integers(0, 4))):
+        replies = draw(st.lists(st.sampled_from(["", "a", "a b, c", "ten words or so."]), max_size=3))
+        chats.append(conversation(f"c{number}", replies, persona=f"p{number}"))
+        for turn, reply in enumerate(replies):
+            kind = draw(st.sampled_from(["scored", "failed", "missing"]))
+            if kind == "failed":
+                verdicts.append(unscored(f"c{number}", turn))
+            if kind == "scored":
+                inside = st.integers(0, max(0, len(reply) - 1)).map(lambda start: (start, start + 2))
+                places = draw(st.lists(st.one_of(st.none(), inside), max_size=3))
+                verdicts.append(scored(f"c{number}", turn, places, calls=[call("d.x", seconds=0.1)] * 3))
+    return chats, verdicts
+
+
+@given(runs(), st.randoms(use_true_random=False))
+def test_the_order_of_the_journals_does_not_matter(
+    run: tuple[list[Conversation], list[Verdict]], chance: random.Random
+) -> None:
+    chats, verdicts = run
+    before = one_row(chats, verdicts)
+    chance.shuffle(chats)
+    chance.shuffle(verdicts)
+    assert one_row(chats, verdicts) == before
+
+
+@given(runs())
+def test_shares_are_shares(run: tuple[list[Conversation], list[Verdict]]) -> None:
+    result = one_row(*run)
+    for share in (result.tokacc_1, result.tokacc_2, result.coverage, result.hallucinated_chats):
+        assert share is None or 0 <= share <= 1
+    if result.tokacc_1_ci95 is not None and result.tokacc_1 is not None:
+        assert 0 <= result.tokacc_1_ci95[0] <= result.tokacc_1_ci95[1] <= 1
+    outcomes = result.scored_turns + result.failed + result.abstained + result.not_localised + result.missing
+    assert outcomes == result.turns

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from scenarios.errors import OperationalError
+from simulator.report.document import build_report, write_report
+from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
+from tests.simulator.journal import conversation, scored
+
+DESIGNED_ROW = {
+    "chatbot", "detector", "conversations", "turns", "scored_turns", "coverage", "hallucinations",
+    "hallucinated_chats", "calls_per_reply", "hpt_1", "hpt_1_ci95", "hpt_2", "tokacc_1", "tokacc_1_ci95",
+    "tokacc_2", "tokens", "calls", "prompt_tokens", "completion_tokens", "seconds",
+}  # fmt: skip
+DESIGNED_COMPARISON = {"detector", "a", "b", "metric", "difference", "ci95", "p_value", "p_holm"}
+
+
+def test_the_report_has_the_designed_shape() -> None:
+    run = example_run()
+    report = build_report(
+        run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
+    )
+    assert report["schema"] == 1
+    assert len(report["rows"]) == 10
+    assert all(row.keys() >= DESIGNED_ROW for row in report["rows"])
+    assert all(line.keys() >= DESIGNED_COMPARISON for line in report["comparisons"])
+    assert report["simulator_audit"]["affected_conversations"] == 2
+
+
+def test_equal_journals_in_any_order_give_equal_bytes(tmp_path: Path) -> None:
+    run = example_run()
+    chance = random.Random(1)
+    for name in ("one.json", "two.json"):
+        chats, verdicts = list(run.conversations), list(run.verdicts)
+        chance.shuffle(chats)
+        chance.shuffle(verdicts)
+        report = build_report(chats, verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws)
+        write_report(report, tmp_path / name)
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+
+
+def test_the_file_is_sorted_json_and_ends_in_a_line_break(tmp_path: Path) -> None:
+    write_report({"b": None, "a": "é"}, tmp_path / "report.json")
+    assert (tmp_path / "report.json").read_text(encoding="utf-8") == '{\n  "a": "é",\n  "b": null\n}\n'
+
+
+def test_an_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "report.json").mkdir()
+    with pytest.raises(OperationalError, match="cannot write"):
+        write_report({}, tmp_path / "report.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_a_detector_without_verdicts_has_rows_with_coverage_zero() -> None:
+    report = build_report([conversation("a", ["one"])], [], chatbots=["vanilla"], detectors=["d"], flaws={})
+    assert (report["rows"][0]["coverage"], report["rows"][0]["hpt_1"]) == (0.0, None)
+
+
+def test_verdicts_on_other_conversations_are_left_out() -> None:
+    report = build_report(
+        [conversation("a", ["one"])],
+        [scored("a", 0), scored("elsewhere", 7, [(0, 1)])],
+        chatbots=["vanilla"],
+        detectors=["d"],
+        flaws={},
+    )
+    assert report["rows"][0]["hallucinations"] == 0
+
+
+def test_an_empty_run_has_a_report() -> None:
+    report = build_report([], [], chatbots=["vanilla", "agent"], detectors=["d"], flaws={})
+    assert json.loads(json.dumps(report, allow_nan=False))["rows"][0]["coverage"] is None

@@ -1,0 +1,210 @@
+"""The page in a real browser: Chromium, headless, without network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import NoAlertPresentException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from simulator.report.document import build_report
+from simulator.report.page import headlines, render_page, write_page
+from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1500,1000",
+)
+in_browser = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None,
+    reason="chromium and chromedriver are not installed (Debian: apt-get install chromium chromium-driver)",
+)
+
+
+def page(seeds: int = 1, hostile: bool = False) -> str:
+    run = example_run(seeds, hostile)
+    report = build_report(
+        run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
+    )
+    return render_page(
+        report,
+        run.conversations,
+        run.verdicts,
+        flaws=run.flaws,
+        personas=run.personas,
+        experiment=run.experiment,
+    )
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(DRIVER)))
+    yield driver
+    driver.quit()
+
+
+def show(chromium: webdriver.Chrome, tmp_path: Path, html: str) -> None:
+    write_page(html, tmp_path / "report.html")
+    chromium.get_log("browser")
+    chromium.get((tmp_path / "report.html").as_uri())
+
+
+def find(chromium: webdriver.Chrome, selector: str) -> list[webdriver.remote.webelement.WebElement]:
+    return chromium.find_elements(By.CSS_SELECTOR, selector)
+
+
+def toggle(chromium: webdriver.Chrome, group: str, name: str) -> None:
+    box = chromium.find_element(By.XPATH, f"//*[@id='{group}']//label[contains(., '{name}')]/input")
+    box.click()
+
+
+@in_browser
+def test_a_flagged_span_is_clicked_and_gives_its_reason(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    show(chromium, tmp_path, page())
+    toggle(chromium, "detector-toggles", "metarag")
+    mark = find(chromium, "mark")[0]
+    assert mark.text == "The seller must answer your notice within 7 days under section 12A of the Act."
+    mark.click()
+    panel = find(chromium, "#finding")[0]
+    assert panel.is_displayed()
+    assert find(chromium, "#finding .reason")[0].text == "None of the retrieved documents says this."
+    assert find(chromium, "#finding .evidence")[0].text == "consumer-protection-act-2019#4"
+    assert "severity 5 of 5" in panel.text
+
+
+@in_browser
+def test_the_keyboard_opens_and_closes_a_finding(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    show(chromium, tmp_path, page())
+    for _ in range(25):
+        chromium.switch_to.active_element.send_keys(Keys.TAB)
+        if chromium.switch_to.active_element.tag_name == "mark":
+            break
+    assert find(chromium, "#finding")[0].is_displayed()
+    chromium.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert not find(chromium, "#finding")[0].is_displayed()
+
+
+@in_browser
+def test_a_detector_can_be_switched_off(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    show(chromium, tmp_path, page())
+    both = len(find(chromium, "mark"))
+    toggle(chromium, "detector-toggles", "metarag")
+    one = len(find(chromium, "mark"))
+    toggle(chromium, "detector-toggles", "halludetect")
+    assert both > one > 0
+    assert find(chromium, "mark") == []
+
+
+@in_browser
+def test_where_two_detectors_agree_the_panel_shows_both(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    show(chromium, tmp_path, page())
+    overlap = next(item for item in find(chromium, "mark") if "\n" in str(item.get_attribute("title")))
+    overlap.click()
+    assert [item.text for item in find(chromium, "#finding h3")] == [
+        "halludetect\nseverity 5 of 5",
+        "metarag\nscore 0.62",
+    ]
+
+
+@in_browser
+def test_chatbots_stand_side_by_side(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    show(chromium, tmp_path, page(seeds=2))
+    heads = find(chromium, ".cell.head h3")
+    assert [item.text for item in heads] == list(CHATBOTS)
+    assert len({item.location["y"] for item in heads}) == 1
+    Select(find(chromium, "#persona-select")[0]).select_by_index(2)
+    Select(find(chromium, "#seed-select")[0]).select_by_visible_text("1")
+    assert find(chromium, "#case b")[0].text == "Meera Iyer"
+
+
+@in_browser
+def test_unlocated_and_unjudged_are_shown_as_such(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    show(chromium, tmp_path, page())
+    unlocated = find(chromium, "button.unlocated")[0]
+    assert unlocated.text.endswith("The office is open on Sundays.")
+    unlocated.click()
+    assert find(chromium, "#finding .reason")[0].text == "Opening hours appear in no document."
+    failed = find(chromium, ".verdicts li.failed")[0].text
+    assert failed == "metarag failed, not judged: the model did not answer in 300 s"
+
+
+@in_browser
+def test_markup_in_any_text_is_shown_as_text(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    show(chromium, tmp_path, page(hostile=True))
+    for closed in find(chromium, ".cell summary"):
+        closed.click()
+    find(chromium, "mark")[0].click()
+    assert find(chromium, ".reply")[0].text == (
+        "See <script>alert(1)</script> and <img src=x onerror=alert(2)> </script><!-- & more 😀 here."
+    )
+    assert find(chromium, "mark")[0].text.strip() == "😀"
+    assert "<img src=x onerror=alert(2)> is no fact" in find(chromium, "#finding .reason")[0].text
+    assert find(chromium, "img, #lanes script, #finding script") == []
+    with pytest.raises(NoAlertPresentException):
+        _ = chromium.switch_to.alert.text
+    assert chromium.get_log("browser") == []
+
+
+@in_browser
+def test_markup_that_came_through_could_not_run(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    show(chromium, tmp_path, page().replace("</main>", "<script>document.title = 'taken'</script></main>"))
+    assert chromium.title == "hallulab: consumer-grievance-india"
+    assert any("Content Security Policy" in entry["message"] for entry in chromium.get_log("browser"))
+
+
+@in_browser
+def test_the_page_raises_no_error_and_does_not_scroll_sideways(
+    chromium: webdriver.Chrome, tmp_path: Path
+) -> None:
+    show(chromium, tmp_path, page())
+    sideways = "return document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert chromium.execute_script(sideways) is False
+    assert chromium.get_log("browser") == []
+
+
+def test_the_page_refers_to_nothing_outside() -> None:
+    html = page(hostile=True)
+    assert re.findall(r"""(?:src|href)\s*=\s*["']?(?!#|x onerror)[^"'>\s]+""", html) == []
+    assert "http" not in html.replace("http-equiv", "")
+    assert html.count("<script") == 2
+
+
+def test_equal_journals_give_the_same_page() -> None:
+    assert page() == page()
+
+
+def test_an_empty_run_has_a_page() -> None:
+    report = build_report([], [], chatbots=["vanilla"], detectors=["d"], flaws={})
+    html = render_page(report, [], [], flaws={}, personas={})
+    assert "By d: nothing was scored." in html
+    assert "nan" not in html.lower().replace("finance", "")
+
+
+def test_the_headline_names_ties() -> None:
+    rows = [
+        {"detector": "d", "chatbot": name, "hpt_1": value, "hpt_1_ci95": None}
+        for name, value in (("a", 0.5), ("b", 0.0), ("c", 0.0))
+    ]
+    assert headlines({"rows": rows, "comparisons": []}) == [
+        "By d, b, c hallucinate least: 0.00 per turn each."
+    ]

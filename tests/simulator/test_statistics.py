@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.measure.statistics import Ratio, holm, interval, paired_difference, ratio_of_sums
+
+counts = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6)), min_size=2, max_size=5)
+
+
+def ratios(*pairs: tuple[int, int]) -> list[Ratio]:
+    return [Ratio(*pair) for pair in pairs]
+
+
+def test_ratio_of_sums_weighs_by_the_denominator() -> None:
+    assert ratio_of_sums(ratios((1, 1), (0, 3))) == 0.25
+    assert ratio_of_sums([]) is None
+
+
+def test_no_interval_below_two_conversations() -> None:
+    assert interval([]) is None
+    assert interval(ratios((1, 2))) is None
+
+
+def test_equal_conversations_have_an_interval_of_no_width() -> None:
+    assert interval(ratios((1, 2), (2, 4), (3, 6))) == (0.5, 0.5)
+
+
+def test_two_conversations_resample_to_three_values() -> None:
+    # 0 and 1 with probability 1/4 each: both ends lie beyond the 2.5% tails.
+    assert interval(ratios((0, 1), (1, 1))) == (0.0, 1.0)
+
+
+def test_interval_agrees_with_scipy_on_a_larger_sample() -> None:
+    generator = np.random.default_rng(7)
+    over, under = generator.integers(0, 4, 40), generator.integers(2, 6, 40)
+    expected = scipy.stats.bootstrap(
+        (over, under),
+        lambda a, b, axis: a.sum(axis=axis) / b.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        method="percentile",
+        rng=np.random.default_rng(1),
+    ).confidence_interval
+    found = interval([Ratio(int(a), int(b)) for a, b in zip(over, under, strict=True)])
+    assert found == pytest.approx((expected.low, expected.high), abs=0.01)
+
+
+def test_exact_permutation_p_by_hand() -> None:
+    # Differences 2, 1, 1 per pair: of the 8 exchanges only the observed one and its mirror reach 4/3.
+    found = paired_difference(ratios((2, 1), (1, 1), (1, 1)), ratios((0, 1), (0, 1), (0, 1)))
+    assert (found.pairs, found.p_value) == (3, 0.25)
+    assert found.difference == pytest.approx(4 / 3)
+
+
+def test_no_difference_has_p_one() -> None:
+    found = paired_difference(ratios((1, 2), (2, 2)), ratios((1, 2), (2, 2)))
+    assert (found.difference, found.ci95, found.p_value) == (0.0, (0.0, 0.0), 1.0)
+
+
+def test_one_pair_has_a_difference_and_no_p() -> None:
+    found = paired_difference(ratios((1, 2)), ratios((0, 2)))
+    assert (found.pairs, found.difference, found.ci95, found.p_value) == (1, 0.5, None, None)
+
+
+def test_no_pairs_have_nothing() -> None:
+    found = paired_difference([], [])
+    assert (found.pairs, found.difference, found.ci95, found.p_value) == (0, None, None, None)
+
+
+def test_samples_of_different_length_cannot_be_paired() -> None:
+    with pytest.raises(ValueError, match="cannot be paired"):
+        paired_difference(ratios((1, 2)), [])
+
+
+def scipy_p(first: list[Ratio], second: list[Ratio], resamples: float) -> float:
+    """The same test by scipy: it exchanges indices of conversations within pairs."""
+    both = first + second
+    over = np.array([item.numerator for item in both])
+    under = np.array([item.denominator for item in both])
+
+    def statistic(x: np.ndarray, y: np.ndarray) -> float:
+        x, y = x.astype(int), y.astype(int)
+        return float(over[x].sum() / under[x].sum() - over[y].sum() / under[y].sum())
+
+    result = scipy.stats.permutation_test(
+        (np.arange(len(first)), np.arange(len(first), len(both))),
+        statistic,
+        permutation_type="samples",
+        n_resamples=resamples,
+        rng=np.random.default_rng(3),
+    )
+    return float(result.pvalue)
+
+
+def test_exact_permutation_p_agrees_with_scipy() -> None:
+    first = ratios((3, 4), (0, 3), (2, 2), (5, 4), (1, 3), (2, 5))
+    second = ratios((1, 3), (1, 4), (0, 2), (2, 4), (1, 2), (0, 3))
+    assert paired_difference(first, second).p_value == pytest.approx(scipy_p(first, second, np.inf))
+
+
+def test_sampled_permutation_p_agrees_with_scipy() -> None:
+    generator = np.random.default_rng(11)
+    first = [Ratio(int(generator.integers(0, 5)), 3) for _ in range(30)]
+    second = [Ratio(int(generator.integers(0, 4)), 4) for _ in range(30)]
+    assert paired_difference(first, second).p_value == pytest.approx(scipy_p(first, second, 9999), abs=0.02)
+
+
+def test_a_sampled_p_is_never_zero() -> None:
+    found = paired_difference(ratios(*[(3, 3)] * 30), ratios(*[(0, 3)] * 30))
+    assert found.p_value == 1 / 10_001
+
+
+@given(counts, st.data())
+def test_exact_p_equals_plain_enumeration(first: list[tuple[int, int]], data: st.DataObject) -> None:
+    second = data.draw(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6)), min_size=len(first), max_size=len(first))
+    )
+
+    def distance(swaps: tuple[int, ...]) -> float:
+        left = [b if swap else a for a, b, swap in zip(first, second, swaps, strict=True)]
+        right = [a if swap else b for a, b, swap in zip(first, second, swaps, strict=True)]
+        return abs(
+            sum(n for n, _ in left) / sum(d for _, d in left)
+            - sum(n for n, _ in right) / sum(d for _, d in right)
+        )
+
+    observed = distance((0,) * len(first))
+    every = list(product((0, 1), repeat=len(first)))
+    hits = sum(distance(swaps) >= observed - 1e-12 for swaps in every)
+    assert paired_difference(ratios(*first), ratios(*second)).p_value == hits / len(every)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
+
+
+def test_holm_leaves_out_what_was_not_tested() -> None:
+    assert holm([None, 0.02, None, 0.5]) == (None, 0.04, None, 0.5)
+
+
+def test_holm_stops_at_one() -> None:
+    assert holm([0.6, 0.7]) == (1.0, 1.0)
