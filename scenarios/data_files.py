@@ -1,0 +1,171 @@
+"""Reading what users write by hand (YAML, JSON lines, text) with errors that say where and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from scenarios.errors import UsageError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, line ends as `\\n`, without a byte order mark.
+
+    Raises:
+        UsageError: the file cannot be read or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise UsageError(f"{path}, line {line}: the text is not UTF-8. Save the file as UTF-8.") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error
+
+
+class YamlText:
+    """A YAML mapping, checked against a model, with the line of each value at hand for errors.
+
+    Args:
+        path: the file named in errors.
+        text: the YAML.
+        first_line: line of the file on which the YAML begins.
+        schema: the documentation named in errors.
+
+    Raises:
+        UsageError: it is not YAML, not a mapping, or names a key twice.
+    """
+
+    def __init__(self, path: Path, text: str, *, first_line: int = 1, schema: str) -> None:
+        self._path = path
+        self._first_line = first_line
+        self._schema = schema
+        try:
+            # What yaml.safe_load does, in two steps: the nodes know their lines.
+            loader = yaml.SafeLoader(text)
+            self._root = loader.get_single_node()
+            self._refuse_repeated_keys(self._root, [])
+            data = {} if self._root is None else loader.construct_document(self._root)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line = first_line + (mark.line if mark else 0)
+            raise UsageError(f"{path}, line {line}: not valid YAML ({error.problem}). Correct it.") from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            reason = str(error).splitlines()[0]
+            raise UsageError(f"{path}: not valid YAML ({reason}). Correct it.") from error
+        if not isinstance(data, dict):
+            raise UsageError(
+                f"{path}, line {first_line}: a list of `key: value` lines is expected here; see {schema}."
+            )
+        self.data: dict[Any, Any] = data
+        """The mapping as it was read."""
+
+    def check(self, model: type[Model]) -> Model:
+        """The mapping as `model`.
+
+        Raises:
+            UsageError: a key is unknown or missing, or a value is wrong; names the first one.
+        """
+        try:
+            return model.model_validate(self.data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise self.error(first["loc"], complaint(first, self._schema)) from error
+
+    def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
+        """An error about the value at `location`, or the nearest one around it."""
+        where = ".".join(map(str, location))
+        return UsageError(f"{self._path}, line {self._line(location)}: {where}: {sentence}")
+
+    def _line(self, location: Sequence[int | str]) -> int:
+        node, line = self._root, 0
+        for step in location:
+            if isinstance(node, yaml.MappingNode):
+                found = [(key, value) for key, value in node.value if key.value == str(step)]
+                if not found:
+                    break
+                line, node = found[0][0].start_mark.line, found[0][1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                node = node.value[step]
+                line = node.start_mark.line
+            else:
+                break
+        return self._first_line + line
+
+    def _refuse_repeated_keys(self, node: yaml.Node | None, above: list[yaml.Node]) -> None:
+        """YAML forbids them; the library would silently keep the last one."""
+        if any(node is other for other in above):
+            return
+        if isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in seen:
+                        raise yaml.MarkedYAMLError(
+                            problem=f"the key {key.value} occurs twice", problem_mark=key.start_mark
+                        )
+                    seen.add(key.value)
+                self._refuse_repeated_keys(value, [*above, node])
+        elif isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                self._refuse_repeated_keys(item, [*above, node])
+
+
+def complaint(error: Any, schema: str) -> str:
+    """One sentence, with a remedy, for a pydantic error.
+
+    Args:
+        error: an item of `ValidationError.errors()`.
+        schema: the documentation to point at.
+    """
+    kind = error["type"]
+    if kind == "missing":
+        return f"this key is missing. Add it; see {schema}."
+    if kind == "extra_forbidden":
+        return f"unknown key. Correct its spelling or remove it; see {schema}."
+    if kind == "string_type":
+        found = error["input"]
+        if found is None:
+            return "is empty. Give a text."
+        return f"must be text, not {_kind(found)}. Put it in quotes."
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{message[0].lower()}{message[1:]}. Correct it; see {schema}."
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping (a colon followed by a space makes one)"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return f"the {type(value).__name__} {value}"
+
+
+def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[int, Model]]:
+    """Yield (line number from 1, record) of a JSON-lines file; blank lines are skipped.
+
+    Raises:
+        UsageError: the file cannot be read, a line is not JSON, or does not fit `model`; names the line.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"{path}, line {number}: not valid JSON ({error}). Correct or delete the line."
+            ) from error
+        try:
+            yield number, model.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = "".join(f"{step}." for step in first["loc"]).rstrip(".")
+            prefix = f"{where}: " if where else ""
+            raise UsageError(f"{path}, line {number}: {prefix}{complaint(first, schema)}") from error

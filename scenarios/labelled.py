@@ -1,0 +1,93 @@
+"""Labelled data: replies of which somebody knows whether they are hallucinated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self, overload
+
+from pydantic import Field, model_validator
+
+from scenarios.transcript import Frozen, Message, Passage
+
+
+class GoldSpan(Frozen):
+    """A stretch of a reply that annotators hold to be hallucinated."""
+
+    start: int = Field(ge=0)
+    """First character: index of a Unicode code point in the reply."""
+    end: int = Field(gt=0)
+    """One past the last character."""
+    label: str = Field(default="hallucination", min_length=1)
+    """The annotators' kind of hallucination."""
+
+    @model_validator(mode="after")
+    def _is_not_empty(self) -> Self:
+        if self.start >= self.end:
+            raise ValueError(f"span [{self.start}, {self.end}) is empty")
+        return self
+
+
+def require_fitting_spans(reply: str, label: bool | None, spans: tuple[GoldSpan, ...] | None) -> None:
+    """Raise ValueError when a span reaches beyond the reply, or the label denies the spans."""
+    for span in spans or ():
+        if span.end > len(reply):
+            raise ValueError(
+                f"span [{span.start}, {span.end}) ends after the reply, which has {len(reply)} characters"
+            )
+    if spans and label is False:
+        raise ValueError("the label is false, yet there are spans")
+
+
+class LabelledReply(Frozen):
+    """One reply with its evidence and what annotators say of it; every data set is mapped to this."""
+
+    id: str = Field(min_length=1)
+    """Identifier, unique in its data set."""
+    dataset: str
+    """Name of the data set."""
+    task: str
+    """`dialogue`, `qa`, `summary`, `data2txt`, `claim` …"""
+    question: str = ""
+    """What the reply answers; empty where the data has none."""
+    history: tuple[Message, ...] = ()
+    """The dialogue before the question, oldest first."""
+    passages: tuple[Passage, ...]
+    """The evidence."""
+    reply: str = Field(min_length=1)
+    """The text under judgement."""
+    label: bool | None
+    """Whether the reply is hallucinated; None: nobody said."""
+    spans: tuple[GoldSpan, ...] | None = None
+    """Where; `()`: nowhere, None: the data has no spans."""
+    group: str
+    """What the reply shares with others, such as its source text: the cluster in intervals."""
+    meta: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    """What else the data says: the model that wrote the reply …"""
+
+    @model_validator(mode="after")
+    def _spans_fit(self) -> Self:
+        require_fitting_spans(self.reply, self.label, self.spans)
+        return self
+
+
+@dataclass(frozen=True)
+class LabelledData(Sequence[LabelledReply]):
+    """The replies of a data set, and how many lines of it are not among them."""
+
+    replies: tuple[LabelledReply, ...]
+    """What a detector can be measured on."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason → number of lines left out for it."""
+
+    @overload
+    def __getitem__(self, index: int) -> LabelledReply: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[LabelledReply]: ...
+
+    def __getitem__(self, index: int | slice) -> LabelledReply | Sequence[LabelledReply]:
+        return self.replies[index]
+
+    def __len__(self) -> int:
+        return len(self.replies)

@@ -1,0 +1,115 @@
+"""Labelled replies in hallulab's own JSON-lines format, which `hallulab export` writes too.
+
+Schema: docs/labelled-data.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from scenarios.data_files import read_records
+from scenarios.errors import UsageError
+from scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
+from scenarios.recording import digest
+from scenarios.transcript import Frozen, Message, Passage
+
+SCHEMA = "docs/labelled-data.md"
+"""Where the format is described."""
+
+_UNLABELLED = "unlabelled"
+
+
+class _Evidence(Frozen):
+    """A passage of a line."""
+
+    text: str = Field(min_length=1)
+    """The passage itself."""
+    id: str | None = None
+    """Its identifier; None: `document#position`."""
+    document: str | None = None
+    """What it was cut from; None: `passage`."""
+
+
+class _Line(Frozen):
+    """A line of the file; what is not said here is as in `LabelledReply`."""
+
+    reply: str = Field(min_length=1)
+    """The text under judgement."""
+    passages: tuple[_Evidence, ...] = Field(min_length=1)
+    """The evidence: objects, or plain texts."""
+    label: bool | None = None
+    """Whether the reply is hallucinated; None: whether there are spans."""
+    spans: tuple[GoldSpan, ...] | None = None
+    """Where it is."""
+    question: str = ""
+    """What the reply answers."""
+    history: tuple[Message, ...] = ()
+    """The dialogue before the question."""
+    id: str | None = Field(default=None, min_length=1)
+    """Identifier; None: `line-` and the line's number."""
+    task: str = "dialogue"
+    """Kind of task."""
+    group: str | None = None
+    """Cluster in intervals; None: replies with the same passages are one."""
+    meta: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    """Anything else."""
+
+    @field_validator("passages", mode="before")
+    @classmethod
+    def _a_text_is_a_passage(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            return [{"text": item} if isinstance(item, str) else item for item in value]
+        return value
+
+    @model_validator(mode="after")
+    def _spans_fit(self) -> Self:
+        require_fitting_spans(self.reply, self.label, self.spans)
+        return self
+
+
+def load_jsonl(path: Path) -> LabelledData:
+    """The labelled replies of a file; lines with neither a label nor spans are left out, and counted.
+
+    Raises:
+        UsageError: the file is not there, or a line of it is wrong.
+    """
+    replies: dict[str, LabelledReply] = {}
+    left_out: Counter[str] = Counter()
+    for number, line in read_records(path, _Line, SCHEMA):
+        if line.label is None and line.spans is None:
+            left_out[_UNLABELLED] += 1
+            continue
+        reply = _labelled(number, line, path.stem)
+        if reply.id in replies:
+            raise UsageError(
+                f"{path}, line {number}: id: {reply.id} occurs before. Give each line its own id."
+            )
+        replies[reply.id] = reply
+    return LabelledData(tuple(replies.values()), dict(left_out))
+
+
+def _labelled(number: int, line: _Line, dataset: str) -> LabelledReply:
+    return LabelledReply(
+        id=line.id or f"line-{number}",
+        dataset=dataset,
+        task=line.task,
+        question=line.question,
+        history=line.history,
+        passages=tuple(
+            Passage(
+                id=passage.id or f"{passage.document or 'passage'}#{position}",
+                document=passage.document or "passage",
+                text=passage.text,
+            )
+            for position, passage in enumerate(line.passages)
+        ),
+        reply=line.reply,
+        label=bool(line.spans) if line.label is None else line.label,
+        spans=line.spans,
+        group=line.group or digest([passage.text for passage in line.passages])[:16],
+        meta=line.meta,
+    )

@@ -1,0 +1,27 @@
+"""A scenario pack to start one's own from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenarios.errors import OperationalError, UsageError
+
+_TEMPLATE = Path(__file__).parent / "skeleton_pack"
+
+
+def init_scenario(directory: Path) -> None:
+    """Write a small working pack (comments on every key, two documents, two personas) into `directory`.
+
+    Raises:
+        UsageError: there is something in the folder already.
+        OperationalError: it cannot be written.
+    """
+    try:
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise UsageError(f"{directory}: this is no empty folder. Name a new one.")
+        for source in sorted(path for path in _TEMPLATE.rglob("*") if path.is_file()):
+            target = directory / source.relative_to(_TEMPLATE)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+    except OSError as error:
+        raise OperationalError(f"cannot write {error.filename or directory}: {error.strerror}.") from error

@@ -1,0 +1,126 @@
+"""The vector table: a LanceDB folder that is built once and only read afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scenarios.cache import building, replacing
+from scenarios.embedding import Embedder
+from scenarios.errors import OperationalError
+from scenarios.seal import is_whole, sha256_of, write_seal
+from scenarios.steps import Listener, StepProgress
+from scenarios.transcript import Passage
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+_TABLE = "passages"
+_BATCH = 32
+_SCORE_DIGITS = 6
+
+
+def ensure_built(
+    folder: Path, passages: Sequence[Passage], embedder: Embedder, on_progress: Listener
+) -> None:
+    """Embed `passages` and write them to `folder` as a table, unless it holds one.
+
+    One process builds, others wait for it. The folder appears when it is whole; a damaged one is built again.
+
+    Args:
+        folder: named after all that determines its content.
+        passages: the table's rows; at least one.
+        embedder: makes the vectors.
+        on_progress: told of passages.
+
+    Raises:
+        OperationalError: the disk is full, or weights cannot be had.
+    """
+    if _is_intact(folder):
+        return
+    with building(folder, on_progress):
+        if not _is_intact(folder):
+            with replacing(folder) as partial:
+                _write(partial, passages, _embed(passages, embedder, on_progress))
+                files = [path for path in partial.rglob("*") if path.is_file()]
+                write_seal(partial, {path.relative_to(partial).as_posix(): sha256_of(path) for path in files})
+
+
+def _is_intact(folder: Path) -> bool:
+    """Whether the table is there as it was written; what is derived is not worth an error."""
+    try:
+        return is_whole(folder)
+    except OperationalError:
+        return False
+
+
+def _embed(passages: Sequence[Passage], embedder: Embedder, on_progress: Listener) -> NDArray[numpy.float32]:
+    import numpy
+
+    batches = []
+    for start in range(0, len(passages), _BATCH):
+        _tell(on_progress, start, len(passages))
+        batches.append(embedder.passages([passage.text for passage in passages[start : start + _BATCH]]))
+    _tell(on_progress, len(passages), len(passages))
+    return numpy.concatenate(batches).astype(numpy.float32, copy=False)
+
+
+def _tell(on_progress: Listener, done: int, total: int) -> None:
+    on_progress(
+        StepProgress(step="embedding the knowledge documents", done=done, total=total, unit="passages")
+    )
+
+
+def _write(folder: Path, passages: Sequence[Passage], vectors: NDArray[numpy.float32]) -> None:
+    import lancedb
+    import pyarrow
+
+    table = pyarrow.table(
+        {
+            "id": [passage.id for passage in passages],
+            "document": [passage.document for passage in passages],
+            "text": [passage.text for passage in passages],
+            "vector": pyarrow.FixedSizeListArray.from_arrays(
+                pyarrow.array(vectors.reshape(-1)), vectors.shape[1]
+            ),
+        }
+    )
+    lancedb.connect(str(folder)).create_table(_TABLE, table)
+
+
+class VectorTable:
+    """A table that `ensure_built` wrote.
+
+    It has no approximate index: every vector is compared, so the answer is exact and the same everywhere.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import lancedb
+
+        self._table: Any = lancedb.connect(str(folder)).open_table(_TABLE)
+        self._rows = int(self._table.count_rows())
+
+    def nearest(self, vector: NDArray[numpy.float32], k: int) -> list[tuple[str, float]]:
+        """Identifier and cosine of the `k` nearest rows: highest first, ties by identifier.
+
+        Cosines are rounded to 6 decimals: beyond that they differ between machines.
+        """
+        wanted = k + 1
+        while True:
+            found = (
+                self._table.search(vector)
+                .distance_type("cosine")
+                .select(["id", "_distance"])
+                .limit(min(wanted, self._rows))
+                .to_list()
+            )
+            ranked = sorted(
+                ((row["id"], round(1.0 - float(row["_distance"]), _SCORE_DIGITS)) for row in found),
+                key=lambda pair: (-pair[1], pair[0]),
+            )
+            # A tie that reaches beyond what was fetched could hide a smaller identifier.
+            if len(ranked) == self._rows or ranked[k - 1][1] > ranked[-1][1]:
+                return ranked[:k]
+            wanted *= 2
