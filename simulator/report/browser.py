@@ -123,19 +123,24 @@ def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -
 
 
 def _verdict(verdict: Verdict | None) -> dict[str, Any]:
-    """The state of a verdict: `clean` only when it was scored, localised and has no span."""
     if verdict is None:
         return {"state": "missing"}
-    state: str = verdict.outcome
-    if verdict.outcome == "scored":
-        state = "not_localised" if verdict.spans is None else "flagged" if verdict.spans else "clean"
     return {
-        "state": state,
+        "state": _state(verdict),
         "score": verdict.score,
         "flagged": verdict.flagged,
         "error": verdict.error,
         "truncated": verdict.truncated,
     }
+
+
+def _state(verdict: Verdict) -> str:
+    """`clean` only when it was scored, localised, has no span and is not flagged."""
+    if verdict.outcome != "scored":
+        return verdict.outcome
+    if verdict.spans is None:
+        return "not_localised"
+    return "flagged" if verdict.spans or verdict.flagged else "clean"
 
 
 def _persona(id: str, personas: Mapping[str, Persona]) -> dict[str, Any]:

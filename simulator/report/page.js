@@ -148,7 +148,7 @@
     const count = turn.findings.filter((item) => item.detector === detector).length;
     const said = {
       clean: `nothing flagged${score}`,
-      flagged: `${count} flagged${score}`,
+      flagged: count ? `${count} flagged${score}` : `flagged as a whole${score}; marks no words`,
       not_localised: `${verdict.flagged ? "flagged" : "not flagged"} as a whole${score}; says not where, so it counts nowhere`,
       failed: `failed, not judged: ${verdict.error}`,
       abstained: `abstained, not judged: ${verdict.error}`,

@@ -57,6 +57,12 @@ def test_what_was_not_judged_is_never_clean() -> None:
     assert turns[0]["verdicts"][1] == {"state": "missing"}
 
 
+def test_a_reply_flagged_as_a_whole_is_not_clean() -> None:
+    verdict = scored("a", 0).model_copy(update={"flagged": True})
+    data = browser_data([conversation("a", ["x"])], [verdict], ["vanilla"], ["d"], {}, {})
+    assert data["cases"][0]["chats"][0]["turns"][0]["verdicts"][0]["state"] == "flagged"
+
+
 def test_conversations_of_a_persona_and_seed_stand_side_by_side() -> None:
     chats = [conversation("a", ["x"], "agent"), conversation("b", ["y"], "vanilla", seed=1)]
     cases = browser_data(chats, [], ["vanilla", "agent"], [], {}, {})["cases"]

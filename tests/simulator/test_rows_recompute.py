@@ -7,6 +7,7 @@ the report, so that an error there cannot hide here. `assert_recomputes` holds a
 from __future__ import annotations
 
 import json
+import random
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ NUMBERS = ("coverage", "hallucinated_chats", "calls_per_reply", "hpt_1", "hpt_2"
 
 
 def recompute(conversations_path: Path, verdicts_path: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """The numbers of each (chatbot, detector), without intervals, from the two journals.
+    """The numbers of each (chatbot, detector) from the two journals.
+
+    For the intervals, `hpt_1_chats` and `tokacc_1_chats` hold (part, whole) of each conversation that counts.
 
     Detectors without any verdict do not appear: the journals do not know of them.
     """
@@ -49,9 +52,26 @@ def assert_recomputes(report_path: Path, conversations_path: Path, verdicts_path
             else:
                 assert reported[key][name] == pytest.approx(numbers[name], abs=2e-6), (key, name)
         for metric in ("hpt_1", "tokacc_1"):
-            interval = reported[key][f"{metric}_ci95"]
-            if interval is not None:
-                assert interval[0] <= interval[1]
+            _assert_interval(reported[key][f"{metric}_ci95"], numbers[f"{metric}_chats"], (key, metric))
+
+
+def _assert_interval(interval: list[float] | None, chats: list[tuple[int, int]], where: Any) -> None:
+    """Each end leaves 2.5% of resampled values outside, as far as a resampling of our own can tell."""
+    if len(chats) < 2:
+        assert interval is None, where
+        return
+    assert interval is not None, where
+    chance = random.Random(1)
+    values = []
+    for _ in range(2000):
+        drawn = [chats[chance.randrange(len(chats))] for _ in chats]
+        values.append(sum(part for part, _ in drawn) / sum(whole for _, whole in drawn))
+    low, high = interval
+    rounding, luck = 2e-6, 0.016  # four standard errors of a share of 2.5% in 2,000
+    assert sum(value < low - rounding for value in values) / 2000 <= 0.025 + luck, where
+    assert sum(value <= low + rounding for value in values) / 2000 >= 0.025 - luck, where
+    assert sum(value > high + rounding for value in values) / 2000 <= 0.025 + luck, where
+    assert sum(value >= high - rounding for value in values) / 2000 >= 0.025 - luck, where
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -69,6 +89,8 @@ def _row(chats: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> dict[st
     completions: list[int | None] = []
     seconds = 0.0
     rates, accuracies, has_any = [], [], []
+    hpt_chats: list[tuple[int, int]] = []
+    tokacc_chats: list[tuple[int, int]] = []
     for chat in chats:
         chat_scored = chat_hallucinations = chat_tokens = chat_clean = 0
         for turn in chat["turns"]:
@@ -105,9 +127,11 @@ def _row(chats: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> dict[st
         tokens += chat_tokens
         clean_tokens += chat_clean
         if chat_scored:
+            hpt_chats.append((chat_hallucinations, chat_scored))
             rates.append(chat_hallucinations / chat_scored)
             has_any.append(chat_hallucinations > 0)
         if chat_tokens:
+            tokacc_chats.append((chat_clean, chat_tokens))
             accuracies.append(chat_clean / chat_tokens)
     return {
         "conversations": len(chats),
@@ -129,6 +153,8 @@ def _row(chats: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> dict[st
         "hpt_2": _share(sum(rates), len(rates)),
         "tokacc_1": _share(clean_tokens, tokens),
         "tokacc_2": _share(sum(accuracies), len(accuracies)),
+        "hpt_1_chats": hpt_chats,
+        "tokacc_1_chats": tokacc_chats,
     }
 
 
@@ -188,6 +214,17 @@ def test_every_row_recomputes_from_the_journals(tmp_path: Path, hostile: bool) -
     journals = (tmp_path / "conversations.jsonl", tmp_path / "verdicts.jsonl")
     assert len(recompute(*journals)) == 10
     assert_recomputes(tmp_path / "report.json", *journals)
+
+
+def test_a_wrong_interval_is_noticed(tmp_path: Path) -> None:
+    write_run(tmp_path, hostile=False)
+    report = json.loads((tmp_path / "report.json").read_text())
+    report["rows"][3]["hpt_1_ci95"][1] -= 0.2
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    with pytest.raises(AssertionError, match="hpt_1"):
+        assert_recomputes(
+            tmp_path / "report.json", tmp_path / "conversations.jsonl", tmp_path / "verdicts.jsonl"
+        )
 
 
 def test_a_wrong_row_is_noticed(tmp_path: Path) -> None:
