@@ -80,3 +80,11 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.undo()
     assert str(caught.value) == f"cannot write {path}: No space left on device."
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_folder_whose_parent_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    path = tmp_path / "taken" / "report.json"
+    with pytest.raises(OperationalError) as caught:
+        write_atomically(path, "new")
+    assert str(caught.value) == f"cannot write {path}: File exists."
