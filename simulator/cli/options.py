@@ -84,12 +84,13 @@ RunArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder."
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take dataclasses of options: each field becomes a flag of the command line."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
-    own = [p for name, p in inspect.signature(command).parameters.items() if name not in groups]
-    fields = {
-        name: list(dataclasses.fields(group))  # type: ignore[arg-type]
-        for name, group in groups.items()
+    groups: dict[str, type] = {
+        name: hint
+        for name, hint in hints.items()
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint)
     }
+    own = [p for name, p in inspect.signature(command).parameters.items() if name not in groups]
+    fields = {name: list(dataclasses.fields(group)) for name, group in groups.items()}
 
     @functools.wraps(command)
     def unfolded(**values: Any) -> None:
@@ -115,7 +116,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             annotations[field.name] = types[field.name]
     del unfolded.__wrapped__  # type: ignore[attr-defined]
     unfolded.__annotations__ = annotations
-    unfolded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    unfolded.__signature__ = inspect.Signature(parameters)
     return unfolded
 
 

@@ -14,8 +14,9 @@ def serve(
     prepare: Annotated[
         bool, typer.Option("--prepare", help="Only fetch and convert what is needed, then return.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Serve a model with vLLM on loopback until Ctrl-C. What stands after `--` is passed on to vLLM."""
     from simulator.serving.command import serve_command
 
-    serve_command(model, port, prepare, context.args)
+    serve_command(model, port=port, prepare_only=prepare, extra_flags=context.args, quiet=quiet)
