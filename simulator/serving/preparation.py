@@ -29,6 +29,8 @@ class PreparedModel(Frozen):
     """Which weights these are: sha256 of the source and number format; None: not known."""
     context: int | None
     """Positions the model has; None: not known beforehand."""
+    eager: bool
+    """Whether to serve without compiling the model."""
     python: Path
     """Interpreter of the server's environment."""
     variables: dict[str, str]
@@ -40,7 +42,7 @@ class PreparedModel(Frozen):
 
     def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
         """The command that serves it on a port of loopback."""
-        return command_line(self.python, self.source, self.names, port, self.context, extra_flags)
+        return command_line(self.python, self.source, self.names, port, self.context, self.eager, extra_flags)
 
     def environ(self, environ: dict[str, str]) -> dict[str, str]:
         """The server's environment variables, from ours."""
@@ -78,6 +80,7 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         source=str(folder) if folder else named.hub or model,
         revision=revision,
         context=positions(folder) if folder else None,
+        eager=environment.kind == "cpu" and not machine.has_compiler(),
         python=environment.python,
         variables=variables,
         offline=folder is not None,

@@ -31,6 +31,9 @@ KEPT_LOGS = 20
 
 POLL_SECONDS = 0.5
 
+_RAISED = re.compile(r"(\([^)]*\) )?(ERROR [\d-]+ [\d:]+ \[[^\]]*\] )?[\w.]*(Error|Exception): ")
+"""A log line that an exception's own last line makes, with or without vLLM's process and logger before it."""
+
 
 class ServedModel(Frozen):
     """A model that answers."""
@@ -204,7 +207,7 @@ def end_of_log(log: Path) -> str:
     """The log's last lines with its path, led by the error that seems to be the cause."""
     lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     # vLLM's processes fail in a row, and the last one only says that another failed before it.
-    causes = [line for line in lines if re.search(r"\b[A-Z]\w*(Error|Exception): ", line)]
+    causes = [line for line in lines if _RAISED.match(line)]
     cause = f"Its first error: {causes[0].strip()}\n" if causes and causes[0] not in lines[-LOG_TAIL:] else ""
     tail = "\n".join(f"  {line}" for line in lines[-LOG_TAIL:]) or "  (empty)"
     return f"{cause}The end of its log, {log}:\n{tail}"

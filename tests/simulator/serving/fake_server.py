@@ -25,7 +25,8 @@ http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
 
 FAILS = """
 import sys
-print("ValueError: the model is too large")
+print("WARNING 11-21 06:15:29 [utils.py:255] too many files cause `OSError: [Errno 24]`")
+print("(EngineCore pid=7) ERROR 11-21 06:15:30 [core.py:9] ValueError: the model is too large")
 for number in range(40):
     print(f"line {number}")
 sys.exit(3)
@@ -51,6 +52,7 @@ def fake_prepared(folder: Path, script: str) -> PreparedModel:
         source="toy",
         revision="sha256:1",
         context=4096,
+        eager=False,
         python=python,
         variables={},
         offline=True,

@@ -19,8 +19,8 @@ OURS = [
 ]  # fmt: skip
 
 
-def line(*extra: str, context: int | None = None) -> list[str]:
-    return command_line(Path("py"), "m", ["toy"], 8000, context, extra)
+def line(*extra: str, context: int | None = None, eager: bool = False) -> list[str]:
+    return command_line(Path("py"), "m", ["toy"], 8000, context, eager, extra)
 
 
 def test_without_flags_of_the_user_ours_stand() -> None:
@@ -30,6 +30,10 @@ def test_without_flags_of_the_user_ours_stand() -> None:
 def test_context_is_what_the_model_has_but_not_more_than_8192() -> None:
     assert line(context=2048) == [*START, *OURS, "--max-model-len", "2048"]
     assert line(context=32768) == [*START, *OURS, "--max-model-len", "8192"]
+
+
+def test_without_a_compiler_the_model_is_not_compiled() -> None:
+    assert line(eager=True) == [*START, *OURS, "--enforce-eager"]
 
 
 @pytest.mark.parametrize("spelling", [("--max-model-len", "100"), ("--max_model_len=100",)])
@@ -62,6 +66,7 @@ def test_attention_cache_takes_what_is_spare_between_1_and_4_gib(
     assert cpu_variables({0, 1}, available, weights) == {
         "VLLM_CPU_KVCACHE_SPACE": space,
         "VLLM_CPU_OMP_THREADS_BIND": "0-1",
+        "VLLM_USE_AOT_COMPILE": "0",
     }
 
 
@@ -70,6 +75,7 @@ def test_the_users_settings_win_over_the_machines_and_our_python_path_stays_out(
     assert server_variables(environ, {"VLLM_CPU_KVCACHE_SPACE": "4"}, Path("/c"), offline=False) == {
         "HOME": "/h",
         "VLLM_CACHE_ROOT": "/c/vllm",
+        "TORCHINDUCTOR_CACHE_DIR": "/c/inductor",
         "VLLM_CPU_KVCACHE_SPACE": "9",
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.serving.machine import as_ranges, available_memory, has_fast_int8, machine_kind
+from simulator.serving.machine import as_ranges, available_memory, has_compiler, has_fast_int8, machine_kind
 
 
 @pytest.fixture
@@ -43,6 +43,13 @@ def test_a_lister_that_finds_no_driver_means_cpu(no_lister: Path) -> None:
 def test_fast_int8_is_read_from_the_processors_flags(tmp_path: Path, flags: str, fast: bool) -> None:
     (tmp_path / "cpuinfo").write_text(f"flags\t\t: fpu {flags}\n")
     assert has_fast_int8(tmp_path) is fast
+
+
+def test_a_compiler_is_the_chosen_one_or_one_of_the_usual(no_lister: Path) -> None:
+    assert not has_compiler({})
+    (no_lister / "clang++").touch(0o755)
+    assert has_compiler({})
+    assert not has_compiler({"CXX": "mycxx"})
 
 
 def test_a_system_that_does_not_say_has_no_fast_int8_and_unknown_memory(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ async def test_a_server_that_dies_shows_cause_and_end_of_its_log(tmp_path: Path)
     (log,) = (tmp_path / "cache" / "logs").iterdir()
     assert str(error.value) == (
         "the model server ended with exit code 3 before it answered. "
-        "Its first error: ValueError: the model is too large\n"
+        "Its first error: (EngineCore pid=7) ERROR 11-21 06:15:30 [core.py:9] "
+        "ValueError: the model is too large\n"
         f"The end of its log, {log}:\n" + "\n".join(f"  line {number}" for number in range(25, 40))
     )
 
