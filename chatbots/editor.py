@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from agents.errors import UnparseableAnswer
 from agents.prompt import dialogue
 from chatbots.pipeline import Work, not_empty
 from chatbots.prompt_engineered import PromptEngineeredBot
@@ -31,9 +32,13 @@ class EditorBot(PromptEngineeredBot):
         """Draft, then edit."""
         draft = await super().answer(work)
         messages = self.instruct(work, "editor", conversation=dialogue(work.history), draft=draft)
-        edited = await work.session.structured(
-            "edit", messages, EditedReply, max_tokens=2 * self.options.max_tokens
-        )
+        try:
+            edited = await work.session.structured(
+                "edit", messages, EditedReply, max_tokens=2 * self.options.max_tokens
+            )
+        except UnparseableAnswer as error:
+            work.note("final", f"The edit cannot be read, the draft stands. {error}")
+            return draft
         work.note("problems", "\n".join(edited.problems) or "none")
         work.note("final", edited.reply)
         return not_empty("edit", edited.reply)

@@ -8,9 +8,11 @@ supported claims from others, its probabilities do.
 from __future__ import annotations
 
 import asyncio
+import re
 
 from pydantic import Field
 
+from agents.errors import UnparseableAnswer
 from agents.prompt import dialogue
 from chatbots.options import GenerationOptions
 from chatbots.pipeline import Work, format_evidence, titles_of
@@ -20,6 +22,9 @@ from scenarios.transcript import Call, Frozen
 
 SPLIT_TOKENS = 500
 """Limit of the split draft: the draft once more, and the JSON around it."""
+
+MOST = 10
+"""Claims that are checked at most: replies are about a hundred words."""
 
 CLAIM_PASSAGES = 2
 """Passages searched for a claim. The nearest of the whole knowledge base, so the turn's own are among them
@@ -39,9 +44,9 @@ class FactCheckerOptions(GenerationOptions):
 class SplitReply(Frozen):
     """A draft taken apart."""
 
-    claims: tuple[str, ...] = Field(max_length=10)
+    claims: tuple[str, ...] = Field(max_length=MOST)
     """Factual statements, each understood alone."""
-    other: tuple[str, ...] = Field(max_length=10)
+    other: tuple[str, ...] = Field(max_length=MOST)
     """Greetings, questions, offers: nothing to verify."""
 
 
@@ -94,7 +99,11 @@ class FactCheckerBot(PromptEngineeredBot):
 
     async def _split(self, work: Work, draft: str) -> list[str]:
         messages = self._prompts["claims"].fill(domain=self.context.scenario.domain, draft=draft)
-        split = await work.session.structured("split", messages, SplitReply, max_tokens=SPLIT_TOKENS)
+        try:
+            split = await work.session.structured("split", messages, SplitReply, max_tokens=SPLIT_TOKENS)
+        except UnparseableAnswer as error:
+            work.note("split", f"The split cannot be read, so each sentence is checked. {error}")
+            split = SplitReply(claims=sentences(draft)[:MOST], other=())
         claims = list(dict.fromkeys(claim.strip() for claim in split.claims if claim.strip()))
         lines = [*(f"claim: {claim}" for claim in claims), *(f"other: {rest}" for rest in split.other)]
         work.note("claims", "\n".join(lines))
@@ -127,3 +136,8 @@ class FactCheckerBot(PromptEngineeredBot):
         session.calls = ledger
         share = await session.choose("verify", messages, ["Yes", "No"])
         return share["Yes"]
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """A text cut after `.`, `!`, `?` and at line ends; without empty pieces."""
+    return tuple(piece.strip() for piece in re.split(r"(?<=[.!?])\s+|\n+", text) if piece.strip())

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from agents.model import Endpoint
+from chatbots.fact_checker import sentences
 from chatbots.pipeline import format_evidence, turn_seed
 from chatbots.protocol import ChatbotError, Reply
 from chatbots.registry import make_chatbot
@@ -220,3 +221,26 @@ def test_evidence_is_numbered_under_titles_once() -> None:
     unknown = Passage(id="x#0", document="x", text="Body.")
     assert format_evidence((HOURS, unknown), {"hours": "Opening hours"}) == f"{EVIDENCE}\n\n[2] x\nBody."
     assert format_evidence((), {}) == "(no document was found)"
+
+
+async def test_an_edit_that_cannot_be_read_leaves_the_draft_and_says_so() -> None:
+    reply, _, _ = await reply_of("editor", {"edit": '{"problems": ["A'})
+    assert reply.text == DRAFT
+    assert reply.steps[-1].text.startswith(
+        "The edit cannot be read, the draft stands. edit: the model's answer"
+    )
+
+
+async def test_a_split_that_cannot_be_read_has_each_sentence_checked() -> None:
+    reply, _, shelf = await reply_of("fact-checker", {"split": '{"claims": ["A'})
+    assert [query for query, _ in shelf.searched[1:]] == ["It opens at 7.", "A ticket is 6 euros."]
+    assert reply.steps[2].text.startswith("The split cannot be read, so each sentence is checked.")
+    assert [step.name for step in reply.steps[2:]] == ["split", "claims", "verdicts", "final"]
+
+
+def test_sentences_end_at_marks_and_lines() -> None:
+    assert sentences("At 7. Rs 4.50 each!\n\n- Bring a towel") == (
+        "At 7.",
+        "Rs 4.50 each!",
+        "- Bring a towel",
+    )
