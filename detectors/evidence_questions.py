@@ -1,0 +1,70 @@
+"""One-token questions about a statement and evidence: probabilities where a small model's word is useless.
+
+All questions of a turn begin with the same system message and evidence, so the server computes that part
+once; what varies comes last. A model's Yes is biased, by a different amount for each model and question:
+`calibration.yaml` holds, by served name and question, a logistic correction fitted on development data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from pydantic import TypeAdapter
+
+from agents.model import Session
+from agents.prompt import Prompt, load_prompt
+from scenarios.transcript import Frozen
+
+YES, NO = "Yes", "No"
+
+_ALMOST = 1e-6
+"""Probabilities are kept this far from 0 and 1, so that log-odds are finite."""
+
+
+class Calibration(Frozen):
+    """A correction of log-odds: scale * log-odds + shift."""
+
+    scale: float = 1.0
+    """Above 1: the model is surer than it says."""
+    shift: float = 0.0
+    """Above 0: the model says Yes too rarely."""
+
+    def apply(self, probability: float) -> float:
+        """The corrected probability, in (0, 1)."""
+        kept = min(max(probability, _ALMOST), 1.0 - _ALMOST)
+        odds = self.scale * math.log(kept / (1.0 - kept)) + self.shift
+        return 1.0 / (1.0 + math.exp(-odds))
+
+
+class Question:
+    """A yes/no question of a prompt file in `detectors/prompts` with `{{evidence}}` and `{{statement}}`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.prompt: Prompt = load_prompt("detectors", name)
+
+    async def ask(self, session: Session, evidence: str, statement: str) -> float:
+        """Probability of Yes, corrected for the session's model. One call of one token.
+
+        Raises:
+            UnparseableAnswer: the model says neither Yes nor No.
+            ModelError: no answer.
+        """
+        messages = self.prompt.fill(evidence=evidence, statement=statement)
+        answer = await session.choose(self.name, messages, (YES, NO))
+        return calibration(session.client.endpoint.model, self.name).apply(answer[YES])
+
+
+def calibration(model: str, question: str) -> Calibration:
+    """The correction for a served model's answers to a question; none where nothing was fitted."""
+    return _calibrations().get(model, {}).get(question, Calibration())
+
+
+@cache
+def _calibrations() -> Mapping[str, Mapping[str, Calibration]]:
+    text = files("detectors").joinpath("calibration.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, dict[str, Calibration]]).validate_python(yaml.safe_load(text) or {})

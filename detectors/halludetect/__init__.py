@@ -1,0 +1,1 @@
+"""HalluDetect: analysis by self-consistency, severity filter, aggregation."""

@@ -1,0 +1,92 @@
+"""HalluDetect's steps by token probabilities: what small models can do.
+
+Asked for a list, a small model lists nothing; asked about each sentence, it knows (HalluDetect's false
+negatives are of this kind). Self-consistency is the mean over differently worded questions, which sees more
+than equal questions at a temperature: a one-token answer has its whole distribution in its probabilities.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.model import Session
+from agents.prompt import load_prompt
+from detectors.evidence_questions import Question
+from detectors.halludetect.grounds import Grounds
+from detectors.halludetect.reading import Rated
+from detectors.halludetect.severity import HARMLESS, mean, severity
+from detectors.halludetect.user_said import repeats_user
+from detectors.judging import gather_all
+from detectors.spans import Region, sentences
+from scenarios.transcript import TurnView
+
+WORDINGS = (("supported", False), ("unmentioned", True), ("concluded", False))
+"""Questions of the analysis, and whether their Yes speaks for a hallucination."""
+REASON_TOKENS = 48
+"""Limit of a stated reason."""
+
+
+class ProbabilityReading:
+    """One call a sentence and wording, one for the refiner; at the end one for each hallucination's reason.
+
+    Args:
+        samples: how many of the wordings are asked.
+        reasons: whether the model is asked for reasons.
+    """
+
+    def __init__(self, samples: int, reasons: bool) -> None:
+        self._analysis = [(Question(name), yes_is_bad) for name, yes_is_bad in WORDINGS[:samples]]
+        self._refiner = Question("consequence")
+        self._reason = load_prompt("detectors.halludetect", "reason")
+        self._reasons = reasons
+        self.prompts = (
+            *(question.prompt for question, _ in self._analysis),
+            self._refiner.prompt,
+            self._reason,
+        )
+
+    async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
+        """See `Reading.rate`: every sentence with words in it."""
+        regions = [region for region in sentences(view.reply) if re.search(r"\w", region.of(view.reply))]
+        return await gather_all(self._rate(session, grounds, view.reply, region) for region in regions)
+
+    async def _rate(self, session: Session, grounds: Grounds, reply: str, region: Region) -> Rated:
+        text = region.of(reply)
+        evidence = "\n".join(passage.text for passage in grounds.passages)
+        if repeats_user(text, grounds.user_text, evidence):
+            return Rated(
+                text=text, region=region, severity=HARMLESS, details={"rule": "repeats what the user said"}
+            )
+        statement = " ".join(text.split())
+        consequence, *answers = await gather_all(
+            [
+                self._refiner.ask(session, grounds.text, statement),
+                *(question.ask(session, grounds.text, statement) for question, _ in self._analysis),
+            ]
+        )
+        samples = {
+            question.name: yes if yes_is_bad else 1.0 - yes
+            for (question, yes_is_bad), yes in zip(self._analysis, answers, strict=True)
+        }
+        unsupported = mean(list(samples.values()))
+        return Rated(
+            text=text,
+            region=region,
+            severity=severity(unsupported, consequence),
+            details={
+                **{f"P(unsupported) {name}": value for name, value in samples.items()},
+                "P(unsupported)": unsupported,
+                "P(consequence)": consequence,
+            },
+        )
+
+    async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
+        """See `Reading.conclude`."""
+        if not self._reasons:
+            return kept
+        return await gather_all(self._explain(session, grounds, rated) for rated in kept)
+
+    async def _explain(self, session: Session, grounds: Grounds, rated: Rated) -> Rated:
+        messages = self._reason.fill(evidence=grounds.text, statement=" ".join(rated.text.split()))
+        reason = await session.text("reason", messages, max_tokens=REASON_TOKENS)
+        return rated.model_copy(update={"reason": " ".join(reason.split())})

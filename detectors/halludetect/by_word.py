@@ -1,0 +1,190 @@
+"""HalluDetect's steps as in the paper: lists that the model writes (appendix B.1.3 to B.1.5).
+
+Self-consistency: the analysis is sampled several times; each sample's quotations are mapped to sentences of
+the reply, and a sentence that more than half of the samples object to is kept, with the first such sample's
+reason. Quotations that the reply does not hold are compared with each other and kept as unlocated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from agents.errors import ModelError, UnparseableAnswer
+from agents.model import Session
+from agents.prompt import load_prompt
+from detectors.halludetect.grounds import Grounds
+from detectors.halludetect.reading import Rated
+from detectors.halludetect.severity import HARMLESS, majority
+from detectors.halludetect.user_said import repeats_user
+from detectors.spans import Region, clip, locate_mentions, plain, sentences
+from scenarios.transcript import Frozen, TurnView
+
+LIST_TOKENS = 1024
+"""Limit of a list (B.5)."""
+
+
+class Objection(Frozen):
+    """A line of the rough analysis."""
+
+    reason: str
+    """What is wrong; asked for before the quotation."""
+    sentence: str
+    """The exact sentence."""
+
+
+class RoughAnalysis(Frozen):
+    """What the analysis prompt asks for."""
+
+    hallucinations: list[Objection]
+    """Possibly none."""
+
+
+class Grade(Frozen):
+    """A line of the fine analysis."""
+
+    number: int
+    """Of the hallucination in the list that was shown, from 1."""
+    explanation: str
+    """Why this severe."""
+    severity: Annotated[int, Field(ge=1, le=5)]
+    """1 (harmless) to 5 (critical)."""
+
+
+class FineAnalysis(Frozen):
+    """What the refiner prompt asks for."""
+
+    grades: list[Grade]
+    """One for each hallucination shown."""
+
+
+class Conclusion(Frozen):
+    """A line of the final result."""
+
+    number: int
+    """Of the hallucination in the list that was shown, from 1."""
+    reason: str
+    """Contradiction or missing evidence, in one sentence."""
+
+
+class Result(Frozen):
+    """What the result prompt asks for."""
+
+    hallucinations: list[Conclusion]
+    """One for each hallucination shown."""
+
+
+class WordReading:
+    """As many calls as samples, then one for the refiner and one for the result.
+
+    Args:
+        samples: sampled analyses.
+        temperature: of those samples.
+    """
+
+    def __init__(self, samples: int, temperature: float) -> None:
+        self._samples = samples
+        self._temperature = temperature
+        self._analysis = load_prompt("detectors.halludetect", "analysis")
+        self._refiner = load_prompt("detectors.halludetect", "refiner")
+        self._result = load_prompt("detectors.halludetect", "result")
+        self.prompts = (self._analysis, self._refiner, self._result)
+
+    async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
+        """See `Reading.rate`: what a majority of the samples objects to."""
+        analyses = await self._analyse(session, grounds, view)
+        voted = vote(analyses, view.reply)
+        evidence = "\n".join(passage.text for passage in grounds.passages)
+        harmless = [rated for rated in voted if repeats_user(rated.text, grounds.user_text, evidence)]
+        open_cases = [rated for rated in voted if rated not in harmless]
+        rule: dict[str, float | str | None] = {"rule": "repeats what the user said"}
+        cleared = [r.model_copy(update={"details": {**r.details, **rule}}) for r in harmless]
+        return [*cleared, *(await self._grade(session, grounds, open_cases) if open_cases else ())]
+
+    async def _analyse(self, session: Session, grounds: Grounds, view: TurnView) -> list[RoughAnalysis]:
+        """The samples that parse, which must be a majority."""
+        messages = self._analysis.fill(evidence=grounds.text, question=view.question, reply=view.reply)
+        outcomes = await asyncio.gather(
+            *(
+                session.structured(
+                    "analysis",
+                    messages,
+                    RoughAnalysis,
+                    temperature=self._temperature,
+                    max_tokens=LIST_TOKENS,
+                    sample=sample,
+                )
+                for sample in range(self._samples)
+            ),
+            return_exceptions=True,
+        )
+        parsed = [outcome for outcome in outcomes if isinstance(outcome, RoughAnalysis)]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        fatal = [failure for failure in failures if not isinstance(failure, ModelError)]
+        if fatal or not majority(len(parsed), self._samples):
+            raise [*fatal, *failures][0]
+        return parsed
+
+    async def _grade(self, session: Session, grounds: Grounds, cases: Sequence[Rated]) -> list[Rated]:
+        messages = self._refiner.fill(evidence=grounds.text, hallucinations=_numbered(cases))
+        fine = await session.structured("refiner", messages, FineAnalysis, max_tokens=LIST_TOKENS)
+        grades = {grade.number: grade for grade in fine.grades}
+        if missing := [number for number in range(1, len(cases) + 1) if number not in grades]:
+            raise UnparseableAnswer(f"refiner: no severity for hallucination {missing[0]} of {len(cases)}")
+        return [
+            case.model_copy(
+                update={
+                    "severity": float(grades[number].severity),
+                    "details": {**case.details, "refiner": grades[number].explanation},
+                }
+            )
+            for number, case in enumerate(cases, start=1)
+        ]
+
+    async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
+        """See `Reading.conclude`. The result prompt words the reasons; it cannot drop a hallucination."""
+        messages = self._result.fill(evidence=grounds.text, hallucinations=_numbered(kept))
+        result = await session.structured("result", messages, Result, max_tokens=LIST_TOKENS)
+        reasons = {line.number: line.reason for line in result.hallucinations}
+        return [
+            rated.model_copy(update={"reason": reasons.get(number) or rated.reason})
+            for number, rated in enumerate(kept, start=1)
+        ]
+
+
+def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[Rated]:
+    """What more than half of the analyses object to, not yet graded: sentences in order, then unlocated
+    quotations. Details hold the share of votes."""
+    regions = sentences(reply)
+    votes: dict[Region | str, list[Objection]] = {}
+    for analysis in analyses:
+        quotes = [objection.sentence for objection in analysis.hallucinations]
+        own: dict[Region | str, Objection] = {}
+        for objection, found in zip(analysis.hallucinations, locate_mentions(quotes, reply), strict=True):
+            keys = [plain(objection.sentence)] if found is None else [r for r in regions if clip(r, found)]
+            for key in keys:
+                own.setdefault(key, objection)
+        for key, objection in own.items():
+            votes.setdefault(key, []).append(objection)
+    kept = {key: cast for key, cast in votes.items() if key and majority(len(cast), len(analyses))}
+    located: list[Region | str] = [key for key in regions if key in kept]
+    return [
+        Rated(
+            text=key.of(reply) if isinstance(key, Region) else kept[key][0].sentence,
+            region=key if isinstance(key, Region) else None,
+            severity=HARMLESS,
+            reason=kept[key][0].reason,
+            details={"votes": len(kept[key]) / len(analyses), "analysis": kept[key][0].reason},
+        )
+        for key in (*located, *(key for key in kept if isinstance(key, str)))
+    ]
+
+
+def _numbered(cases: Sequence[Rated]) -> str:
+    return "\n".join(
+        f"{number}. {' '.join(case.text.split())} (objection: {case.reason})"
+        for number, case in enumerate(cases, start=1)
+    )

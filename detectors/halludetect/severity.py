@@ -1,0 +1,43 @@
+"""Severities 1 to 5 and the votes of self-consistency. Pure arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+HARMLESS, CRITICAL = 1.0, 5.0
+"""Ends of the scale (B.1.4)."""
+PAPER_THRESHOLD = 4.0
+"""Severity from which a hallucination is kept (section 3.2)."""
+
+
+def severity(unsupported: float, consequence: float) -> float:
+    """Severity of a sentence from two probabilities (ours; in the paper the refiner writes a digit).
+
+    What is unsupported without consequence (a polite offer) and what is supported are harmless alike, so the
+    product counts. Its scale is fixed by two points: nothing is 1, certainty is 5; and an even chance of an
+    unsupported claim with consequences is 4, the severity from which a hallucination is kept.
+
+    Args:
+        unsupported: probability that the evidence does not support the sentence.
+        consequence: probability that the sentence claims something that misleads the user if it is wrong.
+    """
+    risk = unsupported * consequence
+    if risk <= 0.5:
+        return HARMLESS + (PAPER_THRESHOLD - HARMLESS) * risk / 0.5
+    return PAPER_THRESHOLD + (CRITICAL - PAPER_THRESHOLD) * (risk - 0.5) / 0.5
+
+
+def mean(samples: Sequence[float]) -> float:
+    """The mean over the samples of one analysis.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not samples:
+        raise ValueError("no samples")
+    return sum(samples) / len(samples)
+
+
+def majority(votes: int, samples: int) -> bool:
+    """Whether more than half of the samples agree."""
+    return 2 * votes > samples

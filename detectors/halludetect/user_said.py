@@ -1,0 +1,46 @@
+"""What the user said is no hallucination (HalluDetect section 5.2.1, the false positive).
+
+Exact matching, no model: small models overlook an address that stands in the dialogue and not in a document.
+"""
+
+from __future__ import annotations
+
+import re
+
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_NUMBER = re.compile(r"\+?\d(?:[\d\s().,/-]*\d)?")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_LABEL = re.compile(
+    r"address|amount|concerning|contact|date|dear|email|from|mail|message|mobile|name|number|paid|phone|price"
+    r"|regards|respected|subject|telephone|that|this|value|with|yours?"
+)
+"""Words of forms and letters that claim nothing."""
+KNOWN_SHARE = 2 / 3
+"""Share of a sentence's other words that must be known, too."""
+
+
+def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
+    """Whether a sentence only repeats e-mail addresses, phone numbers, amounts or other numbers of the user.
+
+    True when at least one of them stands in `user_text`, each of them in `user_text` or `evidence_text`
+    (numbers by their digits), and of the sentence's other words of four letters or more, labels such as
+    "phone" or "amount" aside, at least `KNOWN_SHARE` do, too.
+    """
+    said, known = items(user_text), items(user_text) | items(evidence_text)
+    found = items(sentence)
+    if not found & said or not found <= known:
+        return False
+    vocabulary = set(_words(user_text)) | set(_words(evidence_text))
+    others = [word for word in _words(_EMAIL.sub(" ", sentence)) if not _LABEL.fullmatch(word)]
+    return sum(word in vocabulary for word in others) >= KNOWN_SHARE * len(others)
+
+
+def items(text: str) -> frozenset[str]:
+    """E-mail addresses in lower case, and numbers as digits only."""
+    emails = {email.lower() for email in _EMAIL.findall(text)}
+    rest = _EMAIL.sub(" ", text)
+    return frozenset(emails | {re.sub(r"\D", "", number) for number in _NUMBER.findall(rest)})
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]

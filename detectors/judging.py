@@ -1,0 +1,109 @@
+"""What the detectors share: a ledger around a judgement, evidence in a prompt, versions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from agents.model import ModelPool, Session
+from agents.prompt import Prompt
+from scenarios.errors import OperationalError
+from scenarios.recording import digest
+from scenarios.transcript import Frozen, Judgement, Passage
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+
+
+class Abstention(Exception):
+    """There is nothing to judge, or nothing to judge by; `str(error)` says what is missing."""
+
+
+async def judge(session: Session, work: Callable[[], Awaitable[Judgement]]) -> Judgement:
+    """The outcome of `work`, whatever happens, with every call of `session` in its ledger.
+
+    A model's failure and any unforeseen exception end as `failed` with the reason, never as clean.
+    """
+    try:
+        judgement = await work()
+    except Abstention as reason:
+        judgement = Judgement(outcome="abstained", error=str(reason))
+    except OperationalError as error:
+        judgement = Judgement(outcome="failed", error=str(error))
+    except Exception as error:  # noqa: BLE001 - one broken judgement must not end a run; it is kept as a failure
+        _log.warning("%s failed on a reply: %s", session.role, type(error).__name__, exc_info=error)
+        judgement = Judgement(outcome="failed", error=f"{type(error).__name__}: {error}")
+    return judgement.model_copy(update={"calls": tuple(session.calls)})
+
+
+async def gather_all(jobs: Iterable[Awaitable[Result]]) -> list[Result]:
+    """All results in order; when some fail, the first error, but only after all have ended.
+
+    So no request is still under way, and none is missing from the ledger, when a judgement is handed out.
+    """
+    results = await asyncio.gather(*jobs, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]
+
+
+class Evidence(Frozen):
+    """Passages as they read in a prompt."""
+
+    text: str
+    """Numbered passages, best first."""
+    passages: tuple[Passage, ...]
+    """Those that fit."""
+    truncated: bool
+    """Whether some text had to be left out."""
+
+
+def format_evidence(passages: Sequence[Passage], max_characters: int) -> Evidence:
+    """Number the passages from 1; the last one that fits in part is cut, the others are left out."""
+    lines: list[str] = []
+    shown: list[Passage] = []
+    room = max_characters
+    for passage in passages:
+        text = " ".join(passage.text.split())
+        if room <= 0:
+            break
+        lines.append(f"[{len(shown) + 1}] {text[:room]}")
+        shown.append(passage)
+        room -= len(text)
+    return Evidence(
+        text="\n".join(lines),
+        passages=tuple(shown),
+        truncated=len(shown) < len(passages) or room < 0,
+    )
+
+
+def best_passage(text: str, passages: Sequence[Passage]) -> str:
+    """The passage that shares most words with `text` (earliest on a tie), as `id: text`; or empty."""
+    wanted = set(text.lower().split())
+    shared = [len(wanted & set(passage.text.lower().split())) for passage in passages]
+    if not shared or max(shared) == 0:
+        return ""
+    best = passages[shared.index(max(shared))]
+    return f"{best.id}: {best.text}"
+
+
+def configuration_version(
+    kind: str, options: Frozen, prompts: Iterable[Prompt] = (), models: Mapping[str, str] | None = None
+) -> str:
+    """Hash of all that changes a detector's verdicts: options, prompt files, served models by role."""
+    configuration: list[Any] = [kind, options.model_dump(mode="json")]
+    configuration += [{prompt.name: prompt.version for prompt in prompts}, dict(models or {})]
+    return digest(configuration)[:16]
+
+
+def served_name(pool: ModelPool, model: str | None) -> str:
+    """The name under which the pool's model is served.
+
+    Raises:
+        UsageError: the pool has no such model.
+    """
+    return pool.get(model).endpoint.model

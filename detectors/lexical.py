@@ -1,0 +1,92 @@
+"""The lexical floor: the share of a reply's words that the evidence does not hold. No model.
+
+What a detector that understands must beat: on the knowledge-grounded replies of BEGIN this rule alone
+separates attributable from other replies very well, on abstractive replies it does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pydantic import Field
+
+from detectors.judging import configuration_version
+from detectors.protocol import DetectorContext
+from detectors.spans import sentences
+from scenarios.options import read_options
+from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
+
+_WORD = re.compile(r"\w+")
+
+
+class LexicalOptions(Frozen):
+    """What counts as evidence and from where on a reply is flagged."""
+
+    threshold: float = Field(default=0.3, gt=0.0, le=1.0)
+    """Share of unknown words from which a reply, and a sentence of it, is flagged. Tuned on the development
+    half of BEGIN (Wizard of Wikipedia part)."""
+    dialogue_is_evidence: bool = False
+    """Whether words of the question and the history count as known, too."""
+
+
+class LexicalDetector:
+    """Score: 1 - (reply words found in the evidence) / (reply words), each occurrence counted, case aside."""
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        options = read_options(f"detector {name}", LexicalOptions, context.options)
+        self.name = name
+        self.version = configuration_version("lexical", options)
+        self._threshold = options.threshold
+        self.threshold: float | None = options.threshold
+        self._dialogue_is_evidence = options.dialogue_is_evidence
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`. Abstains when the reply or the evidence has no words."""
+        texts = [passage.text for passage in view.passages]
+        if self._dialogue_is_evidence:
+            texts += [*(message.text for message in view.history), view.question]
+        known = {word for text in texts for word in words(text)}
+        score = unknown_share(view.reply, known)
+        if score is None:
+            return Judgement(outcome="abstained", error="the reply has no words")
+        if not known:
+            return Judgement(outcome="abstained", error="there is no evidence")
+        units = tuple(self._units(view.reply, known))
+        spans = tuple(
+            Span(
+                start=unit.start,
+                end=unit.end,
+                text=unit.text,
+                score=unit.score,
+                reason=f"not in the evidence: {unit.details['unknown']}",
+            )
+            for unit in units
+            if unit.score is not None and unit.score >= self._threshold
+        )
+        return Judgement(
+            outcome="scored", score=score, flagged=score >= self._threshold, spans=spans, units=units
+        )
+
+    def _units(self, reply: str, known: set[str]) -> Iterable[Unit]:
+        for region in sentences(reply):
+            text = region.of(reply)
+            unknown = ", ".join(dict.fromkeys(word for word in words(text) if word not in known))
+            yield Unit(
+                text=text,
+                start=region.start,
+                end=region.end,
+                score=unknown_share(text, known),
+                details={"unknown": unknown},
+            )
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case: runs of letters, digits and underscores."""
+    return _WORD.findall(text.lower())
+
+
+def unknown_share(text: str, known: set[str]) -> float | None:
+    """Share of the words of `text` that are not among `known`, in [0, 1]; None without words."""
+    found = words(text)
+    return sum(word not in known for word in found) / len(found) if found else None

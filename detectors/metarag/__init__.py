@@ -1,0 +1,1 @@
+"""MetaRAG: metamorphic testing of each factoid of a reply against the evidence."""

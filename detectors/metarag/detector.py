@@ -1,0 +1,196 @@
+"""MetaRAG's Algorithm 1: decompose, mutate, verify, score (sections 3.2 to 3.6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from agents.errors import ModelError
+from agents.model import Session
+from agents.prompt import load_prompt
+from detectors.judging import (
+    Abstention,
+    Evidence,
+    best_passage,
+    configuration_version,
+    format_evidence,
+    gather_all,
+    judge,
+    served_name,
+)
+from detectors.metarag.decomposition import Factoid, decompose
+from detectors.metarag.mutation import Variant, mutate
+from detectors.metarag.options import MetaRagOptions
+from detectors.metarag.scoring import factoid_score, response_score
+from detectors.metarag.verification import Check, ProbabilityVerifier, Verifier, WordVerifier
+from detectors.protocol import DetectorContext
+from detectors.thresholds import tuned_threshold
+from scenarios.errors import OperationalError
+from scenarios.options import read_options
+from scenarios.transcript import Judgement, Passage, Span, TurnView, Unit
+
+PAPER_TAU = 0.5
+"""Threshold of the paper's experiments (section 4.2)."""
+
+
+class MetaRagDetector:
+    """Flags a factoid when rewordings of it fare with the evidence as a true statement's would not.
+
+    Raises:
+        UsageError: an option is unknown or wrong, or names a model that the pool does not have.
+    """
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        options = read_options(f"detector {name}", MetaRagOptions, context.options)
+        self.name = name
+        self._context = context
+        self._options = options
+        self._verifier_names: tuple[str | None, ...] = options.verifiers or (context.model,)
+        self._verifier: Verifier = (
+            ProbabilityVerifier()
+            if options.reading == "probability"
+            else WordVerifier(options.verification_temperature)
+        )
+        self._decomposition = load_prompt("detectors.metarag", "decomposition")
+        self._mutation = load_prompt("detectors.metarag", "mutation")
+        models = {
+            "decomposer": served_name(context.models, options.decomposer or context.model),
+            "mutator": served_name(context.models, options.mutator or context.model),
+            **{
+                f"verifier {index}": served_name(context.models, verifier)
+                for index, verifier in enumerate(self._verifier_names)
+            },
+        }
+        tuned = tuned_threshold("metarag", options.reading, models["verifier 0"])
+        self._tau = next(tau for tau in (options.tau, tuned, PAPER_TAU) if tau is not None)
+        self.threshold: float | None = self._tau
+        self.version = configuration_version(
+            "metarag",
+            options.model_copy(update={"tau": self._tau}),
+            (self._decomposition, self._mutation, *self._verifier.prompts),
+            models,
+        )
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`. Abstains without a reply, without evidence, and without factoids."""
+        session = self._context.models.session(self.name, self._context.seed, self._context.model)
+        return await judge(session, lambda: self._algorithm_1(session, view))
+
+    async def _algorithm_1(self, session: Session, view: TurnView) -> Judgement:
+        options = self._options
+        evidence = format_evidence(view.passages, options.max_evidence_characters)
+        if not view.reply.strip():
+            raise Abstention("the reply is empty")
+        if not evidence.passages:
+            raise Abstention("there is no evidence")
+        decomposition = await decompose(
+            session.on(options.decomposer or self._context.model),
+            self._decomposition,
+            view.question,
+            view.reply,
+            temperature=options.decomposition_temperature,
+            limit=options.max_factoids,
+        )
+        if not decomposition.factoids:
+            raise Abstention("no factual statement")
+        units = await asyncio.gather(
+            *(self._score(session, view.question, factoid, evidence) for factoid in decomposition.factoids)
+        )
+        truncated = evidence.truncated or decomposition.cut_off
+        return self._aggregate(units, view.passages, truncated)
+
+    async def _score(self, session: Session, question: str, factoid: Factoid, evidence: Evidence) -> Unit:
+        """One factoid with its S_i, or without a score and with the reason."""
+        unit = Unit(text=factoid.text, start=factoid.region.start, end=factoid.region.end)
+        try:
+            variants = await mutate(
+                session.on(self._options.mutator or self._context.model),
+                self._mutation,
+                question,
+                factoid.text,
+                count=self._options.mutations,
+                temperature=self._options.mutation_temperature,
+            )
+            checks = await gather_all(self._verify(session, evidence.text, variant) for variant in variants)
+        except ModelError as error:
+            return unit.model_copy(update={"details": {"error": str(error)}})
+        penalties = [sum(check.penalty for check in each) / len(each) for each in checks]
+        synonyms = [p for p, v in zip(penalties, variants, strict=True) if v.relation == "synonym"]
+        antonyms = [p for p, v in zip(penalties, variants, strict=True) if v.relation == "antonym"]
+        return unit.model_copy(
+            update={
+                "score": factoid_score(synonyms, antonyms),
+                "details": self._details(variants, checks, penalties),
+            }
+        )
+
+    async def _verify(self, session: Session, evidence: str, variant: Variant) -> list[Check]:
+        """Every verifier's check of a variant."""
+        return await gather_all(
+            self._verifier.check(session.on(name), evidence, variant) for name in self._verifier_names
+        )
+
+    def _details(
+        self, variants: Sequence[Variant], checks: Sequence[Sequence[Check]], penalties: Sequence[float]
+    ) -> dict[str, float | str | None]:
+        details: dict[str, float | str | None] = {}
+        number = {"synonym": 0, "antonym": 0}
+        for variant, each, penalty in zip(variants, checks, penalties, strict=True):
+            number[variant.relation] += 1
+            key = f"{variant.relation} {number[variant.relation]}"
+            details[key] = variant.text
+            details[f"{key} penalty"] = penalty
+            for name, check in zip(self._verifier_names, each, strict=True):
+                prefix = f"{key} {name}" if len(each) > 1 else key
+                details |= {f"{prefix} P({word})": share for word, share in check.decisions.items()}
+        return details
+
+    def _aggregate(self, units: Sequence[Unit], passages: Sequence[Passage], truncated: bool) -> Judgement:
+        scores = [unit.score for unit in units if unit.score is not None]
+        if not scores:
+            raise OperationalError(
+                f"none of {len(units)} factoids could be scored: {units[0].details['error']}"
+            )
+        tau = self._tau_for(passages)
+        spans = tuple(
+            Span(
+                start=unit.start,
+                end=unit.end,
+                text=unit.text,
+                score=unit.score,
+                reason=_reason(unit, tau),
+                evidence=best_passage(unit.text, passages),
+            )
+            for unit in units
+            if unit.score is not None and unit.score >= tau
+        )
+        score = response_score(scores)
+        return Judgement(
+            outcome="scored",
+            score=score,
+            flagged=score >= tau,
+            spans=spans,
+            units=tuple(units),
+            truncated=truncated,
+        )
+
+    def _tau_for(self, passages: Sequence[Passage]) -> float:
+        """The threshold for this evidence: the strictest of its topics' and the general one (section 3.6)."""
+        topics = {passage.topic for passage in passages}
+        stricter = [tau for topic, tau in self._options.identity_thresholds.items() if topic in topics]
+        return min([self._tau, *stricter])
+
+
+def _reason(unit: Unit, tau: float) -> str:
+    """What spoke against a factoid most: its worst variant."""
+    penalties = {
+        key.removesuffix(" penalty"): value
+        for key, value in unit.details.items()
+        if key.endswith(" penalty") and isinstance(value, float)
+    }
+    worst = max(penalties, key=lambda key: penalties[key])
+    expected = "supported" if worst.startswith("synonym") else "contradicted"
+    return (
+        f"S = {unit.score:.2f}, threshold {tau:.2f}. The evidence should have {expected} "
+        f"the {worst.split()[0]} variant {unit.details[worst]!r} (penalty {penalties[worst]:.2f})."
+    )

@@ -1,0 +1,64 @@
+"""Step 2 of MetaRAG (section 3.3): N rewordings of a factoid that keep its meaning, N that reverse it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, create_model
+
+from agents.errors import UnparseableAnswer
+from agents.model import Session
+from agents.prompt import Prompt
+from detectors.metarag.scoring import Relation
+from scenarios.transcript import Frozen
+
+RETRY_TEMPERATURE = 0.7
+"""Of the second try, so that it is not the first one again."""
+
+
+class Variant(Frozen):
+    """A mutated factoid."""
+
+    relation: Relation
+    """Whether it should keep or reverse the meaning."""
+    text: str
+    """The rewording."""
+
+
+async def mutate(
+    session: Session, prompt: Prompt, question: str, fact: str, *, count: int, temperature: float
+) -> tuple[Variant, ...]:
+    """`count` synonym variants, then `count` antonym variants. One call, a second one if it does not parse.
+
+    Raises:
+        UnparseableAnswer: neither answer did.
+        ModelError: no answer.
+    """
+    try:
+        return await _attempt(session, prompt, question, fact, count, temperature, sample=0)
+    except UnparseableAnswer:
+        hotter = max(temperature, RETRY_TEMPERATURE)
+        return await _attempt(session, prompt, question, fact, count, hotter, sample=1)
+
+
+async def _attempt(
+    session: Session, prompt: Prompt, question: str, fact: str, count: int, temperature: float, sample: int
+) -> tuple[Variant, ...]:
+    # A variant is about as long as the fact, and a token about 3 characters.
+    limit = 40 + 2 * count * (len(fact) // 2 + 12)
+    texts = Annotated[list[str], Field(min_length=count, max_length=count)]
+    schema = create_model("Mutations", __base__=Frozen, same=(texts, ...), opposite=(texts, ...))
+    answer = await session.structured(
+        "mutate",
+        prompt.fill(question=question, fact=fact, count=str(count)),
+        schema,
+        temperature=temperature,
+        max_tokens=limit,
+        sample=sample,
+    )
+    made = answer.model_dump()
+    if any(not text.strip() for texts in made.values() for text in texts):
+        raise UnparseableAnswer(f"mutate: an empty variant of {fact[:80]!r}")
+    synonyms = [Variant(relation="synonym", text=text.strip()) for text in made["same"]]
+    antonyms = [Variant(relation="antonym", text=text.strip()) for text in made["opposite"]]
+    return (*synonyms, *antonyms)

@@ -1,0 +1,44 @@
+"""What can be set about MetaRAG: the paper's ablation (section 5.1) and its safeguards (section 3.6)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scenarios.transcript import Frozen
+
+Threshold = Annotated[float, Field(ge=0.0, le=1.0)]
+Temperature = Annotated[float, Field(ge=0.0, le=2.0)]
+
+
+class MetaRagOptions(Frozen):
+    """Options of the detector `metarag`."""
+
+    mutations: int = Field(default=2, ge=1, le=8)
+    """N: variants of each relation for each factoid."""
+    tau: Threshold | None = None
+    """Score from which a factoid, and with it the reply, is flagged. None: tuned for the model where that was
+    needed, else the paper's 0.5."""
+    identity_thresholds: dict[str, Threshold] = Field(default_factory=dict)
+    """Stricter thresholds by topic, such as `pregnancy: 0.3`; the lowest one among the topics of the evidence
+    holds where it is below `tau`."""
+    reading: Literal["probability", "word"] = "probability"
+    """How a verifier's decision is read: from the probabilities of Yes and No to two questions, which small
+    models need, or as the word YES, NO or NOT SURE that it prints, as in the paper."""
+    decomposer: str | None = None
+    """Model (a name under `models`) that splits replies into factoids. None: the detector's own."""
+    mutator: str | None = None
+    """Model that writes the variants. None: the detector's own."""
+    verifiers: tuple[str, ...] = ()
+    """Models that verify; several are an ensemble with the mean penalty. Empty: the detector's own."""
+    decomposition_temperature: Temperature = 0.0
+    """Temperature of decomposition."""
+    mutation_temperature: Temperature = 0.0
+    """Temperature of mutation; the paper compares 0 and 0.7."""
+    verification_temperature: Temperature = 0.0
+    """Temperature of verification by printed word."""
+    max_factoids: int = Field(default=24, ge=1)
+    """Further factoids of a reply are not judged; the judgement is then marked truncated."""
+    max_evidence_characters: int = Field(default=12000, ge=100)
+    """Evidence beyond so many characters is left out; the judgement is then marked truncated."""

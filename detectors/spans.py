@@ -1,0 +1,224 @@
+"""Span arithmetic on literal strings: sentences, quotations, unions. Pure functions, no models.
+
+Offsets are Unicode code points, end exclusive. Everything a detector flags goes through `locate`, so one
+stated rule decides for all detectors where a quotation stands in a reply.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+FUZZY_SCORE = 85.0
+"""Partial ratio (rapidfuzz, 0 to 100) from which a quotation that is not verbatim counts as found."""
+FUZZY_LENGTHS = (0.67, 1.5)
+"""Length of the stretch found, as a share of the quotation's, outside of which a fuzzy match is refused."""
+FUZZY_MIN_LENGTH = 12
+"""Quotations with fewer characters are matched verbatim or not at all."""
+
+
+class Region(NamedTuple):
+    """A non-empty stretch of a text."""
+
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+
+    def of(self, text: str) -> str:
+        """The stretch of `text`."""
+        return text[self.start : self.end]
+
+
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\(?(?:\d{1,2}|[a-zA-Z])[.)])[ \t]+\S")
+_LIST_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
+_HEADING_LINE = re.compile(r"[ \t]*(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
+_STOP = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?=\s)|(?<=[a-z]{2})[.!?](?=[A-Z][a-z]+(?![\w.@/-]*[.@/]\w))")
+_WORD_BEFORE = re.compile(r"\S*\Z")
+_ABBREVIATIONS = re.compile(
+    r"mr|mrs|ms|dr|prof|st|sr|jr|vs|eg|ie|e\.g|i\.e|cf|viz|approx|inc|ltd|co|corp|dept|govt|art|sec|cl|para|rs|ph"
+    r"|tel|ext|fig|vol|ed|pp|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|hon|adv|smt|shri|www",
+    re.IGNORECASE,
+)
+_NUMBERED = frozenset({"no", "nos", "p", "s", "ss", "ch", "r"})
+"""Abbreviations only where a number follows: `No. 32`, but `No. That is wrong.`"""
+_INITIALS = re.compile(r"(?:\(?[A-Za-z]\.)*\(?[A-Za-z]\Z")
+
+
+def sentences(text: str) -> list[Region]:
+    """The sentences of a reply, in order; every character that is no white space is in exactly one.
+
+    A sentence ends at a blank line, before a list item, after a Markdown heading, and at `.`, `!`, `?` or `…`
+    followed by white space (or directly by a capitalised word: `Agartala.You`) unless that is an
+    abbreviation, an initial, or the number of a list item. Other line breaks, as in addresses, end nothing.
+    """
+    cuts = {0, len(text), *_line_cuts(text), *_stop_cuts(text)}
+    edges = sorted(cuts)
+    pieces = (strip(text, Region(a, b)) for a, b in pairwise(edges))
+    return [piece for piece in pieces if piece is not None]
+
+
+def _line_cuts(text: str) -> Iterable[int]:
+    start = 0
+    in_list = False
+    for match in re.finditer(r"\n", text):
+        line, following = text[start : match.start()], text[match.end() :]
+        in_list = _LIST_ITEM.match(line) is not None or (in_list and line.startswith((" ", "\t")))
+        blank = not line.strip() or re.match(r"[ \t]*(?:\n|\Z)", following)
+        after_item = in_list and following[:1].isupper()
+        if blank or after_item or _LIST_ITEM.match(following) or _HEADING_LINE.match(line):
+            yield match.end()
+        start = match.end()
+
+
+def _stop_cuts(text: str) -> Iterable[int]:
+    for match in _STOP.finditer(text):
+        following = text[match.end() :].lstrip()
+        if match[0].startswith(".") and _is_abbreviation(text[: match.start()], following):
+            continue
+        if match[0].startswith(("..", "…")) and following[:1].islower():
+            continue
+        yield match.end()
+
+
+def _is_abbreviation(before: str, following: str) -> bool:
+    found = _WORD_BEFORE.search(before)
+    word = (found[0] if found else "").lstrip("(\"'“‘*_[")
+    if _LIST_MARK.search(before + "."):
+        return True
+    if word.lower() in _NUMBERED:
+        return following[:1].isdigit()
+    if word.lower() in {"a.m", "p.m", "etc"}:
+        return not following[:1].isupper()
+    return _ABBREVIATIONS.fullmatch(word) is not None or (
+        _INITIALS.fullmatch(word) is not None and word != "I"
+    )
+
+
+def strip(text: str, region: Region) -> Region | None:
+    """The region without white space at its ends, or None when nothing is left."""
+    piece = region.of(text)
+    start = region.start + len(piece) - len(piece.lstrip())
+    end = region.start + len(piece.rstrip())
+    return Region(start, end) if start < end else None
+
+
+def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) -> Region | None:
+    """Where `quote` stands in `text`, or None.
+
+    Tried in this order: verbatim; then with case, white space, dashes and quotation marks made equal; then
+    the same without punctuation around the quotation; then the stretch that rapidfuzz's
+    `partial_ratio_alignment` finds, if it scores `FUZZY_SCORE` or more and its length keeps
+    `FUZZY_LENGTHS`, widened to whole words.
+
+    Args:
+        near: of several verbatim occurrences the one that starts nearest to this offset is taken;
+        mention: without `near`, the occurrence of this number (from 0; the last one if there are fewer).
+    """
+    quote = quote.strip()
+    if not quote:
+        return None
+    verbatim = [Region(at, at + len(quote)) for at in _occurrences(quote, text)]
+    found = _pick(verbatim, near, mention)
+    if found is not None:
+        return found
+    plain, origin = _plain(text)
+    wanted, _ = _plain(quote)
+    for form in dict.fromkeys((wanted, wanted.strip(" .,;:!?\"'*_-()[]…"))):
+        spots = [Region(origin[at], origin[at + len(form) - 1] + 1) for at in _occurrences(form, plain)]
+        found = _pick(spots, near, mention)
+        if found is not None:
+            return strip(text, found)
+    return _fuzzy(wanted, text, plain, origin)
+
+
+def locate_mentions(quotes: Sequence[str], text: str) -> list[Region | None]:
+    """`locate` for quotations in order of mention: the n-th equal quotation is the n-th occurrence."""
+    seen: Counter[str] = Counter()
+    regions = []
+    for quote in quotes:
+        key = plain(quote)
+        regions.append(locate(quote, text, mention=seen[key]))
+        seen[key] += 1
+    return regions
+
+
+def _occurrences(needle: str, text: str) -> Iterable[int]:
+    at = text.find(needle) if needle else -1
+    while at >= 0:
+        yield at
+        at = text.find(needle, at + 1)
+
+
+def _pick(spots: Sequence[Region], near: int | None, mention: int) -> Region | None:
+    if not spots:
+        return None
+    if near is not None:
+        return min(spots, key=lambda spot: abs(spot.start - near))
+    return spots[min(mention, len(spots) - 1)]
+
+
+_SAME = {ord(a): b for group, b in (("‘’‚‛`´", "'"), ("“”„‟«»", '"'), ("‐‑‒–—―−", "-")) for a in group}
+
+
+def _plain(text: str) -> tuple[str, list[int]]:
+    """`text` with case, white space, dashes and quotation marks made equal; and each character's origin."""
+    out: list[str] = []
+    origin: list[int] = []
+    for index, character in enumerate(text):
+        for made in unicodedata.normalize("NFKC", character.translate(_SAME)).casefold():
+            if made.isspace():
+                if not out or out[-1] == " ":
+                    continue
+                made = " "
+            out.append(made)
+            origin.append(index)
+    while out and out[-1] == " ":
+        out.pop()
+        origin.pop()
+    return "".join(out), origin
+
+
+def _fuzzy(wanted: str, text: str, plain: str, origin: Sequence[int]) -> Region | None:
+    from rapidfuzz.fuzz import partial_ratio_alignment
+
+    if len(wanted) < FUZZY_MIN_LENGTH or not plain:
+        return None
+    best = partial_ratio_alignment(wanted, plain, score_cutoff=FUZZY_SCORE)
+    if best is None or best.dest_end <= best.dest_start:
+        return None
+    share = (best.dest_end - best.dest_start) / len(wanted)
+    if not FUZZY_LENGTHS[0] <= share <= FUZZY_LENGTHS[1]:
+        return None
+    start, end = origin[best.dest_start], origin[best.dest_end - 1] + 1
+    while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
+        start -= 1
+    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
+        end += 1
+    return strip(text, Region(start, end))
+
+
+def plain(text: str) -> str:
+    """The text with case, white space, dashes and quotation marks made equal: what `locate` compares."""
+    return _plain(text)[0]
+
+
+def merge(regions: Iterable[Region], gap: int = 0) -> list[Region]:
+    """The union: disjoint regions in order. Those at most `gap` characters apart become one."""
+    union: list[Region] = []
+    for region in sorted(regions):
+        if union and region.start <= union[-1].end + gap:
+            union[-1] = Region(union[-1].start, max(union[-1].end, region.end))
+        else:
+            union.append(region)
+    return union
+
+
+def clip(region: Region, bounds: Region) -> Region | None:
+    """The part of `region` inside `bounds`, or None when they do not meet."""
+    start, end = max(region.start, bounds.start), min(region.end, bounds.end)
+    return Region(start, end) if start < end else None

@@ -1,0 +1,21 @@
+"""Thresholds tuned for a served model, where the paper's does not fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from pydantic import TypeAdapter
+
+
+def tuned_threshold(detector: str, reading: str, model: str) -> float | None:
+    """The threshold in `thresholds.yaml`, or None where the paper's holds."""
+    return _thresholds().get(detector, {}).get(reading, {}).get(model)
+
+
+@cache
+def _thresholds() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    text = files("detectors").joinpath("thresholds.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, dict[str, dict[str, float]]]).validate_python(yaml.safe_load(text) or {})

@@ -1,0 +1,38 @@
+"""A component's own options from the experiment file: read once, checked, with defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from scenarios.errors import UsageError
+from scenarios.transcript import Frozen
+
+Options = TypeVar("Options", bound=Frozen)
+
+
+def read_options(owner: str, schema: type[Options], options: Mapping[str, Any]) -> Options:
+    """`options` as an instance of `schema`.
+
+    Args:
+        owner: whose options they are, as the error names it: `detector metarag`.
+
+    Raises:
+        UsageError: an option is unknown, missing or has a wrong value.
+    """
+    try:
+        return schema.model_validate(dict(options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            reason = f"there is no option `{name}`; there are: {', '.join(schema.model_fields)}."
+        elif first["type"] == "missing":
+            reason = f"the option `{name}` is required."
+        else:
+            message = first["msg"].removeprefix("Value error, ")
+            message = message[0].lower() + message[1:].rstrip(".") + "."
+            reason = f"option `{name}`: {message}" if name else message
+        raise UsageError(f"{owner}: {reason}") from error
