@@ -76,7 +76,7 @@ class YamlText:
         try:
             return model.model_validate(self.data)
         except ValidationError as error:
-            first = error.errors()[0]
+            first = main_error(error)
             raise self.error(first["loc"], complaint(first, self._schema)) from error
 
     def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
@@ -118,11 +118,17 @@ class YamlText:
                 self._refuse_repeated_keys(item, [*above, node])
 
 
+def main_error(error: ValidationError) -> Any:
+    """The first error, but an unknown key before all others: it may be why another key is missing."""
+    errors = error.errors()
+    return next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+
+
 def complaint(error: Any, schema: str) -> str:
     """One sentence, with a remedy, for a pydantic error.
 
     Args:
-        error: an item of `ValidationError.errors()`.
+        error: what `main_error` gives.
         schema: the documentation to point at.
     """
     kind = error["type"]
@@ -136,7 +142,8 @@ def complaint(error: Any, schema: str) -> str:
             return "is empty. Give a text."
         return f"must be text, not {_kind(found)}. Put it in quotes."
     message = error["msg"].removeprefix("Value error, ")
-    return f"{message[0].lower()}{message[1:]}. Correct it; see {schema}."
+    message = (message[0].lower() + message[1:]).replace("tuple", "list")
+    return f"{message}. Correct it; see {schema}."
 
 
 def _kind(value: object) -> str:
@@ -165,7 +172,7 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
         try:
             yield number, model.model_validate(value)
         except ValidationError as error:
-            first = error.errors()[0]
+            first = main_error(error)
             where = "".join(f"{step}." for step in first["loc"]).rstrip(".")
             prefix = f"{where}: " if where else ""
             raise UsageError(f"{path}, line {number}: {prefix}{complaint(first, schema)}") from error

@@ -71,20 +71,20 @@ class KnowledgeBase:
         self.folder = (cache or cache_dir()) / "knowledge" / self.version
         """Where the table is, or will be."""
         self._by_id = {passage.id: passage for passage in self.passages}
-        self._recording = recording or Recording()
+        self._recording = Recording() if recording is None else recording
         self._on_progress = on_progress
         self._table: VectorTable | None = None
         # One thread: whoever comes first builds and opens the table, and searches do not crowd the cores.
         self._searcher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knowledge")
 
     def build(self) -> None:
-        """Build the table now, unless it is there.
+        """Build the table now, unless it is there; returns when it is.
 
         Raises:
             UsageError: the embedding model does not exist.
             OperationalError: weights cannot be had, or the disk is full.
         """
-        ensure_built(self.folder, self.passages, self._embedder, self._on_progress)
+        self._searcher.submit(self._opened).result()
 
     async def search(self, query: str, k: int) -> tuple[Passage, ...]:
         """The `k` passages nearest to `query`, best first, ties by identifier; all when there are fewer.
@@ -104,10 +104,13 @@ class KnowledgeBase:
         return self._scored(found)
 
     def _nearest(self, query: str, k: int) -> Sequence[tuple[str, float]]:
+        return self._opened().nearest(self._embedder.query(query), k)
+
+    def _opened(self) -> VectorTable:
         if self._table is None:
-            self.build()
+            ensure_built(self.folder, self.passages, self._embedder, self._on_progress)
             self._table = VectorTable(self.folder)
-        return self._table.nearest(self._embedder.query(query), k)
+        return self._table
 
     def _scored(self, found: Sequence[tuple[str, float]]) -> tuple[Passage, ...]:
         return tuple(self._by_id[name].model_copy(update={"score": score}) for name, score in found)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenarios.cache import building, replacing
+from scenarios.cache import CACHE_VARIABLE, building, replacing
 from scenarios.embedding import Embedder
 from scenarios.errors import OperationalError
 from scenarios.seal import is_whole, sha256_of, write_seal
@@ -87,7 +88,21 @@ def _write(folder: Path, passages: Sequence[Passage], vectors: NDArray[numpy.flo
             ),
         }
     )
-    lancedb.connect(str(folder)).create_table(_TABLE, table)
+    with _lance_errors("write", folder.parent):
+        lancedb.connect(str(folder)).create_table(_TABLE, table)
+
+
+@contextmanager
+def _lance_errors(action: str, folder: Path) -> Iterator[None]:
+    """LanceDB raises RuntimeError for a full disk and a lost file alike, naming its source."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).partition(", /")[0]
+        raise OperationalError(
+            f"cannot {action} {folder} ({reason}). Make room, or set {CACHE_VARIABLE} to a folder with room, "
+            "and start again."
+        ) from error
 
 
 class VectorTable:
@@ -99,8 +114,10 @@ class VectorTable:
     def __init__(self, folder: Path) -> None:
         import lancedb
 
-        self._table: Any = lancedb.connect(str(folder)).open_table(_TABLE)
-        self._rows = int(self._table.count_rows())
+        self._folder = folder
+        with _lance_errors("read", folder):
+            self._table: Any = lancedb.connect(str(folder)).open_table(_TABLE)
+            self._rows = int(self._table.count_rows())
 
     def nearest(self, vector: NDArray[numpy.float32], k: int) -> list[tuple[str, float]]:
         """Identifier and cosine of the `k` nearest rows: highest first, ties by identifier.
@@ -109,18 +126,17 @@ class VectorTable:
         """
         wanted = k + 1
         while True:
-            found = (
-                self._table.search(vector)
-                .distance_type("cosine")
-                .select(["id", "_distance"])
-                .limit(min(wanted, self._rows))
-                .to_list()
-            )
-            ranked = sorted(
-                ((row["id"], round(1.0 - float(row["_distance"]), _SCORE_DIGITS)) for row in found),
-                key=lambda pair: (-pair[1], pair[0]),
-            )
+            ranked = self._ranked(vector, min(wanted, self._rows))
             # A tie that reaches beyond what was fetched could hide a smaller identifier.
             if len(ranked) == self._rows or ranked[k - 1][1] > ranked[-1][1]:
                 return ranked[:k]
             wanted *= 2
+
+    def _ranked(self, vector: NDArray[numpy.float32], limit: int) -> list[tuple[str, float]]:
+        query = self._table.search(vector).distance_type("cosine").select(["id", "_distance"]).limit(limit)
+        with _lance_errors("read", self._folder):
+            found = query.to_list()
+        return sorted(
+            ((row["id"], round(1.0 - float(row["_distance"]), _SCORE_DIGITS)) for row in found),
+            key=lambda pair: (-pair[1], pair[0]),
+        )

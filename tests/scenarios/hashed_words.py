@@ -1,0 +1,34 @@
+"""An embedder without a model: texts that share words are near."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy
+from numpy.typing import NDArray
+
+
+class HashedWords:
+    """Counts words in hashed buckets; keeps what it was asked to embed."""
+
+    def __init__(self, name: str = "hashed-words", dimensions: int = 256) -> None:
+        self.name = name
+        self._dimensions = dimensions
+        self.batches: list[list[str]] = []
+        self.queries: list[str] = []
+
+    def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        self.batches.append(list(texts))
+        return numpy.stack([self._vector(text) for text in texts])
+
+    def query(self, text: str) -> NDArray[numpy.float32]:
+        self.queries.append(text)
+        return self._vector(text)
+
+    def _vector(self, text: str) -> NDArray[numpy.float32]:
+        vector = numpy.zeros(self._dimensions, dtype=numpy.float32)
+        for word in re.findall(r"\w+", text.lower()):
+            vector[zlib.crc32(word.encode()) % self._dimensions] += 1
+        return vector / max(1.0, float(numpy.linalg.norm(vector)))

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from scenarios.chunking import Chunking
+from scenarios.errors import OperationalError
+from scenarios.knowledge import KnowledgeBase
+from scenarios.pack import Document, Persona, Scenario, Specialist
+from scenarios.recording import Recording
+from scenarios.steps import StepProgress
+from scenarios.transcript import Retriever
+from tests.scenarios.hashed_words import HashedWords
+
+TEXTS = {
+    "fees": "A complaint over five lakh rupees costs a fee of two hundred rupees.",
+    "limitation": "A complaint is filed within two years of the day on which the harm was done.",
+    "mediation": "With consent of both sides the commission sends them to a mediator.",
+}
+
+
+def scenario(texts: dict[str, str] = TEXTS) -> Scenario:
+    return Scenario(
+        name="tiny",
+        title="Tiny",
+        description="Tiny.",
+        domain="law",
+        assistant="help",
+        specialists=(Specialist(name="guide", title="Guide", duty="guides"),),
+        documents=tuple(
+            Document(name=name, title=name.title(), source="Act", topic="law", text=text)
+            for name, text in texts.items()
+        ),
+        personas=(
+            Persona(id="p", name="P", grievance="g", goals=("know",), manner="short", summary="asked"),
+        ),
+    )
+
+
+def knowledge(cache: Path, embedder: HashedWords | None = None, **options: object) -> KnowledgeBase:
+    return KnowledgeBase(scenario(), embedder=embedder or HashedWords(), cache=cache, **options)  # type: ignore[arg-type]
+
+
+async def test_the_nearest_passage_comes_first_with_its_cosine(tmp_path: Path) -> None:
+    base = knowledge(tmp_path)
+    found = await base.search(base.passages[1].text, 2)
+    assert [passage.id for passage in found] == ["limitation#0", "fees#0"]
+    assert found[0].score == 1.0
+    assert found[0].text == f"Title: Limitation\n{TEXTS['limitation']}"
+    assert found[0].topic == "law"
+    assert found[1].score is not None
+    assert 0.0 < found[1].score < 1.0
+
+
+async def test_a_score_has_six_decimals(tmp_path: Path) -> None:
+    (passage,) = await knowledge(tmp_path).search("fee of rupees", 1)
+    assert passage.score == round(passage.score or 0.0, 6)
+
+
+def test_it_is_a_retriever(tmp_path: Path) -> None:
+    assert isinstance(knowledge(tmp_path), Retriever)
+
+
+async def test_ties_are_ordered_by_identifier_also_beyond_what_is_asked_for(tmp_path: Path) -> None:
+    same = {f"copy-{letter}": "The same words." for letter in "hgfedcba"}
+    base = KnowledgeBase(
+        scenario(same | {"title": "x"}).model_copy(
+            update={
+                "documents": tuple(
+                    Document(name=name, title="Same", source="Act", text=text) for name, text in same.items()
+                )
+            }
+        ),
+        embedder=HashedWords(),
+        cache=tmp_path,
+    )
+    found = await base.search("same words", 2)
+    assert [passage.id for passage in found] == ["copy-a#0", "copy-b#0"]
+
+
+async def test_asking_for_more_than_there_is_gives_all(tmp_path: Path) -> None:
+    assert len(await knowledge(tmp_path).search("complaint", 50)) == 3
+
+
+async def test_asking_for_nothing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="k is 0; a search asks for at least one passage"):
+        await knowledge(tmp_path).search("complaint", 0)
+
+
+async def test_the_table_is_built_once_and_reused(tmp_path: Path) -> None:
+    first, second = HashedWords(), HashedWords()
+    await knowledge(tmp_path, first).search("fee", 1)
+    await knowledge(tmp_path, second).search("fee", 1)
+    assert (len(first.batches), len(second.batches)) == (1, 0)
+
+
+def test_building_goes_in_batches_and_tells_how_far_it_is(tmp_path: Path) -> None:
+    told: list[StepProgress] = []
+    texts = {f"d{number:02}": f"Document number {number}." for number in range(40)}
+    embedder = HashedWords()
+    KnowledgeBase(scenario(texts), embedder=embedder, cache=tmp_path, on_progress=told.append).build()
+    assert [len(batch) for batch in embedder.batches] == [32, 8]
+    assert [(step.done, step.total, step.unit) for step in told] == [
+        (0, 40, "passages"),
+        (32, 40, "passages"),
+        (40, 40, "passages"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda cache: KnowledgeBase(
+            scenario(TEXTS | {"fees": "Other."}), embedder=HashedWords(), cache=cache
+        ),
+        lambda cache: KnowledgeBase(scenario(), embedder=HashedWords("another"), cache=cache),
+        lambda cache: KnowledgeBase(
+            scenario(), embedder=HashedWords(), cache=cache, chunking=Chunking(max_words=50)
+        ),
+    ],
+    ids=["document", "model", "chunking"],
+)
+def test_what_a_search_depends_on_changes_the_version(tmp_path: Path, other: object) -> None:
+    assert callable(other)
+    assert other(tmp_path).version != knowledge(tmp_path).version
+
+
+def test_personas_do_not_change_the_version(tmp_path: Path) -> None:
+    changed = scenario().model_copy(update={"personas": ()})
+    assert (
+        KnowledgeBase(changed, embedder=HashedWords(), cache=tmp_path).version == knowledge(tmp_path).version
+    )
+
+
+async def test_a_table_with_a_missing_file_is_built_again(tmp_path: Path) -> None:
+    base = knowledge(tmp_path)
+    expected = await base.search("fee", 3)
+    next(path for path in base.folder.rglob("*.lance") if path.is_file()).unlink()
+    again = HashedWords()
+    assert await knowledge(tmp_path, again).search("fee", 3) == expected
+    assert len(again.batches) == 1
+
+
+async def test_a_table_with_a_changed_file_is_built_again(tmp_path: Path) -> None:
+    base = knowledge(tmp_path)
+    expected = await base.search("fee", 3)
+    data = next(path for path in base.folder.rglob("*.lance") if path.is_file())
+    data.write_bytes(data.read_bytes()[:-7])
+    assert await knowledge(tmp_path).search("fee", 3) == expected
+
+
+async def test_what_a_killed_build_left_is_removed(tmp_path: Path) -> None:
+    base = knowledge(tmp_path)
+    torn = base.folder.with_name(f".{base.folder.name}.partial-killed")
+    torn.mkdir(parents=True)
+    (torn / "half").write_text("half a table")
+    await base.search("fee", 1)
+    assert not torn.exists()
+
+
+async def test_a_build_that_fails_leaves_no_table(tmp_path: Path) -> None:
+    class Failing(HashedWords):
+        def passages(self, texts: object) -> object:  # type: ignore[override]
+            raise MemoryError
+
+    base = knowledge(tmp_path, Failing())  # type: ignore[arg-type]
+    with pytest.raises(MemoryError):
+        base.build()
+    assert [path.name for path in base.folder.parent.iterdir() if path.is_dir()] == []
+
+
+async def test_a_disk_that_fails_while_building_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise RuntimeError("lance error: LanceError(IO): No space left on device, /root/src/writer.rs:258:9")
+
+    monkeypatch.setattr("lancedb.db.LanceDBConnection.create_table", full)
+    with pytest.raises(OperationalError) as raised:
+        await knowledge(tmp_path).search("fee", 1)
+    assert str(raised.value) == (
+        f"cannot write {tmp_path}/knowledge (lance error: LanceError(IO): No space left on device). "
+        "Make room, or set HALLULAB_CACHE to a folder with room, and start again."
+    )
+
+
+async def test_concurrent_searches_build_once(tmp_path: Path) -> None:
+    embedder = HashedWords()
+    base = knowledge(tmp_path, embedder)
+    await asyncio.gather(*(base.search(f"fee {number}", 1) for number in range(8)))
+    assert (len(embedder.batches), len(embedder.queries)) == (1, 8)
+
+
+async def test_searching_does_not_block_the_event_loop(tmp_path: Path) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    class Slow(HashedWords):
+        def query(self, text: str) -> object:  # type: ignore[override]
+            entered.set()
+            assert release.wait(30)
+            return super().query(text)
+
+    base = knowledge(tmp_path, Slow())  # type: ignore[arg-type]
+    search = asyncio.create_task(base.search("fee", 1))
+    assert await asyncio.to_thread(entered.wait, 30)
+    release.set()
+    assert len(await search) == 1
+
+
+async def test_a_search_is_recorded(tmp_path: Path) -> None:
+    file = tmp_path / "recording.jsonl"
+    with_file = Recording.record(file)
+    found = await knowledge(tmp_path, recording=with_file).search("fee", 2)
+    with_file.close()
+    (line,) = file.read_text().splitlines()
+    entry = json.loads(line)
+    assert entry["kind"] == "search"
+    assert entry["answer"] == [[passage.id, passage.score] for passage in found]
+
+
+async def test_a_recorded_search_needs_neither_embedder_nor_table(tmp_path: Path) -> None:
+    file = tmp_path / "recording.jsonl"
+    recording = Recording.record(file)
+    expected = await knowledge(tmp_path / "there", recording=recording).search("fee", 2)
+    recording.close()
+    embedder = HashedWords()
+    base = knowledge(tmp_path / "elsewhere", embedder, recording=Recording.replay(file))
+    assert await base.search("fee", 2) == expected
+    assert (embedder.batches, embedder.queries) == ([], [])
+    assert not (tmp_path / "elsewhere").exists()
+
+
+async def test_a_search_that_is_not_recorded_is_computed_also_in_a_replay(tmp_path: Path) -> None:
+    file = tmp_path / "recording.jsonl"
+    recording = Recording.record(file)
+    await knowledge(tmp_path, recording=recording).search("fee", 2)
+    recording.close()
+    embedder = HashedWords()
+    base = knowledge(tmp_path, embedder, recording=Recording.replay(file))
+    assert [passage.id for passage in await base.search("mediator", 1)] == ["mediation#0"]
+    assert embedder.queries == ["mediator"]
+
+
+async def test_the_same_search_is_computed_once(tmp_path: Path) -> None:
+    embedder = HashedWords()
+    base = knowledge(tmp_path, embedder)
+    assert await base.search("fee", 2) == await base.search("fee", 2)
+    assert embedder.queries == ["fee"]
+
+
+def test_making_one_loads_no_heavy_library() -> None:
+    code = (
+        "import sys, scenarios.knowledge, scenarios.pack_files as p\n"
+        "scenarios.knowledge.KnowledgeBase(p.load_scenario('pregnancy-medication'))\n"
+        "print(sorted({'torch', 'lancedb', 'numpy', 'sentence_transformers', 'pyarrow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
