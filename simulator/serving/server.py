@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from scenarios.cache import disk_errors
 from scenarios.errors import OperationalError
 from scenarios.steps import Listener, StepProgress, silent
 from scenarios.transcript import Frozen
+from simulator.serving.ports import reserved_port
 from simulator.serving.preparation import PreparedModel, prepare
 from simulator.serving.supervised import start_supervised
 
@@ -112,51 +112,28 @@ async def serve_prepared(
     on_progress: Listener,
 ) -> AsyncIterator[RunningServer]:
     """`serve` for a model that is prepared."""
-    chosen = free_port() if port is None else require_free(port)
-    command = prepared.command(chosen, extra_flags)
-    with disk_errors(prepared.cache):
-        log = new_log(prepared.cache / "logs", f"{prepared.name}-{chosen}")
-        with log.open("wb") as output:
-            process = start_supervised(command, output=output, environ=prepared.environ(dict(os.environ)))
-    try:
-        await wait_until_healthy(process, chosen, log, startup_timeout, on_progress)
-        served = ServedModel(
-            base_url=f"http://127.0.0.1:{chosen}/v1",
-            model=prepared.name,
-            revision=prepared.revision,
-            log=log,
-        )
-        yield RunningServer(served, process)
-    finally:
-        # Closing our end is what stops it; should the waiting be interrupted too, it still stops.
-        if process.stdin is not None:
-            process.stdin.close()
-        await asyncio.to_thread(process.wait)
-
-
-def free_port() -> int:
-    """A port of loopback that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def require_free(port: int) -> int:
-    """The port, when a server can listen on it.
-
-    Raises:
-        OperationalError: something listens on it, or it is not ours to use.
-    """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with ExitStack() as reservation:
+        chosen = reservation.enter_context(reserved_port(port))
+        command = prepared.command(chosen, extra_flags)
+        with disk_errors(prepared.cache):
+            log = new_log(prepared.cache / "logs", f"{prepared.name}-{chosen}")
+            with log.open("wb") as output:
+                process = start_supervised(command, output=output, environ=prepared.environ(dict(os.environ)))
         try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise OperationalError(
-                f"port {port} of 127.0.0.1 cannot be used: {(error.strerror or str(error)).lower()}. "
-                "Stop what listens there, or choose another with --port (without it a free one is found)."
-            ) from error
-    return port
+            await wait_until_healthy(process, chosen, log, startup_timeout, on_progress)
+            reservation.close()
+            served = ServedModel(
+                base_url=f"http://127.0.0.1:{chosen}/v1",
+                model=prepared.name,
+                revision=prepared.revision,
+                log=log,
+            )
+            yield RunningServer(served, process)
+        finally:
+            # Closing our end is what stops it; should the waiting be interrupted too, it still stops.
+            if process.stdin is not None:
+                process.stdin.close()
+            await asyncio.to_thread(process.wait)
 
 
 async def wait_until_healthy(

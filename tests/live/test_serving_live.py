@@ -17,7 +17,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from scenarios.errors import OperationalError
-from simulator.serving.server import require_free, serve
+from simulator.serving.ports import is_free
+from simulator.serving.server import serve
 
 pytestmark = pytest.mark.live
 
@@ -101,7 +102,7 @@ def test_killing_the_command_ends_the_whole_server() -> None:
         readable, _, _ = select.select([member], [], [], 60)
         os.close(member)
         assert readable
-    assert require_free(int(url.split(":")[2].removesuffix("/v1")))
+    assert is_free(int(url.split(":")[2].removesuffix("/v1")))
 
 
 def _descendants(process: int) -> list[int]:
