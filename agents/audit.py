@@ -67,6 +67,7 @@ _LEAK = re.compile(
     r"|\bthe user (?:asks?|asked|wants?|wanted|opened|explains?|explained|told|describes?|described)\b",
     re.IGNORECASE,
 )
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|us|our|i'm|i've)\b", re.IGNORECASE)
 _STOP_WORD = re.compile(
     r"about|after|also|another|because|been|before|being|both|could|does|each|find|from|give|given|have|here"
     r"|into|know|learn|least|less|like|make|more|most|much|must|near|obtain|only|other|over|same|shall|should"
@@ -156,9 +157,11 @@ def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
 def leaked_instructions(text: str, persona: Persona | None = None) -> str | None:
     """Words that give the set-up away, or None.
 
-    Three rules: talk of persona, simulation, instructions, goals as such, or of "the user"; 8 words in a row
+    Four rules: talk of persona, simulation, instructions, goals as such, or of "the user"; 8 words in a row
     from the simulated user's prompt file or from the persona's manner; and a whole goal of at least
-    `GOAL_WORDS` words, word for word. Facts and grievance may be quoted: they are the user's to tell.
+    `GOAL_WORDS` words, word for word; and the persona told of by name as somebody else ("Asha has", with no
+    word in the first person), which is how the notes speak. Facts and grievance may be quoted: they are the
+    user's to tell.
     """
     plain = _straight(text)
     phrase = _LEAK.search(plain)
@@ -175,6 +178,13 @@ def leaked_instructions(text: str, persona: Persona | None = None) -> str | None
         words = _words(goal)
         if len(words.split()) >= GOAL_WORDS and f" {words} " in said:
             return words
+    if persona is not None and not _FIRST_PERSON.search(plain):
+        first_name = re.escape(persona.name.split()[0])
+        told = re.search(
+            rf"\b{first_name}(?: \w+)? (?:is|was|has|had|did|does|\w+ed|wants|needs|never|bought|paid|got|lost)\b",
+            plain,
+        )
+        return told[0] if told else None
     return None
 
 

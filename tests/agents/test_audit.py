@@ -173,6 +173,22 @@ def test_a_goal_read_out_is_a_leak_and_a_goal_asked_for_is_not() -> None:
     assert leaked_instructions("What is the fee for filing a complaint?", PERSONA) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Asha was sold a broken fridge. What is the fee?", "Asha was"),
+        ("Asha Rao never got an answer. Why?", "Asha Rao never"),
+        ("Asha bought a fridge in May.", "Asha bought"),
+        ("Asha Rao, Pune, fridge of May.", None),
+        ("My name is Asha and the shop was rude.", None),
+        ("Asha was my name before, can I still file?", None),
+        ("Ashan was sold a fridge.", None),
+    ],
+)
+def test_a_person_does_not_tell_of_herself_by_name(text: str, words: str | None) -> None:
+    assert leaked_instructions(text, PERSONA) == words
+
+
 EARLIER = [Message(role="user", text="How much is the fee for a complaint?"), REPLY]
 
 
