@@ -181,7 +181,8 @@ def leaked_instructions(text: str, persona: Persona | None = None) -> str | None
     if persona is not None and not _FIRST_PERSON.search(plain):
         first_name = re.escape(persona.name.split()[0])
         told = re.search(
-            rf"\b{first_name}(?: \w+)? (?:is|was|has|had|did|does|\w+ed|wants|needs|never|bought|paid|got|lost)\b",
+            rf"\b{first_name}(?: \w+)? "
+            r"(?:is|was|has|had|did|does|\w+ed|wants|needs|never|bought|paid|got|lost)\b",
             plain,
         )
         return told[0] if told else None
