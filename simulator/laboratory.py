@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -58,12 +59,15 @@ async def execute_experiment(
     experiment = with_model(experiment)
     scenario = load_scenario(experiment.scenario)
     jobs = plan(experiment, scenario) if simulate else []
-    async with open_pool(experiment, settings) as (pool, revision):
+    recording = open_recording(settings)
+    knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model, recording=recording)
+    # The vectors are made while the model server starts; a replay needs none.
+    building = None if recording.replaying else asyncio.create_task(asyncio.to_thread(knowledge.build))
+    async with open_pool(experiment, settings, recording) as (pool, revision):
         detectors = make_detectors(experiment, pool)
         _enter_folder(experiment, scenario, detectors, revision, folder, settings.fresh, simulate)
-        knowledge = KnowledgeBase(
-            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
-        )
+        if building is not None:
+            await building
         with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
             cast = make_cast(experiment, scenario, pool, knowledge, detectors)
             await execute(cast, jobs, folder, bars)
@@ -84,19 +88,19 @@ def with_model(experiment: Experiment) -> Experiment:
 
 @asynccontextmanager
 async def open_pool(
-    experiment: Experiment, settings: Settings, needed: bool = True
+    experiment: Experiment, settings: Settings, recording: Recording, needed: bool = True
 ) -> AsyncIterator[tuple[ModelPool, str | None]]:
     """The experiment's models, serving them first where that is asked for, and the revision served.
 
     Args:
+        recording: where answers are kept or come from; it is closed at the end.
         needed: False when nobody will ask a model; then nothing is started or checked.
 
     Raises:
-        UsageError: the recording or an API key is missing.
+        UsageError: an API key is missing.
         OperationalError: a server does not start, an endpoint does not answer.
     """
     experiment = with_model(experiment)
-    recording = _recording(settings)
     try:
         async with _served(experiment, settings, needed) as (base_url, revision):
             pool = _pool(experiment, base_url, recording)
@@ -110,7 +114,13 @@ async def open_pool(
         recording.close()
 
 
-def _recording(settings: Settings) -> Recording:
+def open_recording(settings: Settings) -> Recording:
+    """The recording that the settings ask for, or one in memory.
+
+    Raises:
+        UsageError: the one to replay does not exist or is none.
+        OperationalError: it cannot be written.
+    """
     if settings.replay is not None:
         return Recording.replay(settings.replay)
     if settings.record is not None:

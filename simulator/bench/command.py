@@ -27,7 +27,7 @@ from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.rows import response_row
 from simulator.bench.table import print_rows
 from simulator.config import load_experiment
-from simulator.laboratory import Settings, make_detectors, open_pool
+from simulator.laboratory import Settings, make_detectors, open_pool, open_recording
 from simulator.run_folder import write_atomically
 
 FLOOR = "lexical"
@@ -67,7 +67,7 @@ async def bench_command(settings: BenchSettings) -> None:
     experiment = load_experiment(settings.config, flags)
     evaluations: list[Evaluation] = []
     needs_model = any(detector.kind != FLOOR for detector in experiment.detectors)
-    async with open_pool(experiment, settings.run, needs_model) as (pool, _):
+    async with open_pool(experiment, settings.run, open_recording(settings.run), needs_model) as (pool, _):
         with _bars(settings.run.quiet) as bars:
             for detector in make_detectors(experiment, pool):
                 task = bars.add_task(detector.name, total=len(replies))

@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 import typer
 
-
 Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]
 
 

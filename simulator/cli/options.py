@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -92,7 +91,6 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     own = [p for name, p in inspect.signature(command).parameters.items() if name not in groups]
     fields = {name: list(dataclasses.fields(group)) for name, group in groups.items()}
 
-    @functools.wraps(command)
     def unfolded(**values: Any) -> None:
         packed = {
             name: groups[name](**{field.name: values.pop(field.name) for field in members})
@@ -101,22 +99,20 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         command(**values, **packed)
 
     parameters = [p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own]
-    annotations = {p.name: p.annotation for p in parameters}
     for name, members in fields.items():
         types = get_type_hints(groups[name], include_extras=True)
-        for field in members:
-            parameters.append(
-                inspect.Parameter(
-                    field.name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=field.default,
-                    annotation=types[field.name],
-                )
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=types[field.name],
             )
-            annotations[field.name] = types[field.name]
-    del unfolded.__wrapped__  # type: ignore[attr-defined]
-    unfolded.__annotations__ = annotations
-    unfolded.__signature__ = inspect.Signature(parameters)
+            for field in members
+        ]
+    unfolded.__name__, unfolded.__doc__ = command.__name__, command.__doc__
+    unfolded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(unfolded)["__signature__"] = inspect.Signature(parameters)
     return unfolded
 
 

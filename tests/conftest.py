@@ -1,0 +1,34 @@
+"""What holds for every test: no network but loopback, and no cache but a test's own where it asks."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Connections leave this machine in no test that is not marked `live`."""
+    if "live" in request.keywords:
+        yield
+        return
+    connect = socket.socket.connect
+
+    def loopback_only(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(str(address[0])):
+            raise AssertionError(f"a test connects to {address}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", loopback_only)
+    yield
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
