@@ -31,8 +31,8 @@ from scenarios.recording import digest
 from scenarios.transcript import Call, Frozen, Message
 
 GOAL_TOLD = 0.9
-"""Share of "Yes" from which a goal counts as told. Qwen2.5-Coder-1.5B, 16 answers looked at by hand: told
-0.91 and more (7 of 7), not told 0.84 and less (8 of 9)."""
+"""Share of "Yes" from which a goal counts as told. Qwen2.5-Coder-1.5B, 31 answers read by hand: told 0.91
+and more (13 of 13), not told 0.82 and less (17 of 18; the other one 0.92)."""
 GIVE_UP = 0.6
 """Share of "Yes" from which going on is useless. The same model: 0.27 to 0.50 where replies helped, 0.50
 to 0.78 where they refused."""
