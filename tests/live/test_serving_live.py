@@ -35,7 +35,7 @@ def one_server_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def test_it_answers_follows_a_schema_and_gives_token_probabilities() -> None:
     async with (
-        serve(MODEL, extra_flags=("--enforce-eager",)) as served,
+        serve(MODEL) as served,
         AsyncOpenAI(base_url=served.base_url, api_key="none") as client,
     ):
         plain = await client.chat.completions.create(
@@ -84,10 +84,7 @@ async def test_a_flag_that_vllm_refuses_shows_why() -> None:
 
 
 def test_killing_the_command_ends_the_whole_server() -> None:
-    script = (
-        "from simulator.serving.command import serve_command\n"
-        f"serve_command({MODEL!r}, extra_flags=['--enforce-eager'])"
-    )
+    script = f"from simulator.serving.command import serve_command\nserve_command({MODEL!r})"
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

@@ -36,6 +36,10 @@ def test_without_a_compiler_the_model_is_not_compiled() -> None:
     assert line(eager=True) == [*START, *OURS, "--enforce-eager"]
 
 
+def test_the_user_can_have_it_compiled() -> None:
+    assert line("--no-enforce-eager", eager=True) == [*START, *OURS, "--no-enforce-eager"]
+
+
 @pytest.mark.parametrize("spelling", [("--max-model-len", "100"), ("--max_model_len=100",)])
 def test_a_flag_of_the_user_replaces_ours(spelling: tuple[str, ...]) -> None:
     assert line(*spelling, context=2048) == [*START, *OURS, *spelling]
