@@ -19,7 +19,7 @@ class GenerationOptions(Frozen):
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
     """Of drafting a reply. We choose 0: what differs between chatbots is then not the dice."""
     max_tokens: int = Field(default=220, ge=1)
-    """Limit of a reply: a third above the length the prompts ask for."""
+    """Limit of a reply: about twice the five short sentences that the prompts ask for."""
 
 
 def read_options(kind: str, schema: type[Options], options: Mapping[str, Any]) -> Options:

@@ -61,7 +61,7 @@ def step_of(body: Mapping[str, Any]) -> str:
         return "verify"
     if "You take apart a reply" in system:
         return "split"
-    if "You now edit a draft" in system:
+    if "You now edit drafts" in system:
         return "edit"
     if "You now correct a draft" in system:
         return "process"
