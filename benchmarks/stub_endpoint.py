@@ -10,10 +10,10 @@ import asyncio
 import json
 import math
 import sys
+import zlib
 from typing import Any
 
 MODEL = "stub"
-REPLY = "The District Commission hears the complaint. It is filed within two years. The fee is 200 rupees."
 
 
 class StubProtocol(asyncio.Protocol):
@@ -72,7 +72,7 @@ def completion(request: dict[str, Any]) -> dict[str, Any]:
         ]
         choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
     else:
-        text = REPLY
+        text = reply(request)
     choice["message"] = {"role": "assistant", "content": text}
     return {
         "id": "stub",
@@ -82,6 +82,15 @@ def completion(request: dict[str, Any]) -> dict[str, Any]:
         "choices": [choice],
         "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
     }
+
+
+def reply(request: dict[str, Any]) -> str:
+    """Three sentences that differ from request to request, so that no two conversations are alike."""
+    number = zlib.crc32(json.dumps(request["messages"]).encode())
+    return (
+        f"Complaint {number} goes to the District Commission. It was filed within {number % 700} days. "
+        f"The fee for it is {number % 5000} rupees."
+    )
 
 
 def instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:

@@ -60,17 +60,31 @@ async def execute_experiment(
     scenario = load_scenario(experiment.scenario)
     jobs = plan(experiment, scenario) if simulate else []
     recording = open_recording(settings)
-    knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model, recording=recording)
-    # The vectors are made while the model server starts; a replay needs none.
-    building = None if recording.replaying else asyncio.create_task(asyncio.to_thread(knowledge.build))
     async with open_pool(experiment, settings, recording) as (pool, revision):
         detectors = make_detectors(experiment, pool)
         _enter_folder(experiment, scenario, detectors, revision, folder, settings.fresh, simulate)
-        if building is not None:
-            await building
+        knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet)
         with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
             cast = make_cast(experiment, scenario, pool, knowledge, detectors)
             await execute(cast, jobs, folder, bars)
+
+
+async def _open_knowledge(
+    experiment: Experiment, scenario: Scenario, recording: Recording, quiet: bool
+) -> KnowledgeBase:
+    """The scenario's knowledge base; its vectors are made now, unless a replay may not need any."""
+    from simulator.serving.terminal import shown_progress
+
+    with shown_progress(quiet) as on_progress:
+        knowledge = KnowledgeBase(
+            scenario,
+            embedding_model=experiment.embedding_model,
+            recording=recording,
+            on_progress=on_progress,
+        )
+        if not recording.replaying:
+            await asyncio.to_thread(knowledge.build)
+    return knowledge
 
 
 def with_model(experiment: Experiment) -> Experiment:

@@ -6,34 +6,24 @@ import signal
 import sys
 from types import FrameType
 
+from scenarios.errors import HallulabError, UsageError
 from simulator.cli.app import app
+
+INTERRUPTED = 130
 
 
 def main() -> None:
-    """Entry point: runs a command and turns our errors into one sentence and an exit code.
-
-    0 done, 1 operational error, 2 usage, 130 interrupted.
-    """
-    import click
-
-    from scenarios.errors import HallulabError, UsageError
-
+    """Run a command and exit: 0 done, 1 operational error, 2 usage, 130 interrupted."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = app(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        print("interrupted; what was written is intact, start again to go on.", file=sys.stderr)
-        code = 130
+        app()
     except HallulabError as error:
         print(f"error: {error}", file=sys.stderr)
-        code = 2 if isinstance(error, UsageError) else 1
-    except BrokenPipeError:
-        sys.stderr.close()
-        code = 0
-    sys.exit(code)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            print("interrupted: what was written is intact, start again to go on.", file=sys.stderr)
+        raise
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,0 +1,197 @@
+"""Bad input from the command line: one sentence, the right exit code, no traceback, nothing lost."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scenarios.errors import OperationalError
+from simulator.cli.main import main
+from simulator.serving.ports import reserved_port
+
+
+class Command:
+    """Runs `hallulab` in the process and keeps exit code and output."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path) -> tuple[int, str]:
+        self._monkeypatch.setattr("sys.argv", ["hallulab", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = self._capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return int(ended.value.code or 0), captured.err
+
+
+@pytest.fixture
+def hallulab(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str]]:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    return Command(monkeypatch, capsys)
+
+
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+Hallulab = Callable[..., tuple[int, str]]
+
+
+def test_an_unknown_chatbot(hallulab: Hallulab, tmp_path: Path) -> None:
+    code, said = hallulab("run", "--chatbots", "vanila", "--out", tmp_path / "run")
+    assert code == 2
+    assert said.startswith(
+        "error: there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor,"
+    )
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_detector(hallulab: Hallulab, tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    replay = tmp_path / "empty.jsonl"
+    replay.write_text("")
+    code, said = hallulab(
+        "run",
+        "--detectors",
+        "halu",
+        "--base-url",
+        url,
+        "--model",
+        "m",
+        "--replay",
+        replay,
+        "--out",
+        tmp_path / "run",
+    )
+    assert (code, said) == (
+        2,
+        "error: there is no detector 'halu'; there are: halludetect, metarag, lexical.\n",
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_persona(hallulab: Hallulab, tmp_path: Path) -> None:
+    code, said = hallulab("run", "--personas", "nobody", "--out", tmp_path / "run")
+    assert (code, said) == (
+        2,
+        "error: scenario consumer-grievance-india has no persona 'nobody'; "
+        "`hallulab list personas --scenario consumer-grievance-india` shows them.\n",
+    )
+
+
+def test_an_unknown_scenario(hallulab: Hallulab, tmp_path: Path) -> None:
+    code, said = hallulab("run", "--scenario", "consumer", "--out", tmp_path / "run")
+    assert code == 2
+    assert "consumer-grievance-india, migration-labour-rights, pregnancy-medication" in said
+
+
+def test_a_missing_documents_folder(hallulab: Hallulab, tmp_path: Path) -> None:
+    pack = tmp_path / "pack"
+    assert hallulab("init-scenario", pack) == (0, "")
+    (pack / "documents").rename(pack / "papers")
+    code, said = hallulab("run", "--scenario", pack, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.count("\n") == 1
+    assert str(pack / "scenario.yaml") in said
+    assert "documents" in said
+
+
+def test_malformed_yaml(hallulab: Hallulab, tmp_path: Path) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("limit: [1\n")
+    code, said = hallulab("run", "-c", config, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.startswith(f"error: {config}, line 2: malformed YAML (")
+    assert said.count("\n") == 1
+
+
+def test_a_flag_that_does_not_exist(hallulab: Hallulab) -> None:
+    code, said = hallulab("run", "--chatbot", "vanilla")
+    assert code == 2
+    assert "--chatbots" in said
+
+
+def test_an_unreachable_endpoint(hallulab: Hallulab, tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    code, said = hallulab("run", "--base-url", url, "--model", "m", "--out", tmp_path / "run", "--quiet")
+    assert code == 1
+    assert said.startswith(f"error: no OpenAI-compatible endpoint answers at {url} (")
+    assert said.endswith("Start a server (hallulab serve MODEL) or correct --base-url.\n")
+    assert not (tmp_path / "run" / "conversations.jsonl").exists()
+
+
+def test_an_endpoint_without_the_models_name(hallulab: Hallulab, tmp_path: Path) -> None:
+    code, said = hallulab("run", "--base-url", "http://127.0.0.1:9/v1", "--out", tmp_path / "run")
+    assert (code, said) == (2, "error: name the model that http://127.0.0.1:9/v1 serves with --model.\n")
+
+
+def test_a_model_that_does_not_exist(hallulab: Hallulab, tmp_path: Path) -> None:
+    code, said = hallulab("run", "--model", "qwen-9000", "--out", tmp_path / "run", "--quiet")
+    assert code == 2
+    assert said.startswith("error: there is no model 'qwen-9000'. The catalogue has llama-3.1-8b-instruct, ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = int(taken.getsockname()[1])
+        with pytest.raises(OperationalError, match=rf"^port {port} of 127\.0\.0\.1 is taken"):
+            reserved_port(port).__enter__()
+
+
+def test_a_recording_that_is_not_there(hallulab: Hallulab, tmp_path: Path) -> None:
+    missing = tmp_path / "none.jsonl"
+    code, said = hallulab("run", "--replay", missing, "--out", tmp_path / "run")
+    assert (code, said) == (
+        2,
+        f"error: --replay {missing}: no such recording. Make one with --record {missing}.\n",
+    )
+
+
+def test_record_and_replay_together(hallulab: Hallulab, tmp_path: Path) -> None:
+    code, said = hallulab("run", "--record", tmp_path / "a", "--replay", tmp_path / "b")
+    assert (code, said) == (2, "error: --record and --replay exclude each other: give one of them.\n")
+
+
+def test_a_folder_that_is_no_run(hallulab: Hallulab, tmp_path: Path) -> None:
+    code, said = hallulab("report", tmp_path)
+    assert code == 2
+    assert said.startswith(f"error: {tmp_path} is no run folder: it has no conversations.jsonl.")
+
+
+def test_a_journal_with_a_broken_line_is_left_as_it_is(hallulab: Hallulab, tmp_path: Path) -> None:
+    journal = tmp_path / "conversations.jsonl"
+    journal.write_text("{broken\n")
+    code, said = hallulab("report", tmp_path)
+    assert code == 2
+    assert said.startswith(f"error: {journal}, line 1: not valid JSON (")
+    assert journal.read_text() == "{broken\n"
+
+
+def test_a_run_folder_that_cannot_be_made(hallulab: Hallulab, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    replay = tmp_path / "empty.jsonl"
+    replay.write_text("")
+    code, said = hallulab("run", "--replay", replay, "--model", "m", "--out", tmp_path / "file" / "run")
+    assert code == 1
+    assert said.startswith(f"error: cannot write {tmp_path / 'file' / 'run' / 'experiment.json'}: ")
+
+
+def test_server_flags_without_a_server(hallulab: Hallulab, tmp_path: Path) -> None:
+    arguments = ("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--out", tmp_path / "run")
+    code, said = hallulab(*arguments, "--", "--max-model-len", "4096")
+    assert (code, said) == (
+        2,
+        "error: `-- --max-model-len`: no server is started here, so it takes no flags.\n",
+    )
