@@ -39,7 +39,7 @@ to 0.78 where they refused."""
 TEMPERATURE = 0.7
 """Of the first try at a message."""
 RETRY_TEMPERATURE = 1.0
-"""Of the second try, after a flawed first one."""
+"""Of the second try, after a first one that was flawed or asked nothing."""
 MAX_TOKENS = 96
 """Limit of a message; a sentence that it cuts off is dropped."""
 
@@ -113,8 +113,8 @@ class SimulatedUser:
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Decide whether to go on after `history` (empty, or ending with a reply), and if so what to say.
 
-        A message with a flaw that the audit would report is tried once more, warmer and with another seed;
-        the second stands, flawed or not.
+        A message that asks nothing, or has a flaw that the audit would report, is tried once more,
+        warmer and with another seed; the second stands, flawed or not.
 
         Raises:
             UserFailed: the model gave no answer.
@@ -153,7 +153,7 @@ class SimulatedUser:
     async def _say(self, session: Session, history: Sequence[Message], wanted: str) -> str:
         request = self._request(history, wanted)
         text = await self._try(session, request, TEMPERATURE, 0)
-        if message_flaws(text, history, self._persona):
+        if "?" not in text or message_flaws(text, history, self._persona):
             text = await self._try(session, request, RETRY_TEMPERATURE, 1)
         return text
 

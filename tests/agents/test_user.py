@@ -129,6 +129,12 @@ async def test_a_flawed_message_is_tried_once_more_warmer_with_another_seed(flaw
     assert _purposes(move) == ["user.goal", "user.message", "user.message"]
 
 
+async def test_a_message_that_asks_nothing_is_tried_once_more() -> None:
+    model = Model({"Learn the fee": 0.95, "Learn the deadline": 0.1}, messages=["Thank you.", "By when?"])
+    move, _ = await _next(model, ONE)
+    assert move.text == "By when?"
+
+
 async def test_the_second_message_stands_even_if_flawed() -> None:
     model = Model({"Learn the fee": 0.1}, messages=["", "How can I help you?", "never asked for"])
     move, _ = await _next(model, ONE)
