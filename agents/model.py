@@ -34,7 +34,7 @@ from agents.errors import ModelError, UnparseableAnswer
 from agents.prompt import ChatMessage
 from agents.wire import EXCHANGE, Exchange, Wire, is_retryable
 from scenarios.errors import UsageError
-from scenarios.recording import Recording
+from scenarios.recording import Recording, digest
 from scenarios.transcript import Call
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -95,14 +95,55 @@ class ModelClient:
         self._backoff = backoff or wait_random_exponential(multiplier=0.5, max=20)
         self._http = httpx2.AsyncClient(transport=wire, timeout=None)
         self._autogen: OpenAIChatCompletionClient | None = None
+        self._shared: dict[str, asyncio.Future[tuple[CreateResult, Exchange]]] = {}
 
-    async def create(self, messages: Sequence[LLMMessage], extra: Mapping[str, Any]) -> CreateResult:
-        """One completion, retried while that makes sense.
+    async def create(
+        self, messages: Sequence[LLMMessage], extra: Mapping[str, Any], exchange: Exchange
+    ) -> CreateResult:
+        """One completion. Equal requests are asked once, even while the first is under way.
+
+        vLLM is not deterministic under concurrency: sharing answers keeps paired conversations paired.
+
+        Args:
+            messages: the prompt.
+            extra: further arguments of the request.
+            exchange: filled with what the ledger wants to know.
 
         Raises:
             ReplayMiss: a recording is replayed and has no answer.
             ModelError: no answer, with the reason in one sentence.
         """
+        key = digest([[[type(message).__name__, message.content] for message in messages], dict(extra)])
+        while (shared := self._shared.get(key)) is not None:
+            try:
+                result, first = await asyncio.shield(shared)
+            except asyncio.CancelledError:
+                if not shared.cancelled():
+                    raise
+                continue  # who asked first was cancelled, so ask anew
+            exchange.latency_s, exchange.cached_tokens = first.latency_s, first.cached_tokens
+            exchange.replayed = True
+            return result
+        future: asyncio.Future[tuple[CreateResult, Exchange]] = asyncio.get_running_loop().create_future()
+        self._shared[key] = future
+        try:
+            result = await self._ask(messages, extra, exchange)
+        except BaseException as error:
+            del self._shared[key]
+            if isinstance(error, Exception):
+                future.set_exception(error)
+                future.exception()  # nobody need be waiting
+            else:
+                future.cancel()
+            raise
+        future.set_result((result, exchange))
+        return result
+
+    async def _ask(
+        self, messages: Sequence[LLMMessage], extra: Mapping[str, Any], exchange: Exchange
+    ) -> CreateResult:
+        """Ask the server, and again while that makes sense."""
+        token = EXCHANGE.set(exchange)
         try:
             async for attempt in AsyncRetrying(
                 stop=stop_after_attempt(self._attempts),
@@ -114,6 +155,8 @@ class ModelClient:
                     return await self._inner().create(messages, extra_create_args=extra)
         except (APIError, IndexError, ValueError) as error:
             raise self._explain(error) from error
+        finally:
+            EXCHANGE.reset(token)
         raise AssertionError("tenacity either returns or raises")
 
     def _inner(self) -> OpenAIChatCompletionClient:
@@ -360,9 +403,8 @@ class Session:
     ) -> CreateResult:
         purpose = f"{self.role}.{step}"
         exchange = Exchange()
-        token = EXCHANGE.set(exchange)
         try:
-            result = await self.client.create(messages, extra)
+            result = await self.client.create(messages, extra, exchange)
         except ModelError as error:
             self.calls.append(
                 Call(
@@ -376,8 +418,6 @@ class Session:
                 )
             )
             raise
-        finally:
-            EXCHANGE.reset(token)
         self.calls.append(
             Call(
                 purpose=purpose,

@@ -1,8 +1,6 @@
-"""The wire: where requests leave the process, are bounded, recorded, replayed and shared.
+"""The wire: where requests leave the process, are bounded, recorded and replayed.
 
-Equal requests of one run are sent once: whoever asks the same again, even while the first is under way,
-gets the same answer. vLLM is not deterministic under concurrency, so this is also what keeps paired
-conversations paired. Answers come back with what the ledger wants to know of them in an `Exchange`.
+Answers come back with what the ledger wants to know of them in an `Exchange`.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ EXCHANGE: ContextVar[Exchange | None] = ContextVar("hallulab_exchange", default=
 
 
 class Wire(httpx2.AsyncBaseTransport):
-    """An HTTP transport that records, replays, coalesces and bounds requests.
+    """An HTTP transport that records, replays and bounds requests.
 
     Args:
         recording: where answers are kept.
@@ -64,7 +62,6 @@ class Wire(httpx2.AsyncBaseTransport):
         self._gate = gate
         self._timeout_s = timeout_s
         self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
-        self._under_way: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._scope: tuple[str, ...] = ()
 
     def scoped(self, scope: str) -> Wire:
@@ -74,7 +71,7 @@ class Wire(httpx2.AsyncBaseTransport):
         return wire
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer from the recording, from an equal request under way, or from the server."""
+        """Answer from the recording or from the server."""
         body = json.loads(await request.aread() or b"null")
         if request.method != "POST":
             return await self._send(request)
@@ -87,40 +84,27 @@ class Wire(httpx2.AsyncBaseTransport):
                 f"the recording {self._recording.source} has no answer to this request: prompts, options or "
                 "documents have changed since. Record again with --record."
             )
-        waiting = self._under_way.get(key)
-        if waiting is not None:
-            return _response(await asyncio.shield(waiting), request, replayed=True)
-        return await self._ask(key, request)
+        return _response(await self._ask(key, request), request, replayed=False)
 
-    async def _ask(self, key: str, request: httpx2.Request) -> httpx2.Response:
-        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._under_way[key] = future
-        try:
-            async with self._gate:
-                started = time.perf_counter()
-                response = await self._send(request)
-                latency = time.perf_counter() - started
-            body = _body(response, request)
-            if response.status_code < 400 and not _is_completion(body):
-                raise ModelError(
-                    f"{request.url} gave an answer that is no chat completion: {response.text[:120]!r}. "
-                    "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
-                )
-            answer = {
-                "status": response.status_code,
-                "latency_s": round(latency, 4),
-                "body": _without_nulls(body),
-            }
-            if response.status_code < 400 or response.status_code in LASTING_STATUS:
-                answer = self._recording.put("model", key, answer)
-            future.set_result(answer)
-            return _response(answer, request, replayed=False)
-        except BaseException as error:
-            future.set_exception(error if isinstance(error, Exception) else httpx2.ReadError("cancelled"))
-            future.exception()
-            raise
-        finally:
-            del self._under_way[key]
+    async def _ask(self, key: str, request: httpx2.Request) -> dict[str, Any]:
+        async with self._gate:
+            started = time.perf_counter()
+            response = await self._send(request)
+            latency = time.perf_counter() - started
+        body = _body(response, request)
+        if response.status_code < 400 and not _is_completion(body):
+            raise ModelError(
+                f"{request.url} gave an answer that is no chat completion: {response.text[:120]!r}. "
+                "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
+            )
+        answer = {
+            "status": response.status_code,
+            "latency_s": round(latency, 4),
+            "body": _without_nulls(body),
+        }
+        if response.status_code < 400 or response.status_code in LASTING_STATUS:
+            answer = self._recording.put("model", key, answer)
+        return answer
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         try:

@@ -69,6 +69,39 @@ async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:
     assert [(call.purpose, call.replayed) for call in other.calls] == [("b.y", True)]
 
 
+async def test_equal_requests_under_way_are_sent_once() -> None:
+    pool, transport = scripted_pool(lambda body: "ok")
+    sessions = [pool.session("user", 1) for _ in range(5)]
+    texts = await asyncio.gather(*(session.text("message", QUESTION) for session in sessions))
+    assert (texts, len(transport.requests)) == (["ok"] * 5, 1)
+    calls = [session.calls[0] for session in sessions]
+    assert sorted(call.replayed for call in calls) == [False, True, True, True, True]
+    assert len({call.latency_s for call in calls}) == 1
+
+
+async def test_a_failure_reaches_all_who_wait_and_the_next_request_is_sent() -> None:
+    pool, transport = scripted_pool(lambda body: httpx2.Response(401, json={"error": {"message": "no"}}))
+    session = pool.session("user", 1)
+    failed = await asyncio.gather(*(session.text("a", QUESTION) for _ in range(3)), return_exceptions=True)
+    assert [type(error) for error in failed] == [ModelError] * 3
+    assert len(transport.requests) == 1
+    with pytest.raises(ModelError):
+        await session.text("a", QUESTION)
+    assert len(transport.requests) == 2
+
+
+async def test_who_waits_asks_anew_when_the_first_one_is_cancelled() -> None:
+    pool, _ = scripted_pool(lambda body: "ok")
+    first = asyncio.create_task(pool.session("user", 1).text("message", QUESTION))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(pool.session("user", 1).text("message", QUESTION))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == "ok"
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
 async def test_a_passing_trouble_is_tried_again(status: int) -> None:
     pool, transport = scripted_pool(_first(_status(status), _status(status), "Because."))

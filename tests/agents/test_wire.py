@@ -61,16 +61,6 @@ async def test_no_more_requests_than_the_gate_allows_are_under_way(bound: int) -
     assert (server.most, server.total) == (bound, 10)
 
 
-async def test_equal_requests_under_way_are_sent_once() -> None:
-    server = Server()
-    wire = _wire(server)
-    answers = await asyncio.gather(*(_post(wire, {"n": 1}) for _ in range(5)))
-    assert server.total == 1
-    assert len({response.text for response, _ in answers}) == 1
-    assert sorted(exchange.replayed for _, exchange in answers) == [False, True, True, True, True]
-    assert len({exchange.latency_s for _, exchange in answers}) == 1
-
-
 async def test_an_equal_request_later_is_not_sent_again() -> None:
     server = Server()
     wire = _wire(server)
@@ -90,35 +80,6 @@ async def test_requests_that_differ_at_all_are_different(other: dict[str, Any]) 
     await _post(wire, {"seed": 1, "text": "a"})
     await _post(wire, other)
     assert server.total == 2
-
-
-async def test_a_failure_reaches_all_who_wait_and_the_next_request_is_sent() -> None:
-    def broken(_: Any) -> httpx2.Response:
-        raise httpx2.ConnectError("no route")
-
-    server = Server(broken)
-    wire = _wire(server)
-    answers = await asyncio.gather(*(_post(wire, {"n": 1}) for _ in range(3)), return_exceptions=True)
-    assert [type(answer) for answer in answers] == [httpx2.ConnectError] * 3
-    server.answer = lambda _: httpx2.Response(200, json=completion("ok"))
-    response, exchange = await _post(wire, {"n": 1})
-    assert (server.total, response.status_code, exchange.replayed) == (2, 200, False)
-
-
-async def test_who_waits_survives_that_the_first_one_is_cancelled() -> None:
-    server = Server()
-    wire = _wire(server)
-    first = asyncio.create_task(_post(wire, {"n": 1}))
-    await asyncio.sleep(0)
-    second = asyncio.create_task(_post(wire, {"n": 1}))
-    await asyncio.sleep(0)
-    first.cancel()
-    with pytest.raises(httpx2.ReadError, match="cancelled"):
-        await second
-    with pytest.raises(asyncio.CancelledError):
-        await first
-    response, _ = await _post(wire, {"n": 1})
-    assert response.status_code == 200
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 401, 403, 404])
