@@ -19,8 +19,6 @@ from agents.model import Session
 from agents.prompt import Prompt, load_prompt
 from scenarios.transcript import Frozen
 
-YES, NO = "Yes", "No"
-
 _ALMOST = 1e-6
 """Probabilities are kept this far from 0 and 1, so that log-odds are finite."""
 
@@ -41,10 +39,11 @@ class Calibration(Frozen):
 
 
 class Question:
-    """A yes/no question of a prompt file in `detectors/prompts` with `{{evidence}}` and `{{statement}}`."""
+    """A yes/no question about `{{statement}}`, mostly with `{{evidence}}`: a file in `detectors/prompts`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, yes: str = "Yes", no: str = "No") -> None:
         self.name = name
+        self._yes, self._no = yes, no
         self.prompt: Prompt = load_prompt("detectors", name)
 
     async def ask(self, session: Session, evidence: str, statement: str) -> float:
@@ -54,9 +53,10 @@ class Question:
             UnparseableAnswer: the model says neither Yes nor No.
             ModelError: no answer.
         """
-        messages = self.prompt.fill(evidence=evidence, statement=statement)
-        answer = await session.choose(self.name, messages, (YES, NO))
-        return calibration(session.client.endpoint.model, self.name).apply(answer[YES])
+        values = {"evidence": evidence, "statement": statement}
+        messages = self.prompt.fill({name: values[name] for name in self.prompt.placeholders})
+        answer = await session.choose(self.name, messages, (self._yes, self._no))
+        return calibration(session.client.endpoint.model, self.name).apply(answer[self._yes])
 
 
 def calibration(model: str, question: str) -> Calibration:

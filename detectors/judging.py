@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from agents.model import ModelPool, Session
 from agents.prompt import Prompt
+from detectors.spans import words
 from scenarios.errors import OperationalError
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Judgement, Passage
@@ -71,7 +72,7 @@ def format_evidence(passages: Sequence[Passage], max_characters: int) -> Evidenc
         text = " ".join(passage.text.split())
         if room <= 0:
             break
-        lines.append(f"[{len(shown) + 1}] {text[:room]}")
+        lines.append(f"Document {len(shown) + 1}: {text[:room]}")
         shown.append(passage)
         room -= len(text)
     return Evidence(
@@ -83,8 +84,8 @@ def format_evidence(passages: Sequence[Passage], max_characters: int) -> Evidenc
 
 def best_passage(text: str, passages: Sequence[Passage]) -> str:
     """The passage that shares most words with `text` (earliest on a tie), as `id: text`; or empty."""
-    wanted = set(text.lower().split())
-    shared = [len(wanted & set(passage.text.lower().split())) for passage in passages]
+    wanted = set(words(text))
+    shared = [len(wanted & set(words(passage.text))) for passage in passages]
     if not shared or max(shared) == 0:
         return ""
     best = passages[shared.index(max(shared))]

@@ -6,18 +6,15 @@ separates attributable from other replies very well, on abstractive replies it d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from pydantic import Field
 
 from detectors.judging import configuration_version
 from detectors.protocol import DetectorContext
-from detectors.spans import sentences
+from detectors.spans import sentences, words
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
-
-_WORD = re.compile(r"\w+")
 
 
 class LexicalOptions(Frozen):
@@ -79,11 +76,6 @@ class LexicalDetector:
                 score=unknown_share(text, known),
                 details={"unknown": unknown},
             )
-
-
-def words(text: str) -> list[str]:
-    """The words of a text in lower case: runs of letters, digits and underscores."""
-    return _WORD.findall(text.lower())
 
 
 def unknown_share(text: str, known: set[str]) -> float | None:

@@ -34,6 +34,7 @@ class Region(NamedTuple):
         return text[self.start : self.end]
 
 
+_WORD = re.compile(r"\w+")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\(?(?:\d{1,2}|[a-zA-Z])[.)])[ \t]+\S")
 _LIST_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
 _HEADING_LINE = re.compile(r"[ \t]*(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
@@ -205,6 +206,11 @@ def _fuzzy(wanted: str, text: str, plain: str, origin: Sequence[int]) -> Region 
 def plain(text: str) -> str:
     """The text with case, white space, dashes and quotation marks made equal: what `locate` compares."""
     return _plain(text)[0]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case: runs of letters, digits and underscores."""
+    return _WORD.findall(text.lower())
 
 
 def merge(regions: Iterable[Region], gap: int = 0) -> list[Region]:

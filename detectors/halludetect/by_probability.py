@@ -11,17 +11,20 @@ import re
 
 from agents.model import Session
 from agents.prompt import load_prompt
-from detectors.evidence_questions import Question
+from detectors.courtesy import claims_nothing
+from detectors.evidence_questions import Question, calibration
 from detectors.halludetect.grounds import Grounds
+from detectors.halludetect.overlap import unknown_share
 from detectors.halludetect.reading import Rated
 from detectors.halludetect.severity import HARMLESS, mean, severity
-from detectors.halludetect.user_said import repeats_user
+from detectors.halludetect.user_said import draws_on_user, repeats_user
 from detectors.judging import gather_all
 from detectors.spans import Region, sentences
 from scenarios.transcript import TurnView
 
-WORDINGS = (("supported", False), ("unmentioned", True), ("concluded", False))
-"""Questions of the analysis, and whether their Yes speaks for a hallucination."""
+WORDINGS = ("supported", "proven", "agreed")
+"""Questions of the analysis. A Yes speaks for the sentence in all of them: small models do not understand
+questions the other way round (does it say anything that is not in the evidence?)."""
 REASON_TOKENS = 48
 """Limit of a stated reason."""
 
@@ -31,16 +34,18 @@ class ProbabilityReading:
 
     Args:
         samples: how many of the wordings are asked.
+        overlap: whether the overlap of words and numbers counts, as much as the questions together.
         reasons: whether the model is asked for reasons.
     """
 
-    def __init__(self, samples: int, reasons: bool) -> None:
-        self._analysis = [(Question(name), yes_is_bad) for name, yes_is_bad in WORDINGS[:samples]]
-        self._refiner = Question("consequence")
+    def __init__(self, samples: int, overlap: bool, reasons: bool) -> None:
+        self._overlap = overlap
+        self._analysis = [Question(name) for name in WORDINGS[:samples]]
+        self._refiner = Question("consequence", yes="Fact", no="Talk")
         self._reason = load_prompt("detectors.halludetect", "reason")
         self._reasons = reasons
         self.prompts = (
-            *(question.prompt for question, _ in self._analysis),
+            *(question.prompt for question in self._analysis),
             self._refiner.prompt,
             self._reason,
         )
@@ -53,31 +58,40 @@ class ProbabilityReading:
     async def _rate(self, session: Session, grounds: Grounds, reply: str, region: Region) -> Rated:
         text = region.of(reply)
         evidence = "\n".join(passage.text for passage in grounds.passages)
-        if repeats_user(text, grounds.user_text, evidence):
-            return Rated(
-                text=text, region=region, severity=HARMLESS, details={"rule": "repeats what the user said"}
-            )
+        rule = (
+            "claims nothing"
+            if claims_nothing(text)
+            else "repeats what the user said"
+            if repeats_user(text, grounds.user_text, evidence)
+            else None
+        )
+        if rule is not None:
+            return Rated(text=text, region=region, severity=HARMLESS, details={"rule": rule})
         statement = " ".join(text.split())
+        held_against = (
+            grounds.text if draws_on_user(text, grounds.user_statements, evidence) else grounds.documents
+        )
         consequence, *answers = await gather_all(
             [
-                self._refiner.ask(session, grounds.text, statement),
-                *(question.ask(session, grounds.text, statement) for question, _ in self._analysis),
+                self._refiner.ask(session, "", statement),
+                *(question.ask(session, held_against, statement) for question in self._analysis),
             ]
         )
-        samples = {
-            question.name: yes if yes_is_bad else 1.0 - yes
-            for (question, yes_is_bad), yes in zip(self._analysis, answers, strict=True)
+        details: dict[str, float | str | None] = {
+            f"P(unsupported) {question.name}": 1.0 - yes
+            for question, yes in zip(self._analysis, answers, strict=True)
         }
-        unsupported = mean(list(samples.values()))
+        unsupported = 1.0 - mean(answers)
+        if self._overlap:
+            overlap = unknown_share(text, f"{evidence}\n{grounds.user_statements}")
+            details["overlap"] = overlap
+            unsupported = (unsupported + overlap) / 2
+        unsupported = calibration(session.client.endpoint.model, "unsupported").apply(unsupported)
         return Rated(
             text=text,
             region=region,
             severity=severity(unsupported, consequence),
-            details={
-                **{f"P(unsupported) {name}": value for name, value in samples.items()},
-                "P(unsupported)": unsupported,
-                "P(consequence)": consequence,
-            },
+            details={**details, "P(unsupported)": unsupported, "P(consequence)": consequence},
         )
 
     async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:

@@ -37,7 +37,7 @@ class HalluDetectDetector:
         self._options = options
         self._memory = load_prompt("detectors.halludetect", "memory")
         self._reading: Reading = (
-            ProbabilityReading(options.samples, options.reasons)
+            ProbabilityReading(options.samples, options.overlap, options.reasons)
             if options.reading == "probability"
             else WordReading(options.samples, options.temperature)
         )

@@ -8,6 +8,7 @@ from agents.model import Session
 from agents.prompt import Prompt, dialogue
 from agents.reformulation import reformulate
 from detectors.judging import format_evidence
+from detectors.spans import sentences
 from scenarios.transcript import Frozen, Message, Passage, TurnView
 
 MEMORY_TOKENS = 120
@@ -19,8 +20,10 @@ USER_SHARE = 0.25
 class Grounds(Frozen):
     """All that a reply may rest on."""
 
+    documents: str
+    """The numbered passages as they read in a prompt."""
     text: str
-    """As it reads in a prompt: numbered passages, what the user said, the memory of the dialogue."""
+    """The same, then what the user said and the memory of the dialogue."""
     passages: tuple[Passage, ...]
     """The passages in it: the turn's own first, then what doubled retrieval found."""
     user_text: str
@@ -31,6 +34,12 @@ class Grounds(Frozen):
     """The summary of the dialogue; None at its first turn."""
     truncated: bool
     """Whether something had to be left out."""
+
+    @property
+    def user_statements(self) -> str:
+        """What the user said, without questions: who asks whether a thing is so does not say so."""
+        said = [region.of(self.user_text) for region in sentences(self.user_text)]
+        return " ".join(sentence for sentence in said if not sentence.endswith("?"))
 
 
 async def gather_grounds(
@@ -56,10 +65,11 @@ async def gather_grounds(
     evidence = format_evidence(passages, max_characters - min(room, len(user_text)))
     parts = [evidence.text] if evidence.text else []
     spoken = " ".join(user_text.split())
-    parts.append(f"The user said: {spoken[-room:]}")
+    parts.append(f"Words of the user: {spoken[-room:]}")
     if memory:
         parts.append(f"Memory of the conversation: {memory}")
     return Grounds(
+        documents=evidence.text,
         text="\n".join(parts),
         passages=evidence.passages,
         user_text=user_text,

@@ -23,6 +23,9 @@ class HalluDetectOptions(Frozen):
     many as there are wordings) or sampled lists."""
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
     """Temperature of sampled lists; the paper's value is lost in its text."""
+    overlap: bool = True
+    """Whether overlap of words and numbers with the evidence counts in the probability reading, as much as
+    the questions together; ours, see `overlap.py`."""
     retrieval_factor: int = Field(default=2, ge=1)
     """Passages searched for, as a multiple of the turn's own."""
     reasons: bool = True

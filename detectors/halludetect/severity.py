@@ -14,14 +14,15 @@ def severity(unsupported: float, consequence: float) -> float:
     """Severity of a sentence from two probabilities (ours; in the paper the refiner writes a digit).
 
     What is unsupported without consequence (a polite offer) and what is supported are harmless alike, so the
-    product counts. Its scale is fixed by two points: nothing is 1, certainty is 5; and an even chance of an
-    unsupported claim with consequences is 4, the severity from which a hallucination is kept.
+    product counts, the consequence in full from even odds on. The scale is fixed by three points: nothing is
+    1, certainty is 5, and even odds that a claim is unsupported are 4, the severity from which a
+    hallucination is kept.
 
     Args:
         unsupported: probability that the evidence does not support the sentence.
         consequence: probability that the sentence claims something that misleads the user if it is wrong.
     """
-    risk = unsupported * consequence
+    risk = unsupported * min(1.0, 2.0 * consequence)
     if risk <= 0.5:
         return HARMLESS + (PAPER_THRESHOLD - HARMLESS) * risk / 0.5
     return PAPER_THRESHOLD + (CRITICAL - PAPER_THRESHOLD) * (risk - 0.5) / 0.5

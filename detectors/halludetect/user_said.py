@@ -35,6 +35,20 @@ def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
     return sum(word in vocabulary for word in others) >= KNOWN_SHARE * len(others)
 
 
+def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:
+    """Whether a sentence must be held against the user's words, too.
+
+    True when it has a number or e-mail address of the user's, or when at least half of the words of four
+    letters or more that the evidence does not know are the user's. To show the user's words always would be
+    simpler, but a small model takes what was asked for what is so.
+    """
+    if items(sentence) & items(user_text):
+        return True
+    unknown = [word for word in _words(sentence) if word not in set(_words(evidence_text))]
+    own = set(_words(user_text))
+    return bool(unknown) and 2 * sum(word in own for word in unknown) >= len(unknown)
+
+
 def items(text: str) -> frozenset[str]:
     """E-mail addresses in lower case, and numbers as digits only."""
     emails = {email.lower() for email in _EMAIL.findall(text)}

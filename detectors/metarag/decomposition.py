@@ -1,8 +1,9 @@
 """Step 1 of MetaRAG (section 3.2): a reply into factoids, each with its place in the reply.
 
-The model sees numbered sentences and writes one proposition a line after the sentence's number. So a
-factoid belongs to a sentence without guessing; within it, `spans.locate` finds the stretch that it restates,
-and where the factoid is too reworded for that, the whole sentence is its span.
+Sentences that are questions or courtesies are left out. The model sees the others numbered and writes one
+proposition a line after the sentence's number. A factoid's span is the stretch that `spans.locate` finds for
+it, the one nearest to that sentence; where it is too reworded for that, the sentence that shares most words
+with it (the numbered one on a tie, for small models number carelessly).
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Sequence
 from agents.errors import UnparseableAnswer
 from agents.model import Session
 from agents.prompt import Prompt
-from detectors.spans import Region, locate, sentences
+from detectors.courtesy import claims_nothing
+from detectors.spans import Region, locate, sentences, words
 from scenarios.transcript import Frozen
 
 _LINE = re.compile(r"[-*•\s]*\[?(\d{1,3})\]?\s*[:.)]\s*(.*\w.*)")
-_NONE = re.compile(r"\W*none\b", re.IGNORECASE)
 
 
 class Factoid(Frozen):
@@ -41,13 +42,16 @@ class Decomposition(Frozen):
 async def decompose(
     session: Session, prompt: Prompt, question: str, reply: str, *, temperature: float, limit: int
 ) -> Decomposition:
-    """The factoids of `reply`. One call.
+    """The factoids of `reply`. One call, or none when every sentence is a question or a courtesy.
 
     Raises:
-        UnparseableAnswer: the model's answer holds neither numbered facts nor `none`.
+        UnparseableAnswer: the model's answer holds no facts of numbered sentences.
         ModelError: no answer.
     """
-    regions = sentences(reply)
+    regions = [region for region in sentences(reply) if not claims_nothing(region.of(reply))]
+    regions = [region for region in regions if words(region.of(reply))]
+    if not regions:
+        return Decomposition(factoids=(), cut_off=False)
     numbered = "\n".join(
         f"{number}. {' '.join(region.of(reply).split())}" for number, region in enumerate(regions, start=1)
     )
@@ -57,8 +61,10 @@ async def decompose(
         temperature=temperature,
         max_tokens=_token_limit(reply),
     )
-    ended = session.calls[-1].finish_reason != "length"
-    return parse_factoids(answer if ended else answer.rpartition("\n")[0], reply, regions, limit, ended)
+    if session.calls[-1].finish_reason == "length":
+        whole_lines = answer.rpartition("\n")[0]
+        return parse_factoids(whole_lines, reply, regions, limit).model_copy(update={"cut_off": True})
+    return parse_factoids(answer, reply, regions, limit)
 
 
 def _token_limit(reply: str) -> int:
@@ -66,42 +72,40 @@ def _token_limit(reply: str) -> int:
     return 96 + 2 * len(reply) // 3
 
 
-def parse_factoids(
-    answer: str, reply: str, regions: Sequence[Region], limit: int, ended: bool = True
-) -> Decomposition:
-    """Read a decomposition: lines `number: fact`, or `none`.
+def parse_factoids(answer: str, reply: str, regions: Sequence[Region], limit: int) -> Decomposition:
+    """Read a decomposition: lines `number: fact`; other lines are passed over.
 
     Args:
         regions: the sentences that were numbered, from 1.
         limit: factoids to keep.
-        ended: False when the answer was cut off.
 
     Raises:
-        UnparseableAnswer: there is neither a fact of a numbered sentence nor `none`.
+        UnparseableAnswer: there is no fact of a numbered sentence.
     """
     found: dict[str, Factoid] = {}
     for line in answer.splitlines():
         match = _LINE.fullmatch(line.strip())
-        if match is None or not 1 <= int(match[1]) <= len(regions) or _NONE.fullmatch(match[2]):
+        if match is None or not 1 <= int(match[1]) <= len(regions):
             continue
         text = match[2].strip()
-        found.setdefault(
-            text.casefold(), Factoid(text=text, region=place(text, reply, regions[int(match[1]) - 1]))
-        )
-    if not found and not (ended and _says_none(answer)):
+        factoid = Factoid(text=text, region=place(text, reply, regions, int(match[1]) - 1))
+        found.setdefault(text.casefold(), factoid)
+    if not found:
         raise UnparseableAnswer(f"decompose: the model's answer holds no numbered facts: {answer[:120]!r}")
     factoids = tuple(found.values())
-    return Decomposition(factoids=factoids[:limit], cut_off=len(factoids) > limit or not ended)
+    return Decomposition(factoids=factoids[:limit], cut_off=len(factoids) > limit)
 
 
-def _says_none(answer: str) -> bool:
-    lines = [re.sub(r"^\W*\d*\W*", "", line) for line in answer.splitlines() if line.strip()]
-    return bool(lines) and all(_NONE.match(line) for line in lines)
+def place(fact: str, reply: str, regions: Sequence[Region], numbered: int) -> Region:
+    """The stretch of the reply that `fact` restates: see the module's rule.
 
-
-def place(fact: str, reply: str, sentence: Region) -> Region:
-    """The stretch of `sentence` that `fact` restates, or the whole sentence."""
-    found = locate(fact.rstrip("."), sentence.of(reply))
-    if found is None:
-        return sentence
-    return Region(sentence.start + found.start, sentence.start + found.end)
+    Args:
+        regions: the reply's sentences.
+        numbered: index of the one that the model named.
+    """
+    found = locate(fact.rstrip("."), reply, near=regions[numbered].start)
+    if found is not None:
+        return found
+    wanted = set(words(fact))
+    shared = [len(wanted & set(words(region.of(reply)))) for region in regions]
+    return regions[numbered if shared[numbered] == max(shared) else shared.index(max(shared))]

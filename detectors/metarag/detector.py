@@ -94,19 +94,18 @@ class MetaRagDetector:
         if not decomposition.factoids:
             raise Abstention("no factual statement")
         units = await asyncio.gather(
-            *(self._score(session, view.question, factoid, evidence) for factoid in decomposition.factoids)
+            *(self._score(session, factoid, evidence) for factoid in decomposition.factoids)
         )
         truncated = evidence.truncated or decomposition.cut_off
         return self._aggregate(units, view.passages, truncated)
 
-    async def _score(self, session: Session, question: str, factoid: Factoid, evidence: Evidence) -> Unit:
+    async def _score(self, session: Session, factoid: Factoid, evidence: Evidence) -> Unit:
         """One factoid with its S_i, or without a score and with the reason."""
         unit = Unit(text=factoid.text, start=factoid.region.start, end=factoid.region.end)
         try:
             variants = await mutate(
                 session.on(self._options.mutator or self._context.model),
                 self._mutation,
-                question,
                 factoid.text,
                 count=self._options.mutations,
                 temperature=self._options.mutation_temperature,

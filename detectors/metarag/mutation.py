@@ -1,4 +1,8 @@
-"""Step 2 of MetaRAG (section 3.3): N rewordings of a factoid that keep its meaning, N that reverse it."""
+"""Step 2 of MetaRAG (section 3.3): N rewordings of a factoid that keep its meaning, N that reverse it.
+
+Algorithm 1 also hands the query to the generator. We leave it out: a small model then rewords the query and
+not the factoid, which is understood on its own anyway.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class Variant(Frozen):
 
 
 async def mutate(
-    session: Session, prompt: Prompt, question: str, fact: str, *, count: int, temperature: float
+    session: Session, prompt: Prompt, fact: str, *, count: int, temperature: float
 ) -> tuple[Variant, ...]:
     """`count` synonym variants, then `count` antonym variants. One call, a second one if it does not parse.
 
@@ -35,14 +39,14 @@ async def mutate(
         ModelError: no answer.
     """
     try:
-        return await _attempt(session, prompt, question, fact, count, temperature, sample=0)
+        return await _attempt(session, prompt, fact, count, temperature, sample=0)
     except UnparseableAnswer:
         hotter = max(temperature, RETRY_TEMPERATURE)
-        return await _attempt(session, prompt, question, fact, count, hotter, sample=1)
+        return await _attempt(session, prompt, fact, count, hotter, sample=1)
 
 
 async def _attempt(
-    session: Session, prompt: Prompt, question: str, fact: str, count: int, temperature: float, sample: int
+    session: Session, prompt: Prompt, fact: str, count: int, temperature: float, sample: int
 ) -> tuple[Variant, ...]:
     # A variant is about as long as the fact, and a token about 3 characters.
     limit = 40 + 2 * count * (len(fact) // 2 + 12)
@@ -50,7 +54,7 @@ async def _attempt(
     schema = create_model("Mutations", __base__=Frozen, same=(texts, ...), opposite=(texts, ...))
     answer = await session.structured(
         "mutate",
-        prompt.fill(question=question, fact=fact, count=str(count)),
+        prompt.fill(fact=fact, count=str(count)),
         schema,
         temperature=temperature,
         max_tokens=limit,
