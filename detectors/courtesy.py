@@ -14,14 +14,21 @@ _COURTESY = re.compile(
     r"|\bplease (?:provide|share|tell me|give me)\b|\A\W*(?:hello|hi|dear|regards|sincerely)\b",
     re.IGNORECASE,
 )
-_VEILED_CLAIM = re.compile(r"\bdid you know\b", re.IGNORECASE)
+_VEILED_CLAIM = re.compile(r"\b(?:did|do) you know (?:that|,)|\bdid you know\b", re.IGNORECASE)
+_ASKING = re.compile(
+    r"\W*(?:(?:and|but|or|so|well|please|ok|okay)\W+)*(?:what|when|where|who|whom|whose|which|why|how|do|does|did"
+    r"|is|are|was|were|am|can|could|would|will|shall|should|may|might|have|has|had|any|anything)\b",
+    re.IGNORECASE,
+)
 
 
 def claims_nothing(sentence: str) -> bool:
-    """Whether a sentence is a question, or a courtesy without any digit in it."""
+    """Whether a sentence is a question, or a courtesy without any digit in it.
+
+    A question begins like one: `it opens at 6, shall I book?` claims something, and so does `did you know
+    that it opens at 6?`.
+    """
     plain = sentence.replace("’", "'").strip()
-    if _VEILED_CLAIM.search(plain):
-        return False
     if plain.endswith("?"):
-        return True
+        return _ASKING.match(plain) is not None and _VEILED_CLAIM.search(plain) is None
     return _COURTESY.search(plain) is not None and not any(character.isdigit() for character in plain)

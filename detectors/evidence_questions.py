@@ -64,6 +64,11 @@ def calibration(model: str, question: str) -> Calibration:
     return _calibrations().get(model, {}).get(question, Calibration())
 
 
+def calibrations_of(model: str) -> dict[str, dict[str, float]]:
+    """All corrections for a served model by question, for those whose version depends on them."""
+    return {name: each.model_dump() for name, each in _calibrations().get(model, {}).items()}
+
+
 @cache
 def _calibrations() -> Mapping[str, Mapping[str, Calibration]]:
     text = files("detectors").joinpath("calibration.yaml").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from agents.model import ModelPool, Session
 from agents.prompt import Prompt
+from detectors.evidence_questions import calibrations_of
 from detectors.spans import words
 from scenarios.errors import OperationalError
 from scenarios.recording import digest
@@ -95,9 +96,11 @@ def best_passage(text: str, passages: Sequence[Passage]) -> str:
 def configuration_version(
     kind: str, options: Frozen, prompts: Iterable[Prompt] = (), models: Mapping[str, str] | None = None
 ) -> str:
-    """Hash of all that changes a detector's verdicts: options, prompt files, served models by role."""
+    """Hash of all that changes verdicts: options, prompt files, served models by role, their calibration."""
     configuration: list[Any] = [kind, options.model_dump(mode="json")]
-    configuration += [{prompt.name: prompt.version for prompt in prompts}, dict(models or {})]
+    used = dict(models or {})
+    configuration += [{prompt.name: prompt.version for prompt in prompts}, used]
+    configuration += [calibrations_of(model) for model in used.values()]
     return digest(configuration)[:16]
 
 

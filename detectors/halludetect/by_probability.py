@@ -7,8 +7,6 @@ than equal questions at a temperature: a one-token answer has its whole distribu
 
 from __future__ import annotations
 
-import re
-
 from agents.model import Session
 from agents.prompt import load_prompt
 from detectors.courtesy import claims_nothing
@@ -19,12 +17,14 @@ from detectors.halludetect.reading import Rated
 from detectors.halludetect.severity import HARMLESS, mean, severity
 from detectors.halludetect.user_said import draws_on_user, repeats_user
 from detectors.judging import gather_all
-from detectors.spans import Region, sentences
+from detectors.spans import Region, sentences, words
 from scenarios.transcript import TurnView
 
 WORDINGS = ("supported", "proven", "agreed")
 """Questions of the analysis. A Yes speaks for the sentence in all of them: small models do not understand
 questions the other way round (does it say anything that is not in the evidence?)."""
+MIN_WORDS = 4
+"""Shorter sentences are not judged alone."""
 REASON_TOKENS = 48
 """Limit of a stated reason."""
 
@@ -51,8 +51,8 @@ class ProbabilityReading:
         )
 
     async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
-        """See `Reading.rate`: every sentence with words in it."""
-        regions = [region for region in sentences(view.reply) if re.search(r"\w", region.of(view.reply))]
+        """See `Reading.rate`: every sentence."""
+        regions = statements(view.reply)
         return await gather_all(self._rate(session, grounds, view.reply, region) for region in regions)
 
     async def _rate(self, session: Session, grounds: Grounds, reply: str, region: Region) -> Rated:
@@ -104,3 +104,26 @@ class ProbabilityReading:
         messages = self._reason.fill(evidence=grounds.text, statement=" ".join(rated.text.split()))
         reason = await session.text("reason", messages, max_tokens=REASON_TOKENS)
         return rated.model_copy(update={"reason": " ".join(reason.split())})
+
+
+def statements(reply: str) -> list[Region]:
+    """The sentences with words in them; one of fewer than `MIN_WORDS` words goes with the next one.
+
+    `Yes!` alone says nothing that evidence could support.
+    """
+    joined: list[Region] = []
+    start: int | None = None
+    for region in sentences(reply):
+        first = region.start if start is None else start
+        text = reply[first : region.end]
+        if not words(text):
+            continue
+        if len(words(text)) < MIN_WORDS and not claims_nothing(text):
+            start = first
+            continue
+        joined.append(Region(first, region.end))
+        start = None
+    if start is not None:
+        last = joined.pop().start if joined else start
+        joined.append(Region(last, len(reply.rstrip())))
+    return joined

@@ -8,7 +8,7 @@ from typing import Protocol
 from agents.errors import UnparseableAnswer
 from agents.model import Session
 from agents.prompt import Prompt, load_prompt
-from detectors.evidence_questions import Question
+from detectors.evidence_questions import Question, calibration
 from detectors.judging import gather_all
 from detectors.metarag.mutation import Variant
 from detectors.metarag.scoring import Decision, decision_probabilities, expected_penalty
@@ -58,7 +58,8 @@ class ProbabilityVerifier:
                 self._contradicted.ask(session, evidence, variant.text),
             ]
         )
-        decisions = decision_probabilities(supported, contradicted)
+        correction = calibration(session.client.endpoint.model, "entailed")
+        decisions = decision_probabilities(correction.apply(supported), contradicted)
         return Check(decisions=decisions, penalty=expected_penalty(variant.relation, decisions))
 
 

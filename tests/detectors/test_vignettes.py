@@ -1,0 +1,87 @@
+"""The papers' examples through the real 1.5B model: recorded for CI, and live.
+
+To record again after a prompt has changed: delete `tests/recordings/vignettes.jsonl`, serve the model and run
+the live tests of this file with HALLULAB_LIVE_URL=http://127.0.0.1:PORT/v1 and HALLULAB_RECORD=1 set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+
+import pytest
+
+from agents.model import ModelPool
+from scenarios.recording import Recording
+from scenarios.transcript import Judgement, TurnView
+from tests.detectors import vignettes
+from tests.detectors.vignettes import GROUNDED, IBUPROFEN, NOTICE, RECORDING, REFUGEE, TRIPURA
+
+
+@pytest.fixture(params=["recorded", pytest.param("live", marks=pytest.mark.live)])
+async def pool(request: pytest.FixtureRequest) -> AsyncIterator[ModelPool]:
+    if request.param == "recorded":
+        recording, url = Recording.replay(RECORDING), "http://127.0.0.1:9/v1"
+    else:
+        url = _live_url(request)
+        recording = Recording.record(RECORDING) if os.environ.get("HALLULAB_RECORD") else Recording()
+    models = vignettes.recorded_pool(recording, url)
+    yield models
+    await models.close()
+    recording.close()
+
+
+def _live_url(request: pytest.FixtureRequest) -> str:
+    if given := os.environ.get("HALLULAB_LIVE_URL"):
+        return given
+    try:
+        return str(request.getfixturevalue("live_model"))
+    except pytest.FixtureLookupError:
+        pytest.skip("no served model: set HALLULAB_LIVE_URL")
+
+
+def flagged(judgement: Judgement, view: TurnView) -> list[str]:
+    assert judgement.outcome == "scored", judgement.error
+    assert judgement.spans is not None
+    assert all(span.text == view.reply[span.start : span.end] for span in judgement.spans)
+    return [span.text for span in judgement.spans]
+
+
+async def test_halludetect_flags_the_invented_address_and_phone_numbers(pool: ModelPool) -> None:
+    judgement = await vignettes.judged(pool, "halludetect", TRIPURA)
+    found = flagged(judgement, TRIPURA)
+    assert any("The address is:State Consumer Dispute Redressal Commission" in text for text in found)
+    assert any("0381-232-0325 or 0381-232-0326" in text for text in found)
+    assert all((span.severity or 0) >= 4 and span.reason for span in judgement.spans or ())
+
+
+async def test_halludetect_lets_the_offer_and_the_real_helpline_pass(pool: ModelPool) -> None:
+    judgement = await vignettes.judged(pool, "halludetect", TRIPURA)
+    found = flagged(judgement, TRIPURA)
+    assert not any("feel free to ask" in text or "1800-11-4000" in text for text in found)
+    assert judgement.units[-1].text.endswith("feel free to ask.")
+    assert judgement.units[-1].score == 1.0
+
+
+async def test_halludetect_does_not_flag_the_email_that_the_user_gave(pool: ModelPool) -> None:
+    judgement = await vignettes.judged(pool, "halludetect", NOTICE)
+    assert (judgement.flagged, flagged(judgement, NOTICE)) == (False, [])
+
+
+async def test_metarag_flags_ibuprofen_at_the_general_threshold(pool: ModelPool) -> None:
+    judgement = await vignettes.judged(pool, "metarag", IBUPROFEN, tau=0.5)
+    assert (judgement.score or 0) >= 0.5
+    assert any("safe throughout pregnancy" in unit.text for unit in judgement.units)
+    [place] = [(span.start, span.end) for span in judgement.spans or ()]
+    assert "safe throughout pregnancy" in IBUPROFEN.reply[place[0] : place[1]]
+
+
+async def test_metarag_flags_refugee_protection_at_the_identity_threshold(pool: ModelPool) -> None:
+    judgement = await vignettes.judged(pool, "metarag", REFUGEE, tau=0.5, identity_thresholds={"asylum": 0.3})
+    assert judgement.flagged
+    assert (judgement.score or 0) >= 0.3
+
+
+async def test_metarag_lets_a_grounded_fact_pass(pool: ModelPool) -> None:
+    judgement = await vignettes.judged(pool, "metarag", GROUNDED, tau=0.5)
+    assert (judgement.outcome, judgement.flagged) == ("scored", False)
