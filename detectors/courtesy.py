@@ -7,8 +7,8 @@ import re
 _COURTESY = re.compile(
     r"\bfeel free\b|\blet me know\b|\b(?:happy|glad|here) to (?:help|assist)\b"
     r"|\bhow (?:can|may) i (?:help|assist)\b"
-    r"|\bthank(?:s| you)\b|\byou(?:'re| are) welcome\b|\bsorry (?:to hear|about|for|that)\b"
-    r"|\bhope (?:this|that|it) helps\b|\bgood luck\b|\bi understand (?:how|that|your)\b"
+    r"|\bthank you\b|\A\W*thanks\b(?! to)|\byou(?:'re| are) welcome\b|\bsorry (?:to hear|about|for|that)\b"
+    r"|\bhope (?:this|that|it) helps\b|\bgood luck\b|\bi understand (?:how|your)\b"
     r"|\bif you (?:need|have|want|would like) (?:any |more |further |other )*(?:help|assistance|questions?)\b"
     r"|\A\W*(?:here(?:'s| is| are)|below is)\b[^.!]*\b(?:sample|template|draft|example|steps)\b"
     r"|\bplease (?:provide|share|tell me|give me)\b|\A\W*(?:hello|hi|dear|regards|sincerely)\b",
@@ -16,7 +16,7 @@ _COURTESY = re.compile(
 )
 _VEILED_CLAIM = re.compile(r"\b(?:did|do) you know (?:that|,)|\bdid you know\b", re.IGNORECASE)
 _ASKING = re.compile(
-    r"\W*(?:(?:and|but|or|so|well|please|ok|okay)\W+)*(?:what|when|where|who|whom|whose|which|why|how|do|does|did"
+    r"\W*(?:(?:and|but|or|so|well|please|ok|okay|yes|no|yeah|oh|ah|hi|hello)\W+)*(?:what|when|where|who|whom|whose|which|why|how|do|does|did"
     r"|is|are|was|were|am|can|could|would|will|shall|should|may|might|have|has|had|any|anything)\b",
     re.IGNORECASE,
 )

@@ -20,7 +20,7 @@ from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 class LexicalOptions(Frozen):
     """What counts as evidence and from where on a reply is flagged."""
 
-    threshold: float = Field(default=0.3, gt=0.0, le=1.0)
+    threshold: float = Field(default=0.25, gt=0.0, le=1.0)
     """Share of unknown words from which a reply, and a sentence of it, is flagged. Tuned on the development
     half of BEGIN (Wizard of Wikipedia part)."""
     dialogue_is_evidence: bool = False

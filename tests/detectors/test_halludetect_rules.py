@@ -82,6 +82,8 @@ def test_overlap_weighs_words_and_numbers() -> None:
         ("Here's a sample notice template you can use as a starting point.", True),
         ("Did you know that the fee is nil?", False),
         ("It opens at 6, shall I book?", False),
+        ("Yes! Have you been there?", True),
+        ("It goes on, thanks to high ratings.", False),
         ("Feel free to call 0381-232-0325.", False),
         ("The fee is nil.", False),
     ],
