@@ -17,10 +17,10 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from chatbots.options import read_options
 from chatbots.outside import evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from scenarios.options import read_options
 from scenarios.transcript import Frozen, Message, Passage
 
 
@@ -44,7 +44,7 @@ class CallableBot:
 
     def __init__(self, context: ChatbotContext) -> None:
         self._context = context
-        self._target = read_options(self.KIND, CallableOptions, context.options).target
+        self._target = read_options(f"chatbot {self.KIND}", CallableOptions, context.options).target
         self._function: Callable[..., Any] | None = None
 
     async def reply(self, history: Sequence[Message]) -> Reply:

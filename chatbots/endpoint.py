@@ -9,10 +9,11 @@ from pydantic import model_validator
 
 from agents.model import Endpoint, Session
 from agents.prompt import ChatMessage
-from chatbots.options import GenerationOptions, read_options
+from chatbots.options import GenerationOptions
 from chatbots.outside import evidence_for
 from chatbots.pipeline import as_chat, failures_as_chatbot_errors, not_empty, turn_seed
 from chatbots.protocol import ChatbotContext, Reply
+from scenarios.options import read_options
 from scenarios.transcript import Message
 
 
@@ -51,7 +52,7 @@ class EndpointBot:
 
     def __init__(self, context: ChatbotContext) -> None:
         self._context = context
-        self._options = options = read_options(self.KIND, EndpointOptions, context.options)
+        self._options = options = read_options(f"chatbot {self.KIND}", EndpointOptions, context.options)
         if options.base_url is not None and options.model is not None:
             self._client = context.models.at(Endpoint(options.model, options.base_url, options.api_key_env))
         else:

@@ -16,10 +16,11 @@ from typing import ClassVar
 from agents.model import Session
 from agents.prompt import ChatMessage, load_prompt
 from agents.reformulation import reformulate
-from chatbots.options import GenerationOptions, read_options
+from chatbots.options import GenerationOptions
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from chatbots.tidy import tidy_reply
 from scenarios.errors import OperationalError
+from scenarios.options import read_options
 from scenarios.pack import Scenario
 from scenarios.recording import digest
 from scenarios.transcript import Call, Message, Passage, Step
@@ -71,7 +72,7 @@ class RagChatbot(ABC):
 
     def __init__(self, context: ChatbotContext) -> None:
         self.context = context
-        self.options = read_options(self.KIND, self.OPTIONS, context.options)
+        self.options = read_options(f"chatbot {self.KIND}", self.OPTIONS, context.options)
         self._prompts = {path.split("/")[1]: load_prompt(*path.split("/")) for path in self.PROMPTS}
 
     @abstractmethod

@@ -16,11 +16,11 @@ from chatbots.callable import CallableBot
 from chatbots.editor import EditorBot
 from chatbots.endpoint import EndpointBot
 from chatbots.fact_checker import FactCheckerBot
-from chatbots.options import read_options
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.vanilla import VanillaBot
 from scenarios.errors import UsageError
+from scenarios.options import read_options
 from scenarios.recording import digest
 from scenarios.transcript import Frozen
 
@@ -104,7 +104,7 @@ def chatbot_version(kind: str, options: Mapping[str, Any]) -> str:
         find_chatbot(kind)
         dist = _offered()[kind].dist
         return digest([kind, dict(options), dist.version if dist else None])[:16]
-    resolved = read_options(kind, own.OPTIONS, options).model_dump(mode="json")
+    resolved = read_options(f"chatbot {kind}", own.OPTIONS, options).model_dump(mode="json")
     return digest([kind, resolved, [load_prompt(*path.split("/")).version for path in own.PROMPTS]])[:16]
 
 

@@ -35,5 +35,7 @@ class DetectorContext:
     """Name in `models` of the model that plays this role; None: the default one."""
     seed: int = 0
     """Base seed of every sampled answer."""
+    identity_thresholds: Mapping[str, float] = field(default_factory=dict)
+    """The scenario's stricter thresholds by topic label (MetaRAG section 3.6)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The detector's own options from the experiment file."""

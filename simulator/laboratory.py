@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version as installed
@@ -61,7 +61,7 @@ async def execute_experiment(
     jobs = plan(experiment, scenario) if simulate else []
     recording = open_recording(settings)
     async with open_pool(experiment, settings, recording) as (pool, revision):
-        detectors = make_detectors(experiment, pool)
+        detectors = make_detectors(experiment, pool, scenario.identity_thresholds)
         _enter_folder(experiment, scenario, detectors, revision, folder, settings.fresh, simulate)
         knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet)
         with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
@@ -177,7 +177,9 @@ def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelP
     )
 
 
-def make_detectors(experiment: Experiment, pool: ModelPool) -> list[Detector]:
+def make_detectors(
+    experiment: Experiment, pool: ModelPool, identity_thresholds: Mapping[str, float]
+) -> list[Detector]:
     """The experiment's detectors.
 
     Raises:
@@ -188,7 +190,13 @@ def make_detectors(experiment: Experiment, pool: ModelPool) -> list[Detector]:
         make_detector(
             chosen.kind,
             chosen.name,
-            DetectorContext(models=pool, model=context_model, seed=experiment.seed, options=chosen.options),
+            DetectorContext(
+                models=pool,
+                model=context_model,
+                seed=experiment.seed,
+                identity_thresholds=identity_thresholds,
+                options=chosen.options,
+            ),
         )
         for chosen in experiment.detectors
     ]

@@ -42,6 +42,8 @@ class MetaRagDetector:
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", MetaRagOptions, context.options)
+        if options.identity_thresholds is None:
+            options = options.model_copy(update={"identity_thresholds": dict(context.identity_thresholds)})
         self.name = name
         self._context = context
         self._options = options
@@ -176,7 +178,9 @@ class MetaRagDetector:
     def _tau_for(self, passages: Sequence[Passage]) -> float:
         """The threshold for this evidence: the strictest of its topics' and the general one (section 3.6)."""
         topics = {passage.topic for passage in passages}
-        stricter = [tau for topic, tau in self._options.identity_thresholds.items() if topic in topics]
+        stricter = [
+            tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics
+        ]
         return min([self._tau, *stricter])
 
 

@@ -20,9 +20,9 @@ class MetaRagOptions(Frozen):
     tau: Threshold | None = None
     """Score from which a factoid, and with it the reply, is flagged. None: tuned for the model where that was
     needed, else the paper's 0.5."""
-    identity_thresholds: dict[str, Threshold] = Field(default_factory=dict)
+    identity_thresholds: dict[str, Threshold] | None = None
     """Stricter thresholds by topic, such as `pregnancy: 0.3`; the lowest one among the topics of the evidence
-    holds where it is below `tau`."""
+    holds where it is below `tau`. None: the scenario's."""
     reading: Literal["probability", "word"] = "probability"
     """How a verifier's decision is read: from the probabilities of Yes and No to two questions, which small
     models need, or as the word YES, NO or NOT SURE that it prints, as in the paper."""

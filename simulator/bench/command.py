@@ -69,7 +69,7 @@ async def bench_command(settings: BenchSettings) -> None:
     needs_model = any(detector.kind != FLOOR for detector in experiment.detectors)
     async with open_pool(experiment, settings.run, open_recording(settings.run), needs_model) as (pool, _):
         with _bars(settings.run.quiet) as bars:
-            for detector in make_detectors(experiment, pool):
+            for detector in make_detectors(experiment, pool, {}):
                 task = bars.add_task(detector.name, total=len(replies))
                 evaluations.append(
                     await evaluate(detector, replies, experiment.concurrency, lambda: bars.advance(task))  # noqa: B023
