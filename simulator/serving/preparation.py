@@ -31,6 +31,8 @@ class PreparedModel(Frozen):
     """Positions the model has; None: not known beforehand."""
     eager: bool
     """Whether to serve without compiling the model."""
+    cpu: bool
+    """Whether it will run on a CPU."""
     python: Path
     """Interpreter of the server's environment."""
     variables: dict[str, str]
@@ -42,7 +44,9 @@ class PreparedModel(Frozen):
 
     def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
         """The command that serves it on a port of loopback."""
-        return command_line(self.python, self.source, self.names, port, self.context, self.eager, extra_flags)
+        return command_line(
+            self.python, self.source, self.names, port, self.context, self.eager, self.cpu, extra_flags
+        )
 
     def environ(self, environ: dict[str, str]) -> dict[str, str]:
         """The server's environment variables, from ours."""
@@ -82,6 +86,7 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         revision=revision,
         context=positions(folder) if folder else None,
         eager=environment.kind == "cpu" and (wants_eager or not machine.has_compiler()),
+        cpu=environment.kind == "cpu",
         python=environment.python,
         variables=variables,
         offline=folder is not None,

@@ -53,6 +53,7 @@ def fake_prepared(folder: Path, script: str) -> PreparedModel:
         revision="sha256:1",
         context=4096,
         eager=False,
+        cpu=False,
         python=python,
         variables={},
         offline=True,

@@ -19,8 +19,8 @@ OURS = [
 ]  # fmt: skip
 
 
-def line(*extra: str, context: int | None = None, eager: bool = False) -> list[str]:
-    return command_line(Path("py"), "m", ["toy"], 8000, context, eager, extra)
+def line(*extra: str, context: int | None = None, eager: bool = False, cpu: bool = False) -> list[str]:
+    return command_line(Path("py"), "m", ["toy"], 8000, context, eager, cpu, extra)
 
 
 def test_without_flags_of_the_user_ours_stand() -> None:
@@ -30,6 +30,10 @@ def test_without_flags_of_the_user_ours_stand() -> None:
 def test_context_is_what_the_model_has_but_not_more_than_8192() -> None:
     assert line(context=2048) == [*START, *OURS, "--max-model-len", "2048"]
     assert line(context=32768) == [*START, *OURS, "--max-model-len", "8192"]
+
+
+def test_on_a_cpu_the_prefix_cache_shares_small_blocks() -> None:
+    assert line(cpu=True) == [*START, *OURS, "--block-size", "32"]
 
 
 def test_without_a_compiler_the_model_is_not_compiled() -> None:
