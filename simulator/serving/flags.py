@@ -65,8 +65,8 @@ def command_line(
     if eager:
         ours["--enforce-eager"] = None
     if cpu:
-        # What the prefix cache shares is whole blocks. The CPU's default is 128 tokens, which is more than the
-        # varying end of a one-token question has.
+        # The prefix cache shares whole blocks. The CPU's default is 128 tokens, more than the varying end of
+        # a one-token question has.
         ours["--block-size"] = "32"
     if context is not None:
         ours["--max-model-len"] = str(min(context, MAX_CONTEXT))
