@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,3 +35,17 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@pytest.fixture(scope="session")
+def live_model() -> Iterator[str]:
+    """Base URL of the default CPU model, served for all live tests that ask for it."""
+    command = [str(Path(sys.executable).with_name("hallulab")), "serve", "qwen2.5-coder-1.5b", "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        try:
+            assert url, "the server did not start"
+            yield url
+        finally:
+            server.terminate()
