@@ -15,7 +15,10 @@ WRITERS = frozenset({"drafter", "writer"})
 
 
 class AgentBot(RagChatbot):
-    """Three calls a reply: reformulation, routing (one token), the specialist's answer."""
+    """A receptionist routes each message to a specialist, who searches and answers (3 calls a reply).
+
+    The calls: reformulation, routing (one token; none in a team of one), the specialist's answer.
+    """
 
     KIND = "agent"
     PROMPTS = (

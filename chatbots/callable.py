@@ -32,7 +32,9 @@ class CallableOptions(Frozen):
 
 
 class CallableBot:
-    """Somebody else's bot in this process. Its model calls are its own: none are booked.
+    """Your own bot as a Python callable, named by the option `target` as `module:attribute`.
+
+    Its model calls are its own: none are booked.
 
     Raises:
         UsageError: the option `target` is missing or has another form.

@@ -22,9 +22,8 @@ class EditedReply(Frozen):
 
 
 class EditorBot(PromptEngineeredBot):
-    """Three calls a reply: two for the prompt-engineered draft, one for the editor."""
+    """Prompt-engineered draft, then an editor removes what the evidence lacks (3 calls a reply)."""
 
-    KIND = "editor"
     KIND = "editor"
     PROMPTS = (*PromptEngineeredBot.PROMPTS, "chatbots/editor")
 

@@ -40,7 +40,7 @@ class EndpointOptions(GenerationOptions):
 
 
 class EndpointBot:
-    """Somebody else's bot by HTTP. One call a reply, as far as we can see.
+    """Your own bot behind an OpenAI-compatible endpoint (1 call a reply that is seen).
 
     Raises:
         UsageError: an option is unknown or wrong, or names a model that the experiment does not have.

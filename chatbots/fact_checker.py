@@ -51,8 +51,11 @@ class SplitReply(Frozen):
 
 
 class FactCheckerBot(PromptEngineeredBot):
-    """Three calls a reply (two for the draft, one to split it), one of one token for each claim, and one to
-    correct the draft when a claim is unsupported."""
+    """Prompt-engineered draft, each claim verified, unsupported ones corrected (3 calls and more).
+
+    Two calls for the draft, one to split it, one of one token for each claim, and one to correct the draft
+    when a claim is unsupported.
+    """
 
     KIND = "fact-checker"
     OPTIONS = FactCheckerOptions

@@ -8,7 +8,10 @@ from chatbots.pipeline import RagChatbot, Work, functions_of
 
 
 class PromptEngineeredBot(RagChatbot):
-    """Two calls a reply, like Vanilla. EditorBot and FactChecker build on its draft."""
+    """Vanilla with a prompt that holds the reply to the evidence (2 calls a reply).
+
+    EditorBot and FactChecker build on its draft.
+    """
 
     KIND = "prompt-engineered"
     PROMPTS: ClassVar[tuple[str, ...]] = (

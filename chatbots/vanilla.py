@@ -6,7 +6,7 @@ from chatbots.pipeline import RagChatbot, Work, functions_of
 
 
 class VanillaBot(RagChatbot):
-    """The baseline. Two calls a reply."""
+    """Baseline RAG: reformulate, retrieve, generate (2 calls a reply)."""
 
     KIND = "vanilla"
     PROMPTS = ("agents/reformulation", "chatbots/frame", "chatbots/generation")

@@ -28,7 +28,10 @@ class LexicalOptions(Frozen):
 
 
 class LexicalDetector:
-    """Score: 1 - (reply words found in the evidence) / (reply words), each occurrence counted, case aside."""
+    """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
+
+    Each occurrence of a word counts, case aside.
+    """
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LexicalOptions, context.options)

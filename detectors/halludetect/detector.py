@@ -21,7 +21,7 @@ from scenarios.transcript import Judgement, Span, TurnView, Unit
 
 
 class HalluDetectDetector:
-    """Flags what the doubled evidence does not support and what would mislead the user.
+    """Flags sentences that doubled evidence does not support and that would mislead (severity 1-5).
 
     The response's score is its highest severity. Units are the steps before the filter: the reformulated
     query and the memory, and every rated sentence with its severity.

@@ -34,7 +34,10 @@ PAPER_TAU = 0.5
 
 
 class MetaRagDetector:
-    """Flags a factoid when rewordings of it fare with the evidence as a true statement's would not.
+    """Splits a reply into facts and checks synonyms and antonyms of each against the evidence (S, 0-1).
+
+    Of a true fact the evidence entails the synonyms and contradicts the antonyms; a factoid whose variants
+    fare otherwise is flagged.
 
     Raises:
         UsageError: an option is unknown or wrong, or names a model that the pool does not have.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +28,13 @@ def test_each_is_registered_under_its_own_name(kind: str) -> None:
     context, _, _ = stage(options=OPTIONS.get(kind, {}))
     bot = make_chatbot(kind, context)
     assert vars(type(bot))["KIND"] == kind
+
+
+@pytest.mark.parametrize("kind", sorted(CHATBOTS))
+def test_the_line_that_the_list_prints_is_one_short_sentence(kind: str) -> None:
+    line = (inspect.getdoc(CHATBOTS[kind]) or "").partition("\n")[0]
+    assert line.endswith(".")
+    assert len(line) <= 100
 
 
 def test_an_unknown_name_lists_what_there_is(offered: list[EntryPoint]) -> None:

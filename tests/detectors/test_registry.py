@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from detectors.protocol import DetectorContext
-from detectors.registry import detector_names, make_detector
+from detectors.registry import DETECTORS, detector_names, make_detector
 from scenarios.errors import UsageError
 from tests.scripted import scripted_pool
 
@@ -24,3 +26,10 @@ def test_an_unknown_detector_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(UsageError, match="no detector 'halu'; there are: halludetect, metarag, lexical"):
         make_detector("halu", "halu", DetectorContext(models=pool))
     assert detector_names()[:3] == ["halludetect", "metarag", "lexical"]
+
+
+@pytest.mark.parametrize("kind", sorted(DETECTORS))
+def test_the_line_that_the_list_prints_is_one_short_sentence(kind: str) -> None:
+    line = (inspect.getdoc(DETECTORS[kind]) or "").partition("\n")[0]
+    assert line.endswith(".")
+    assert len(line) <= 100
