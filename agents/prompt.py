@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Literal
 
@@ -72,8 +72,9 @@ class Prompt:
         ]
 
 
+@cache
 def load_prompt(package: str, name: str) -> Prompt:
-    """Read `prompts/NAME.txt` of an import package, such as `load_prompt("chatbots", "generation")`."""
+    """`prompts/NAME.txt` of an import package, such as `load_prompt("chatbots", "generation")`; read once."""
     text = files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
     return Prompt(name, text)
 

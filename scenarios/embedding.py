@@ -30,15 +30,15 @@ class Embedder(Protocol):
         """Unit vectors of texts that are searched, shape (texts, dimensions)."""
         ...
 
-    def query(self, text: str) -> NDArray[numpy.float32]:
-        """Unit vector of a text that is searched for, shape (dimensions,)."""
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Unit vectors of texts that are searched for, shape (texts, dimensions)."""
         ...
 
 
 class SentenceEmbedder:
     """A sentence-transformers model on the CPU, loaded when it is first used.
 
-    It is sparing, as a model server may run on the same machine: no accelerator, one core for a query, half
+    It is sparing, as a model server may run on the same machine: no accelerator, one core for queries, half
     of them for passages. On busy cores more threads are slower, because each waits for the others at every
     step (measured on two busy cores: passages take twice as long on two threads as on one).
 
@@ -70,12 +70,12 @@ class SentenceEmbedder:
         )
         return vectors
 
-    def query(self, text: str) -> NDArray[numpy.float32]:
-        """See `Embedder.query`; raises like `passages`."""
-        vector: NDArray[numpy.float32] = self._model(1).encode_query(
-            text, normalize_embeddings=True, show_progress_bar=False
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """See `Embedder.queries`; raises like `passages`."""
+        vectors: NDArray[numpy.float32] = self._model(1).encode_query(
+            list(texts), normalize_embeddings=True, show_progress_bar=False
         )
-        return vector
+        return vectors
 
     def _model(self, cores: int) -> Any:
         """The model, for a thread that may use so many cores."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from scenarios.batching import Batches
 from scenarios.cache import cache_dir
 from scenarios.chunking import DEFAULT_CHUNKING, Chunking, passages
 from scenarios.embedding import Embedder, SentenceEmbedder
@@ -22,6 +23,9 @@ DEFAULT_EMBEDDING_MODEL = "all-minilm-l6-v2"
 SEARCH = "search"
 """Kind of the entries that searches leave in a recording."""
 
+_LARGEST_BATCH = 32
+"""Searches embedded together at most; more gain little and keep the first waiting."""
+
 _FORMAT = 1
 """Counts up when the table on disk changes its make."""
 
@@ -32,6 +36,10 @@ class KnowledgeBase:
     The table of vectors is built when first needed and kept in the cache folder under a hash of its content.
     A search that the recording holds loads neither model nor database, so a replayed run needs no weights and
     gives the same passages on every machine. One that it does not hold is computed, also in a replay.
+
+    Searches that come while another is computed are embedded together. What is in a batch may change the
+    seventh digit of a score, which is why scores are rounded to six; a pair of passages that close may then
+    change places. Equal searches under way are computed once.
 
     Args:
         scenario: whose documents are searched.
@@ -76,6 +84,8 @@ class KnowledgeBase:
         self._table: VectorTable | None = None
         # One thread: whoever comes first builds and opens the table, and searches do not crowd the cores.
         self._searcher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knowledge")
+        self._batches = Batches(self._nearest, self._searcher, _LARGEST_BATCH)
+        self._under_way: dict[str, asyncio.Task[Sequence[tuple[str, float]]]] = {}
 
     def build(self) -> None:
         """Build the table now, unless it is there; returns when it is.
@@ -95,16 +105,30 @@ class KnowledgeBase:
         if k < 1:
             raise ValueError(f"k is {k}; a search asks for at least one passage")
         key = digest([self.version, query, k])
-        found = self._recording.get(SEARCH, key)
+        found: Sequence[tuple[str, float]] | None = self._recording.get(SEARCH, key)
         if found is None:
-            nearest = await asyncio.get_running_loop().run_in_executor(
-                self._searcher, self._nearest, query, k
-            )
-            found = self._recording.put(SEARCH, key, [list(pair) for pair in nearest])
+            if key not in self._under_way:
+                task = asyncio.create_task(self._found(key, query, k))
+                task.add_done_callback(lambda _: self._under_way.pop(key))
+                self._under_way[key] = task
+            # Whoever is cancelled leaves the search to the others that wait for it.
+            found = await asyncio.shield(self._under_way[key])
         return self._scored(found)
 
-    def _nearest(self, query: str, k: int) -> Sequence[tuple[str, float]]:
-        return self._opened().nearest(self._embedder.query(query), k)
+    async def _found(self, key: str, query: str, k: int) -> Sequence[tuple[str, float]]:
+        nearest = await asyncio.wrap_future(self._batches.submit((query, k)))
+        answer: Sequence[tuple[str, float]] = self._recording.put(
+            SEARCH, key, [list(pair) for pair in nearest]
+        )
+        return answer
+
+    def _nearest(self, searches: Sequence[tuple[str, int]]) -> Sequence[Sequence[tuple[str, float]]]:
+        table = self._opened()
+        # The same words may be searched for with several `k`.
+        texts = list(dict.fromkeys(query for query, _ in searches))
+        vectors = self._embedder.queries(texts)
+        rows = [texts.index(query) for query, _ in searches]
+        return table.nearest(vectors[rows], [k for _, k in searches])
 
     def _opened(self) -> VectorTable:
         if self._table is None:

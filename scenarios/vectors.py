@@ -119,24 +119,41 @@ class VectorTable:
             self._table: Any = lancedb.connect(str(folder)).open_table(_TABLE)
             self._rows = int(self._table.count_rows())
 
-    def nearest(self, vector: NDArray[numpy.float32], k: int) -> list[tuple[str, float]]:
-        """Identifier and cosine of the `k` nearest rows: highest first, ties by identifier.
+    def nearest(
+        self, vectors: NDArray[numpy.float32], counts: Sequence[int]
+    ) -> list[list[tuple[str, float]]]:
+        """For each vector, identifier and cosine of its nearest rows: highest first, ties by identifier.
 
         Cosines are rounded to 6 decimals: beyond that they differ between machines.
-        """
-        wanted = k + 1
-        while True:
-            ranked = self._ranked(vector, min(wanted, self._rows))
-            # A tie that reaches beyond what was fetched could hide a smaller identifier.
-            if len(ranked) == self._rows or ranked[k - 1][1] > ranked[-1][1]:
-                return ranked[:k]
-            wanted *= 2
 
-    def _ranked(self, vector: NDArray[numpy.float32], limit: int) -> list[tuple[str, float]]:
-        query = self._table.search(vector).distance_type("cosine").select(["id", "_distance"]).limit(limit)
+        Args:
+            vectors: what is looked for, shape (vectors, dimensions).
+            counts: how many rows for each vector, at least one.
+        """
+        found: list[list[tuple[str, float]]] = [[] for _ in counts]
+        unsettled = list(range(len(counts)))
+        wanted = max(counts, default=0) + 1
+        while unsettled:
+            limit = min(wanted, self._rows)
+            for index, ranked in zip(unsettled, self._ranked(vectors[unsettled], limit), strict=True):
+                found[index] = ranked
+            # A tie that reaches beyond what was fetched could hide a smaller identifier.
+            unsettled = [
+                index
+                for index in unsettled
+                if limit < self._rows and found[index][counts[index] - 1][1] <= found[index][-1][1]
+            ]
+            wanted *= 2
+        return [ranked[:count] for ranked, count in zip(found, counts, strict=True)]
+
+    def _ranked(self, vectors: NDArray[numpy.float32], limit: int) -> list[list[tuple[str, float]]]:
+        """The `limit` nearest rows of each vector; in one query, as that costs little more than one vector."""
+        query = self._table.search(vectors).distance_type("cosine").limit(limit)
         with _lance_errors("read", self._folder):
-            found = query.to_list()
-        return sorted(
-            ((row["id"], round(1.0 - float(row["_distance"]), _SCORE_DIGITS)) for row in found),
-            key=lambda pair: (-pair[1], pair[0]),
-        )
+            rows = query.select(["id", "_distance"]).to_arrow().to_pydict()
+        ranked: list[list[tuple[str, float]]] = [[] for _ in vectors]
+        for index, name, distance in zip(
+            rows.get("query_index", [0] * len(rows["id"])), rows["id"], rows["_distance"], strict=True
+        ):
+            ranked[index].append((name, round(1.0 - float(distance), _SCORE_DIGITS)))
+        return [sorted(pairs, key=lambda pair: (-pair[1], pair[0])) for pairs in ranked]

@@ -17,15 +17,15 @@ class HashedWords:
         self.name = name
         self._dimensions = dimensions
         self.batches: list[list[str]] = []
-        self.queries: list[str] = []
+        self.asked: list[list[str]] = []
 
     def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
         self.batches.append(list(texts))
         return numpy.stack([self._vector(text) for text in texts])
 
-    def query(self, text: str) -> NDArray[numpy.float32]:
-        self.queries.append(text)
-        return self._vector(text)
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        self.asked.append(list(texts))
+        return numpy.stack([self._vector(text) for text in texts])
 
     def _vector(self, text: str) -> NDArray[numpy.float32]:
         vector = numpy.zeros(self._dimensions, dtype=numpy.float32)

@@ -5,9 +5,13 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy
 import pytest
+from numpy.typing import NDArray
 
 from scenarios.chunking import Chunking
 from scenarios.errors import OperationalError
@@ -15,7 +19,7 @@ from scenarios.knowledge import KnowledgeBase
 from scenarios.pack import Document, Persona, Scenario, Specialist
 from scenarios.recording import Recording
 from scenarios.steps import StepProgress
-from scenarios.transcript import Retriever
+from scenarios.transcript import Passage, Retriever
 from tests.scenarios.hashed_words import HashedWords
 
 TEXTS = {
@@ -194,23 +198,128 @@ async def test_concurrent_searches_build_once(tmp_path: Path) -> None:
     embedder = HashedWords()
     base = knowledge(tmp_path, embedder)
     await asyncio.gather(*(base.search(f"fee {number}", 1) for number in range(8)))
-    assert (len(embedder.batches), len(embedder.queries)) == (1, 8)
+    assert len(embedder.batches) == 1
+    assert sorted(text for texts in embedder.asked for text in texts) == [
+        f"fee {number}" for number in range(8)
+    ]
+
+
+class Held(HashedWords):
+    """Waits inside the first call for queries until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.release = threading.Event(), threading.Event()
+
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        self.entered.set()
+        assert self.release.wait(30)
+        return super().queries(texts)
+
+
+async def searching(base: KnowledgeBase, embedder: Held, query: str) -> asyncio.Task[tuple[Passage, ...]]:
+    """A search of which the embedder holds the thread."""
+    search = asyncio.create_task(base.search(query, 1))
+    assert await asyncio.to_thread(embedder.entered.wait, 30)
+    return search
+
+
+async def started(*searches: Coroutine[Any, Any, tuple[Passage, ...]]) -> list[asyncio.Task[Any]]:
+    """Searches that wait for the thread."""
+    tasks = [asyncio.create_task(search) for search in searches]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
 
 
 async def test_searching_does_not_block_the_event_loop(tmp_path: Path) -> None:
-    entered, release = threading.Event(), threading.Event()
-
-    class Slow(HashedWords):
-        def query(self, text: str) -> object:  # type: ignore[override]
-            entered.set()
-            assert release.wait(30)
-            return super().query(text)
-
-    base = knowledge(tmp_path, Slow())  # type: ignore[arg-type]
-    search = asyncio.create_task(base.search("fee", 1))
-    assert await asyncio.to_thread(entered.wait, 30)
-    release.set()
+    embedder = Held()
+    search = await searching(knowledge(tmp_path, embedder), embedder, "fee")
+    embedder.release.set()
     assert len(await search) == 1
+
+
+async def test_searches_that_come_while_one_is_computed_are_embedded_together(tmp_path: Path) -> None:
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    others = await started(
+        *(base.search(query, k) for query, k in [("two years", 2), ("mediator", 1), ("two years", 3)])
+    )
+    embedder.release.set()
+    found = await asyncio.gather(first, *others)
+    assert embedder.asked == [["fee"], ["two years", "mediator"]]
+    assert [[passage.document for passage in passages] for passages in found] == [
+        ["fees"],
+        ["limitation", "fees"],
+        ["mediation"],
+        ["limitation", "fees", "mediation"],
+    ]
+
+
+async def test_a_batch_is_not_larger_than_32(tmp_path: Path) -> None:
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    others = await started(*(base.search(f"fee {number}", 1) for number in range(40)))
+    embedder.release.set()
+    await asyncio.gather(first, *others)
+    assert [len(texts) for texts in embedder.asked] == [1, 32, 8]
+
+
+async def test_a_search_in_a_batch_finds_what_it_finds_alone(tmp_path: Path) -> None:
+    queries = ["fee of rupees", "years", "mediator", "complaint", "words of no document"]
+    alone = [await knowledge(tmp_path).search(query, 2) for query in queries]
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    together = await started(*(base.search(query, 2) for query in queries))
+    embedder.release.set()
+    assert await asyncio.gather(*together) == alone
+    await first
+
+
+async def test_equal_searches_under_way_are_computed_once(tmp_path: Path) -> None:
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    others = await started(*(base.search("fee", 1) for _ in range(5)))
+    embedder.release.set()
+    assert set(await asyncio.gather(first, *others)) == {await first}
+    assert embedder.asked == [["fee"]]
+
+
+async def test_an_error_reaches_all_that_wait_and_is_not_kept(tmp_path: Path) -> None:
+    class Failing(Held):
+        def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+            found = super().queries(texts)
+            if len(self.asked) == 2:
+                raise OperationalError("no weights")
+            return found
+
+    embedder = Failing()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    others = await started(*(base.search(query, 1) for query in ["two years", "mediator", "mediator"]))
+    embedder.release.set()
+    assert len(await first) == 1
+    failed = await asyncio.gather(*others, return_exceptions=True)
+    assert [str(error) for error in failed] == ["no weights"] * 3
+    assert [passage.id for passage in await base.search("mediator", 1)] == ["mediation#0"]
+
+
+async def test_a_cancelled_search_leaves_the_others(tmp_path: Path) -> None:
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    waiting, same = await started(base.search("mediator", 1), base.search("mediator", 1))
+    for search in (first, waiting):
+        search.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await search
+    embedder.release.set()
+    assert [passage.id for passage in await same] == ["mediation#0"]
+    assert embedder.asked == [["fee"], ["mediator"]]
 
 
 async def test_a_search_is_recorded(tmp_path: Path) -> None:
@@ -232,7 +341,7 @@ async def test_a_recorded_search_needs_neither_embedder_nor_table(tmp_path: Path
     embedder = HashedWords()
     base = knowledge(tmp_path / "elsewhere", embedder, recording=Recording.replay(file))
     assert await base.search("fee", 2) == expected
-    assert (embedder.batches, embedder.queries) == ([], [])
+    assert (embedder.batches, embedder.asked) == ([], [])
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -244,14 +353,14 @@ async def test_a_search_that_is_not_recorded_is_computed_also_in_a_replay(tmp_pa
     embedder = HashedWords()
     base = knowledge(tmp_path, embedder, recording=Recording.replay(file))
     assert [passage.id for passage in await base.search("mediator", 1)] == ["mediation#0"]
-    assert embedder.queries == ["mediator"]
+    assert embedder.asked == [["mediator"]]
 
 
 async def test_the_same_search_is_computed_once(tmp_path: Path) -> None:
     embedder = HashedWords()
     base = knowledge(tmp_path, embedder)
     assert await base.search("fee", 2) == await base.search("fee", 2)
-    assert embedder.queries == ["fee"]
+    assert embedder.asked == [["fee"]]
 
 
 def test_making_one_loads_no_heavy_library() -> None:
