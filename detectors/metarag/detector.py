@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from agents.errors import ModelError
@@ -25,7 +24,6 @@ from detectors.metarag.scoring import factoid_score, response_score
 from detectors.metarag.verification import Check, ProbabilityVerifier, Verifier, WordVerifier
 from detectors.protocol import DetectorContext
 from detectors.thresholds import tuned_threshold
-from scenarios.errors import OperationalError
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, Passage, Span, TurnView, Unit
 
@@ -98,11 +96,12 @@ class MetaRagDetector:
         )
         if not decomposition.factoids:
             raise Abstention("no factual statement")
-        units = await asyncio.gather(
-            *(self._score(session, factoid, evidence) for factoid in decomposition.factoids)
+        units = await gather_all(
+            self._score(session, factoid, evidence) for factoid in decomposition.factoids
         )
+        judgement = _aggregate(units, evidence.passages, self._tau_for(view.passages))
         truncated = evidence.truncated or decomposition.cut_off
-        return self._aggregate(units, view.passages, truncated)
+        return judgement.model_copy(update={"truncated": truncated})
 
     async def _score(self, session: Session, factoid: Factoid, evidence: Evidence) -> Unit:
         """One factoid with its S_i, or without a score and with the reason."""
@@ -149,35 +148,6 @@ class MetaRagDetector:
                 details |= {f"{prefix} P({word})": share for word, share in check.decisions.items()}
         return details
 
-    def _aggregate(self, units: Sequence[Unit], passages: Sequence[Passage], truncated: bool) -> Judgement:
-        scores = [unit.score for unit in units if unit.score is not None]
-        if not scores:
-            raise OperationalError(
-                f"none of {len(units)} factoids could be scored: {units[0].details['error']}"
-            )
-        tau = self._tau_for(passages)
-        spans = tuple(
-            Span(
-                start=unit.start,
-                end=unit.end,
-                text=unit.text,
-                score=unit.score,
-                reason=_reason(unit, tau),
-                evidence=best_passage(unit.text, passages),
-            )
-            for unit in units
-            if unit.score is not None and unit.score >= tau
-        )
-        score = response_score(scores)
-        return Judgement(
-            outcome="scored",
-            score=score,
-            flagged=score >= tau,
-            spans=spans,
-            units=tuple(units),
-            truncated=truncated,
-        )
-
     def _tau_for(self, passages: Sequence[Passage]) -> float:
         """The threshold for this evidence: the strictest of its topics' and the general one (section 3.6)."""
         topics = {passage.topic for passage in passages}
@@ -185,6 +155,35 @@ class MetaRagDetector:
             tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics
         ]
         return min([self._tau, *stricter])
+
+
+def _aggregate(units: Sequence[Unit], passages: Sequence[Passage], tau: float) -> Judgement:
+    """H over the factoids (equation 2), and a span for each one with S_i of `tau` or more.
+
+    The others may stay without a score only where one is flagged: else H, a maximum, could be anything, and
+    the judgement fails.
+    """
+    scores = [unit.score for unit in units if unit.score is not None]
+    unscored = [unit for unit in units if unit.score is None]
+    if unscored and (not scores or response_score(scores) < tau):
+        others = ", no other is flagged" if scores else ""
+        reason = f"{len(unscored)} of {len(units)} factoids could not be scored{others}"
+        error = f"{reason}: {unscored[0].details['error']}"
+        return Judgement(outcome="failed", units=tuple(units), error=error)
+    spans = tuple(
+        Span(
+            start=unit.start,
+            end=unit.end,
+            text=unit.text,
+            score=unit.score,
+            reason=_reason(unit, tau),
+            evidence=best_passage(unit.text, passages),
+        )
+        for unit in units
+        if unit.score is not None and unit.score >= tau
+    )
+    score = response_score(scores)
+    return Judgement(outcome="scored", score=score, flagged=score >= tau, spans=spans, units=tuple(units))
 
 
 def _reason(unit: Unit, tau: float) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from agents.errors import UnparseableAnswer
 from agents.model import Endpoint, ModelPool
 from detectors.metarag.detector import MetaRagDetector
+from detectors.metarag.verification import read_decision
 from detectors.protocol import DetectorContext
 from scenarios.errors import UsageError
 from scenarios.transcript import Passage, TurnView
-from tests.scripted import ScriptedTransport, last_user, scripted_pool
+from tests.scripted import Script, ScriptedTransport, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. It costs 9 euros."
 PASSAGES = (
@@ -147,22 +149,101 @@ async def test_mutations_that_do_not_parse_are_tried_twice_and_then_fail() -> No
     pool, transport = scripted_pool(Model(mutations='{"same": []'))
     judgement = await detector(pool).detect(VIEW)
     assert judgement.outcome == "failed"
-    assert "none of 2 factoids could be scored" in (judgement.error or "")
+    assert (judgement.error or "").startswith("2 of 2 factoids could not be scored: mutate:")
+    assert [unit.text for unit in judgement.units] == ["The pool opens at 6.", "The pool costs 9 euros."]
     seeds = sorted(body["seed"] for body in transport.requests if "response_format" in body)
     assert seeds == [5, 5, 6, 6]
 
 
-async def test_a_factoid_that_cannot_be_scored_leaves_the_others_scored() -> None:
-    def script(body: dict[str, Any]) -> str | dict[str, float] | httpx2.Response:
-        if "response_format" in body and "euros" in last_user(body):
-            return "{"
-        return Model()(body)
+def unscorable(word: str) -> Script:
+    """A model whose mutations of facts with this word do not parse."""
+    return lambda body: "{" if "response_format" in body and word in last_user(body) else Model()(body)
 
-    pool, _ = scripted_pool(script)
+
+async def test_a_reply_is_not_clean_when_a_factoid_could_not_be_scored() -> None:
+    pool, _ = scripted_pool(unscorable("euros"))
     judgement = await detector(pool).detect(VIEW)
-    assert (judgement.outcome, judgement.flagged) == ("scored", False)
-    assert judgement.units[1].score is None
+    assert (judgement.outcome, judgement.flagged, judgement.spans) == ("failed", None, None)
+    assert (judgement.error or "").startswith(
+        "1 of 2 factoids could not be scored, no other is flagged: mutate:"
+    )
+    assert [unit.score is None for unit in judgement.units] == [False, True]
     assert "mutate" in str(judgement.units[1].details["error"])
+
+
+async def test_a_flagged_factoid_counts_even_if_another_could_not_be_scored() -> None:
+    pool, _ = scripted_pool(unscorable("opens"))
+    judgement = await detector(pool).detect(VIEW)
+    assert (judgement.outcome, judgement.flagged) == ("scored", True)
+    assert [unit.score is None for unit in judgement.units] == [True, False]
+
+
+async def test_a_span_rests_on_evidence_that_was_shown() -> None:
+    pool, _ = scripted_pool(Model())
+    unseen = Passage(id="pool#2", document="pool", text="The pool costs 9 euros.")
+    long = Passage(id="x#0", document="x", text="word " * 100)
+    view = VIEW.model_copy(update={"passages": (*PASSAGES, long, unseen)})
+    judgement = await detector(pool, max_evidence_characters=100).detect(view)
+    assert judgement.spans is not None
+    assert [span.evidence for span in judgement.spans] == ["pool#0: " + PASSAGES[0].text]
+
+
+async def test_the_scenarios_thresholds_hold_unless_others_are_given() -> None:
+    pool, _ = scripted_pool(lambda b: "NOT SURE" if "Statement:" in last_user(b) else Model()(b))
+    flags = []
+    for own in ({}, {"identity_thresholds": {}}):
+        options = {"reading": "word", "tau": 0.6, **own}
+        context = DetectorContext(models=pool, identity_thresholds={"prices": 0.3}, options=options)
+        flags.append((await MetaRagDetector("metarag", context).detect(VIEW)).flagged)
+    assert flags == [True, False]
+
+
+async def test_each_step_has_its_own_model_and_temperature() -> None:
+    transport = ScriptedTransport(Model(word=True))
+    names = ("default", "splitter", "mutator", "verifier")
+    pool = ModelPool({name: Endpoint(name, "http://127.0.0.1:9/v1") for name in names}, transport=transport)
+    options = {
+        "reading": "word",
+        "decomposer": "splitter",
+        "mutator": "mutator",
+        "verifiers": ["verifier"],
+        "decomposition_temperature": 0.1,
+        "mutation_temperature": 0.2,
+        "verification_temperature": 0.3,
+    }
+    judgement = await detector(pool, **options).detect(VIEW)
+    assert {(body["model"], body["temperature"]) for body in transport.requests} == {
+        ("splitter", 0.1),
+        ("mutator", 0.2),
+        ("verifier", 0.3),
+    }
+    assert {(call.purpose, call.model) for call in judgement.calls} == {
+        ("metarag.decompose", "splitter"),
+        ("metarag.mutate", "mutator"),
+        ("metarag.verify", "verifier"),
+    }
+
+
+async def test_an_empty_variant_is_no_mutation() -> None:
+    empty = json.dumps({"same": ["a", " "], "opposite": ["b", "c"]})
+    pool, _ = scripted_pool(Model(mutations=empty))
+    judgement = await detector(pool).detect(VIEW)
+    assert judgement.outcome == "failed"
+    assert "an empty variant" in (judgement.error or "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision"),
+    [("YES", "YES"), ("No.", "NO"), ("**Not sure**", "NOT SURE"), ("NOT_SURE, because", "NOT SURE")],
+)
+def test_a_decision_is_what_the_answer_begins_with(answer: str, decision: str) -> None:
+    assert read_decision(answer) == decision
+
+
+@pytest.mark.parametrize("answer", ["", "Not entailed", "Nothing says so", "The evidence says yes"])
+def test_an_answer_that_begins_with_no_decision_is_an_error(answer: str) -> None:
+    with pytest.raises(UnparseableAnswer, match="neither YES, NO nor NOT SURE"):
+        read_decision(answer)
 
 
 @pytest.mark.parametrize(
