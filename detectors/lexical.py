@@ -12,7 +12,7 @@ from pydantic import Field
 
 from detectors.judging import configuration_version
 from detectors.protocol import DetectorContext
-from detectors.spans import sentences, words
+from detectors.spans import sentences, unknown_share, words
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
@@ -79,9 +79,3 @@ class LexicalDetector:
                 score=unknown_share(text, known),
                 details={"unknown": unknown},
             )
-
-
-def unknown_share(text: str, known: set[str]) -> float | None:
-    """Share of the words of `text` that are not among `known`, in [0, 1]; None without words."""
-    found = words(text)
-    return sum(word not in known for word in found) / len(found) if found else None

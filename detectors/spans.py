@@ -1,4 +1,4 @@
-"""Span arithmetic on literal strings: sentences, quotations, unions. Pure functions, no models.
+"""Span arithmetic on literal strings: sentences, quotations, words. Pure functions, no models.
 
 Offsets are Unicode code points, end exclusive. Everything a detector flags goes through `locate`, so one
 stated rule decides for all detectors where a quotation stands in a reply.
@@ -127,14 +127,14 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
     found = _pick(verbatim, near, mention)
     if found is not None:
         return found
-    plain, origin = _plain(text)
-    wanted, _ = _plain(quote)
+    likened, origin = _plain(text)
+    wanted = plain(quote)
     for form in dict.fromkeys((wanted, wanted.strip(" .,;:!?\"'*_-()[]…"))):
-        spots = [Region(origin[at], origin[at + len(form) - 1] + 1) for at in _occurrences(form, plain)]
+        spots = [Region(origin[at], origin[at + len(form) - 1] + 1) for at in _occurrences(form, likened)]
         found = _pick(spots, near, mention)
         if found is not None:
             return strip(text, found)
-    return _fuzzy(wanted, text, plain, origin)
+    return _fuzzy(wanted, text, likened, origin)
 
 
 def locate_mentions(quotes: Sequence[str], text: str) -> list[Region | None]:
@@ -184,12 +184,12 @@ def _plain(text: str) -> tuple[str, list[int]]:
     return "".join(out), origin
 
 
-def _fuzzy(wanted: str, text: str, plain: str, origin: Sequence[int]) -> Region | None:
+def _fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Region | None:
     from rapidfuzz.fuzz import partial_ratio_alignment
 
-    if len(wanted) < FUZZY_MIN_LENGTH or not plain:
+    if len(wanted) < FUZZY_MIN_LENGTH or not likened:
         return None
-    best = partial_ratio_alignment(wanted, plain, score_cutoff=FUZZY_SCORE)
+    best = partial_ratio_alignment(wanted, likened, score_cutoff=FUZZY_SCORE)
     if best is None or best.dest_end <= best.dest_start:
         return None
     share = (best.dest_end - best.dest_start) / len(wanted)
@@ -213,15 +213,10 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def merge(regions: Iterable[Region], gap: int = 0) -> list[Region]:
-    """The union: disjoint regions in order. Those at most `gap` characters apart become one."""
-    union: list[Region] = []
-    for region in sorted(regions):
-        if union and region.start <= union[-1].end + gap:
-            union[-1] = Region(union[-1].start, max(union[-1].end, region.end))
-        else:
-            union.append(region)
-    return union
+def unknown_share(text: str, known: set[str]) -> float | None:
+    """Share of the words of `text` that are not among `known`, in [0, 1]; None without words."""
+    found = words(text)
+    return sum(word not in known for word in found) / len(found) if found else None
 
 
 def clip(region: Region, bounds: Region) -> Region | None:

@@ -12,7 +12,7 @@ from agents.prompt import load_prompt
 from detectors.courtesy import claims_nothing
 from detectors.evidence_questions import Question, calibration
 from detectors.halludetect.grounds import Grounds
-from detectors.halludetect.overlap import unknown_share
+from detectors.halludetect.overlap import lack_of_overlap
 from detectors.halludetect.reading import Rated
 from detectors.halludetect.severity import HARMLESS, mean, severity
 from detectors.halludetect.user_said import draws_on_user, repeats_user
@@ -57,7 +57,7 @@ class ProbabilityReading:
 
     async def _rate(self, session: Session, grounds: Grounds, reply: str, region: Region) -> Rated:
         text = region.of(reply)
-        evidence = "\n".join(passage.text for passage in grounds.passages)
+        evidence = grounds.passage_text
         rule = (
             "claims nothing"
             if claims_nothing(text)
@@ -83,9 +83,9 @@ class ProbabilityReading:
         }
         unsupported = 1.0 - mean(answers)
         if self._overlap:
-            overlap = unknown_share(text, f"{evidence}\n{grounds.user_statements}")
-            details["overlap"] = overlap
-            unsupported = (unsupported + overlap) / 2
+            unknown = lack_of_overlap(text, f"{evidence}\n{grounds.user_statements}")
+            details["lack of overlap"] = unknown
+            unsupported = (unsupported + unknown) / 2
         unsupported = calibration(session.client.endpoint.model, "unsupported").apply(unsupported)
         return Rated(
             text=text,

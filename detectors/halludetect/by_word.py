@@ -97,12 +97,14 @@ class WordReading:
         """See `Reading.rate`: what a majority of the samples objects to."""
         analyses = await self._analyse(session, grounds, view)
         voted = vote(analyses, view.reply)
-        evidence = "\n".join(passage.text for passage in grounds.passages)
-        harmless = [rated for rated in voted if repeats_user(rated.text, grounds.user_text, evidence)]
-        open_cases = [rated for rated in voted if rated not in harmless]
-        rule: dict[str, float | str | None] = {"rule": "repeats what the user said"}
-        cleared = [r.model_copy(update={"details": {**r.details, **rule}}) for r in harmless]
-        return [*cleared, *(await self._grade(session, grounds, open_cases) if open_cases else ())]
+        cleared = [repeats_user(rated.text, grounds.user_text, grounds.passage_text) for rated in voted]
+        open_cases = [rated for rated, harmless in zip(voted, cleared, strict=True) if not harmless]
+        graded = iter(await self._grade(session, grounds, open_cases) if open_cases else ())
+        rule = {"rule": "repeats what the user said"}
+        return [
+            rated.model_copy(update={"details": {**rated.details, **rule}}) if harmless else next(graded)
+            for rated, harmless in zip(voted, cleared, strict=True)
+        ]
 
     async def _analyse(self, session: Session, grounds: Grounds, view: TurnView) -> list[RoughAnalysis]:
         """The samples that parse, which must be a majority."""

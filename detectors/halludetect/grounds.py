@@ -36,6 +36,11 @@ class Grounds(Frozen):
     """Whether something had to be left out."""
 
     @property
+    def passage_text(self) -> str:
+        """The passages' own text, without numbers."""
+        return "\n".join(passage.text for passage in self.passages)
+
+    @property
     def user_statements(self) -> str:
         """What the user said, without questions: who asks whether a thing is so does not say so."""
         said = [region.of(self.user_text) for region in sentences(self.user_text)]
@@ -88,8 +93,5 @@ async def _memory(session: Session, history: Sequence[Message], prompt: Prompt) 
 
 def merge_passages(own: Sequence[Passage], found: Sequence[Passage]) -> tuple[Passage, ...]:
     """The turn's own passages, then those found that are not among them (by id)."""
-    return tuple({passage.id: passage for passage in (*found, *own)}[key] for key in _ids(own, found))
-
-
-def _ids(own: Sequence[Passage], found: Sequence[Passage]) -> list[str]:
-    return list(dict.fromkeys(passage.id for passage in (*own, *found)))
+    known = {passage.id for passage in own}
+    return (*own, *(passage for passage in found if passage.id not in known))

@@ -7,17 +7,20 @@ The paper describes its analysis as relying on "factual overlap and entity-level
 from __future__ import annotations
 
 from detectors.halludetect.user_said import items
-from detectors.spans import words
+from detectors.spans import unknown_share, words
 
 
-def unknown_share(sentence: str, known_text: str) -> float:
+def lack_of_overlap(sentence: str, known_text: str) -> float:
     """Share of the sentence that `known_text` does not hold, in [0, 1].
 
     The share of its words; where it has numbers or e-mail addresses, the mean of that and of their share.
+
+    Raises:
+        ValueError: the sentence has no words.
     """
-    known = set(words(known_text))
-    own = words(sentence)
-    share = sum(word not in known for word in own) / len(own)
+    share = unknown_share(sentence, set(words(known_text)))
+    if share is None:
+        raise ValueError(f"no words in {sentence!r}")
     details = items(sentence)
     if not details:
         return share

@@ -68,7 +68,7 @@ async def test_overlap_counts_as_much_as_the_questions() -> None:
     judge, _ = detector(probabilities)
     judgement = await judge.detect(VIEW)
     details = judgement.units[1].details
-    assert details["overlap"] == pytest.approx(1.0)
+    assert details["lack of overlap"] == pytest.approx(1.0)
     assert details["P(unsupported)"] == pytest.approx((0.9 + 1.0) / 2)
 
 
@@ -202,6 +202,22 @@ async def test_lists_are_voted_on_graded_filtered_and_concluded() -> None:
     assert [(unit.text, unit.score) for unit in judgement.units] == [(call, 5.0), (offer, 1.0)]
     assert [body["temperature"] for body in requests] == [0.7, 0.7, 0.7, 0.0, 0.0]
     assert [body["seed"] for body in requests[:3]] == [0, 1, 2]
+
+
+async def test_what_the_user_said_is_not_graded_and_keeps_its_place() -> None:
+    mail = "Email: a.b@mail.com"
+    reply = f"The pool opens at 6. {mail}. Call 555-0134."
+    view = VIEW.model_copy(update={"question": "Write. My mail is a.b@mail.com.", "reply": reply})
+    quotes = ["The pool opens at 6.", f"{mail}.", "Call 555-0134."]
+    judge, requests = detector(words([rough(*quotes)] * 3, fine(1, 5)), reading="word")
+    judgement = await judge.detect(view)
+    assert [(unit.text, unit.score) for unit in judgement.units] == [
+        (quotes[0], 1.0),
+        (quotes[1], 1.0),
+        (quotes[2], 5.0),
+    ]
+    assert judgement.units[1].details["rule"] == "repeats what the user said"
+    assert mail not in last_user(requests[3]).split("Possible errors:")[1]
 
 
 async def test_empty_lists_are_a_clean_reply_at_the_lowest_severity() -> None:

@@ -10,7 +10,7 @@ from detectors.courtesy import claims_nothing
 from detectors.halludetect.by_probability import statements
 from detectors.halludetect.by_word import Objection, RoughAnalysis, vote
 from detectors.halludetect.grounds import merge_passages
-from detectors.halludetect.overlap import unknown_share
+from detectors.halludetect.overlap import lack_of_overlap
 from detectors.halludetect.severity import majority, mean, severity
 from detectors.halludetect.user_said import draws_on_user, items, repeats_user
 from scenarios.transcript import Passage
@@ -68,9 +68,9 @@ def test_a_sentence_with_the_users_words_is_held_against_them() -> None:
 
 
 def test_overlap_weighs_words_and_numbers() -> None:
-    assert unknown_share("It is free", "it is cheap") == pytest.approx(1 / 3)
-    assert unknown_share("Call 555 now", "call 777 now") == pytest.approx((1 / 3 + 1) / 2)
-    assert unknown_share("Call 555-777", "call 555 777") == 0.0
+    assert lack_of_overlap("It is free", "it is cheap") == pytest.approx(1 / 3)
+    assert lack_of_overlap("Call 555 now", "call 777 now") == pytest.approx((1 / 3 + 1) / 2)
+    assert lack_of_overlap("Call 555-777", "call 555 777") == 0.0
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,8 @@ async def test_a_span_rests_on_evidence_that_was_shown() -> None:
 async def test_the_scenarios_thresholds_hold_unless_others_are_given() -> None:
     pool, _ = scripted_pool(lambda b: "NOT SURE" if "Statement:" in last_user(b) else Model()(b))
     flags = []
-    for own in ({}, {"identity_thresholds": {}}):
+    given: list[dict[str, Any]] = [{}, {"identity_thresholds": {}}]
+    for own in given:
         options = {"reading": "word", "tau": 0.6, **own}
         context = DetectorContext(models=pool, identity_thresholds={"prices": 0.3}, options=options)
         flags.append((await MetaRagDetector("metarag", context).detect(VIEW)).flagged)

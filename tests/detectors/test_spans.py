@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.spans import Region, clip, locate, locate_mentions, merge, sentences, strip
+from detectors.spans import Region, clip, locate, locate_mentions, sentences, strip, unknown_share
 
 TEXT = st.text(alphabet=st.sampled_from("abC .!?\n-1*’İßé,:…"), max_size=60)
-REGIONS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda p: Region(p[0], p[0] + p[1])))
 
 
 def split(text: str) -> list[str]:
@@ -121,17 +120,9 @@ def test_a_located_quotation_lies_inside_the_text(quote: str, text: str) -> None
     assert found is None or (0 <= found.start < found.end <= len(text))
 
 
-def test_regions_that_touch_become_one() -> None:
-    assert merge([Region(5, 7), Region(0, 3), Region(2, 4), Region(7, 9)]) == [(0, 4), (5, 9)]
-    assert merge([Region(0, 3), Region(5, 7)], gap=2) == [(0, 7)]
-
-
-@given(REGIONS)
-def test_a_union_covers_the_same_characters_once(regions: list[Region]) -> None:
-    union = merge(regions)
-    covered = [index for region in union for index in range(region.start, region.end)]
-    assert covered == sorted({i for region in regions for i in range(region.start, region.end)})
-    assert merge(union) == union
+def test_the_unknown_share_counts_each_occurrence_and_is_none_without_words() -> None:
+    assert unknown_share("It is, it IS free!", {"is"}) == 3 / 5
+    assert unknown_share("?!", {"is"}) is None
 
 
 def test_a_region_is_clipped_to_its_bounds() -> None:
