@@ -42,6 +42,9 @@ Answer = TypeVar("Answer", bound=BaseModel)
 DEFAULT_MODEL = "default"
 """Name of the pool's main model."""
 
+_NO_KEY = "EMPTY"
+"""What is sent as a key where none is needed; openai's client wants some text."""
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -61,7 +64,7 @@ class Endpoint:
             UsageError: the variable is not set.
         """
         if self.api_key_env is None and _is_loopback(self.base_url):
-            return "EMPTY"
+            return _NO_KEY
         variable = self.api_key_env or "OPENAI_API_KEY"
         key = os.environ.get(variable)
         if not key:
@@ -93,6 +96,7 @@ class ModelClient:
         self.endpoint = endpoint
         self._attempts = attempts
         self._backoff = backoff or wait_random_exponential(multiplier=0.5, max=20)
+        self._replaying = wire.replaying
         self._http = httpx2.AsyncClient(transport=wire, timeout=None)
         self._autogen: OpenAIChatCompletionClient | None = None
         self._shared: dict[str, asyncio.Future[tuple[CreateResult, Exchange]]] = {}
@@ -166,7 +170,7 @@ class ModelClient:
             self._autogen = OpenAIChatCompletionClient(
                 model=self.endpoint.model,
                 base_url=self.endpoint.base_url,
-                api_key=self.endpoint.api_key(),
+                api_key=_NO_KEY if self._replaying else self.endpoint.api_key(),
                 max_retries=0,
                 model_info=MODEL_INFO,
                 **transport,

@@ -64,6 +64,11 @@ class Wire(httpx2.AsyncBaseTransport):
         self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
         self._scope: tuple[str, ...] = ()
 
+    @property
+    def replaying(self) -> bool:
+        """Whether nothing is ever sent."""
+        return self._recording.replaying
+
     def scoped(self, scope: str) -> Wire:
         """The same wire, on which equal requests are others than those of the other scopes."""
         wire = copy.copy(self)

@@ -273,6 +273,18 @@ async def test_a_replay_gives_the_same_answers_calls_and_failures(tmp_path: Path
     assert [call.latency_s for call in booked_again[:3]] == [round(call.latency_s, 4) for call in booked[:3]]
 
 
+async def test_a_replay_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.jsonl"
+    remote = {"default": Endpoint("m", "https://models.example/v1")}
+    texts = []
+    for key, recording in (("sesame", Recording.record), ("", Recording.replay)):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        pool = ModelPool(remote, recording=recording(path), transport=ScriptedTransport(lambda _: "Because."))
+        texts.append(await pool.session("a").text("x", QUESTION))
+        pool.recording.close()
+    assert texts == ["Because.", "Because."]
+
+
 async def test_a_replay_miss_is_one_sentence_and_is_not_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text("")
