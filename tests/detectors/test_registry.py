@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from importlib.metadata import EntryPoint
 
 import pytest
 
+from detectors import registry
 from detectors.protocol import DetectorContext
-from detectors.registry import DETECTORS, detector_names, make_detector
+from detectors.registry import DETECTORS, detector_names, find_detector, make_detector
 from scenarios.errors import UsageError
 from tests.scripted import scripted_pool
 
@@ -33,3 +35,25 @@ def test_the_line_that_the_list_prints_is_one_short_sentence(kind: str) -> None:
     line = (inspect.getdoc(DETECTORS[kind]) or "").partition("\n")[0]
     assert line.endswith(".")
     assert len(line) <= 100
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+    points: list[EntryPoint] = []
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    return points
+
+
+def test_an_entry_point_is_a_detector_unless_the_name_is_ours(offered: list[EntryPoint]) -> None:
+    import math
+
+    offered += [EntryPoint(name, "math:sqrt", registry.GROUP) for name in ("theirs", "lexical")]
+    assert find_detector("theirs") is math.sqrt  # type: ignore[comparison-overlap]
+    assert find_detector("lexical") is DETECTORS["lexical"]
+    assert detector_names() == ["halludetect", "metarag", "lexical", "theirs"]
+
+
+def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -> None:
+    offered.append(EntryPoint("theirs", "no_such_module:x", registry.GROUP))
+    with pytest.raises(UsageError, match="detector 'theirs': cannot load its entry point no_such_module:x"):
+        find_detector("theirs")

@@ -1,0 +1,90 @@
+"""What the detectors share: evidence in a prompt, the best passage, corrections and thresholds."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.errors import ModelError
+from detectors.evidence_questions import Calibration, calibration
+from detectors.judging import best_passage, format_evidence, gather_all
+from detectors.thresholds import tuned_threshold
+from scenarios.transcript import Passage
+
+POOL = Passage(id="pool#0", document="pool", text="The pool\n opens at 6.")
+GATE = Passage(id="gate#0", document="gate", text="Tickets are sold at the gate.")
+
+
+def test_passages_are_numbered_one_a_line() -> None:
+    evidence = format_evidence((POOL, GATE), 1000)
+    assert evidence.text == "Document 1: The pool opens at 6.\nDocument 2: Tickets are sold at the gate."
+    assert (evidence.passages, evidence.truncated) == ((POOL, GATE), False)
+
+
+@pytest.mark.parametrize(
+    ("room", "text", "shown"),
+    [
+        (10, "Document 1: The pool o", (POOL,)),
+        (20, "Document 1: The pool opens at 6.", (POOL,)),
+        (27, "Document 1: The pool opens at 6.\nDocument 2: Tickets", (POOL, GATE)),
+    ],
+)
+def test_what_does_not_fit_is_cut_or_left_out_and_marked(
+    room: int, text: str, shown: tuple[Passage, ...]
+) -> None:
+    evidence = format_evidence((POOL, GATE), room)
+    assert (evidence.text, evidence.passages, evidence.truncated) == (text, shown, True)
+
+
+def test_no_passages_are_no_evidence_and_nothing_is_cut() -> None:
+    assert format_evidence((), 10).model_dump() == {"text": "", "passages": (), "truncated": False}
+
+
+def test_the_best_passage_shares_most_words_and_is_none_where_none_shares_any() -> None:
+    assert best_passage("Where are tickets sold?", (POOL, GATE)) == "gate#0: Tickets are sold at the gate."
+    assert best_passage("at the", (POOL, GATE)).startswith("pool#0: ")
+    assert best_passage("moon cheese", (POOL, GATE)) == ""
+    assert best_passage("anything", ()) == ""
+
+
+async def test_the_first_failure_is_raised_only_after_all_have_ended() -> None:
+    ended: list[str] = []
+
+    async def work(name: str, turns: int, fails: bool) -> str:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        ended.append(name)
+        if fails:
+            raise ModelError(name)
+        return name
+
+    assert await gather_all([work("a", 2, False), work("b", 1, False)]) == ["a", "b"]
+    with pytest.raises(ModelError, match="c"):
+        await gather_all([work("c", 2, True), work("d", 1, True), work("e", 3, False)])
+    assert ended == ["b", "a", "d", "c", "e"]
+
+
+@given(st.floats(0.0, 1.0))
+def test_no_correction_leaves_a_probability_as_it_is(probability: float) -> None:
+    assert Calibration().apply(probability) == pytest.approx(probability, abs=2e-6)
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.1, 9.0), st.floats(-5.0, 5.0))
+def test_a_correction_keeps_the_order_and_the_range(a: float, b: float, scale: float, shift: float) -> None:
+    low, high = (Calibration(scale=scale, shift=shift).apply(p) for p in sorted((a, b)))
+    assert 0.0 <= low <= high <= 1.0
+
+
+def test_the_shift_moves_the_even_odds() -> None:
+    assert calibration("qwen2.5-coder-1.5b", "unsupported").apply(0.36) == pytest.approx(0.5, abs=0.01)
+    assert calibration("qwen2.5-coder-1.5b", "entailed").apply(0.7) == pytest.approx(0.5, abs=0.01)
+
+
+def test_only_tuned_models_have_a_correction_or_a_threshold() -> None:
+    assert calibration("gpt-x", "unsupported") == Calibration()
+    assert tuned_threshold("metarag", "probability", "qwen2.5-coder-1.5b") == 0.45
+    assert tuned_threshold("metarag", "word", "qwen2.5-coder-1.5b") is None
+    assert tuned_threshold("halludetect", "probability", "gpt-x") is None
