@@ -24,7 +24,7 @@ SPLIT_TOKENS = 500
 """Limit of the split draft: the draft once more, and the JSON around it."""
 
 MOST = 10
-"""Claims that are checked at most: replies are about a hundred words."""
+"""Claims that are checked at most: replies are about a hundred words. The split is made to stop there."""
 
 CLAIM_PASSAGES = 2
 """Passages searched for a claim. The nearest of the whole knowledge base, so the turn's own are among them
@@ -89,7 +89,7 @@ class FactCheckerBot(PromptEngineeredBot):
             ),
         )
         if not unsupported:
-            work.note("final", "The draft stands: every claim is supported.")
+            work.note("final", "The draft stands: every claim that was checked is supported.")
             return draft
         messages = self.instruct(
             work,
@@ -105,8 +105,11 @@ class FactCheckerBot(PromptEngineeredBot):
         try:
             split = await work.session.structured("split", messages, SplitReply, max_tokens=SPLIT_TOKENS)
         except UnparseableAnswer as error:
-            work.note("split", f"The split cannot be read, so each sentence is checked. {error}")
-            split = SplitReply(claims=sentences(draft)[:MOST], other=())
+            pieces = sentences(draft)
+            left = max(len(pieces) - MOST, 0)
+            unchecked = f" {left} sentences after the first {MOST} are not checked." if left else ""
+            work.note("split", f"The split cannot be read, so each sentence is checked. {error}{unchecked}")
+            split = SplitReply(claims=pieces[:MOST], other=())
         claims = list(dict.fromkeys(claim.strip() for claim in split.claims if claim.strip()))
         lines = [*(f"claim: {claim}" for claim in claims), *(f"other: {rest}" for rest in split.other)]
         work.note("claims", "\n".join(lines))

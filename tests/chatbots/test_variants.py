@@ -123,7 +123,10 @@ async def test_only_unsupported_claims_are_corrected() -> None:
 async def test_a_draft_without_unsupported_claims_stands() -> None:
     reply, _, _ = await reply_of("fact-checker", {"verify": {"Yes": 0.9, "No": 0.1}})
     assert purposes(reply)[-1] == "verify"
-    assert (reply.steps[-1].text, reply.text) == ("The draft stands: every claim is supported.", DRAFT)
+    assert (reply.steps[-1].text, reply.text) == (
+        "The draft stands: every claim that was checked is supported.",
+        DRAFT,
+    )
 
 
 async def test_a_draft_without_claims_stands_unverified() -> None:
@@ -236,6 +239,18 @@ async def test_a_split_that_cannot_be_read_has_each_sentence_checked() -> None:
     assert [query for query, _ in shelf.searched[1:]] == ["It opens at 7.", "A ticket is 6 euros."]
     assert reply.steps[2].text.startswith("The split cannot be read, so each sentence is checked.")
     assert [step.name for step in reply.steps[2:]] == ["split", "claims", "verdicts", "final"]
+
+
+async def test_sentences_that_are_not_checked_are_counted_and_not_called_supported() -> None:
+    changes = {
+        "split": '{"claims": ["A',
+        "generate": " ".join(f"It opens at {hour}." for hour in range(1, 13)),
+        "verify": {"Yes": 0.9, "No": 0.1},
+    }
+    reply, _, _ = await reply_of("fact-checker", changes)
+    assert purposes(reply).count("verify") == 10
+    assert reply.steps[2].text.endswith("2 sentences after the first 10 are not checked.")
+    assert reply.steps[-1].text == "The draft stands: every claim that was checked is supported."
 
 
 def test_sentences_end_at_marks_and_lines() -> None:
