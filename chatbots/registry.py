@@ -7,7 +7,6 @@ A distribution offers one by an entry point in the group `hallulab.chatbots`: a 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
 from agents.prompt import load_prompt
@@ -19,8 +18,8 @@ from chatbots.fact_checker import FactCheckerBot
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.vanilla import VanillaBot
-from scenarios.errors import UsageError
 from scenarios.options import read_options
+from scenarios.plugins import component_names, find_component, offered
 from scenarios.recording import digest
 from scenarios.transcript import Frozen
 
@@ -60,7 +59,7 @@ CHATBOTS: dict[str, OwnChatbot] = {
 
 def chatbot_names() -> list[str]:
     """All names, ours first."""
-    return list(dict.fromkeys([*CHATBOTS, *sorted(_offered())]))
+    return component_names(CHATBOTS, GROUP)
 
 
 def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
@@ -78,16 +77,7 @@ def find_chatbot(kind: str) -> ChatbotFactory:
     Raises:
         UsageError: there is none, or the distribution that offers it cannot be imported.
     """
-    if kind in CHATBOTS:
-        return CHATBOTS[kind]
-    point = _offered().get(kind)
-    if point is None:
-        raise UsageError(f"there is no chatbot {kind!r}; there are: {', '.join(chatbot_names())}.")
-    try:
-        factory: ChatbotFactory = point.load()
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"chatbot {kind!r}: cannot load its entry point {point.value} ({error}).") from error
-    return factory
+    return find_component("chatbot", kind, CHATBOTS, GROUP)
 
 
 def chatbot_version(kind: str, options: Mapping[str, Any]) -> str:
@@ -102,11 +92,7 @@ def chatbot_version(kind: str, options: Mapping[str, Any]) -> str:
     own = CHATBOTS.get(kind)
     if own is None:
         find_chatbot(kind)
-        dist = _offered()[kind].dist
+        dist = offered(GROUP)[kind].dist
         return digest([kind, dict(options), dist.version if dist else None])[:16]
     resolved = read_options(f"chatbot {kind}", own.OPTIONS, options).model_dump(mode="json")
     return digest([kind, resolved, [load_prompt(*path.split("/")).version for path in own.PROMPTS]])[:16]
-
-
-def _offered() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}

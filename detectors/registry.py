@@ -7,13 +7,12 @@ to report under and a `DetectorContext` and returns a `Detector`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
 
 from detectors.halludetect.detector import HalluDetectDetector
 from detectors.lexical import LexicalDetector
 from detectors.metarag.detector import MetaRagDetector
 from detectors.protocol import Detector, DetectorContext
-from scenarios.errors import UsageError
+from scenarios.plugins import component_names, find_component
 
 GROUP = "hallulab.detectors"
 """The entry points' group."""
@@ -31,7 +30,7 @@ DETECTORS: dict[str, DetectorFactory] = {
 
 def detector_names() -> list[str]:
     """All names, ours first."""
-    return list(dict.fromkeys([*DETECTORS, *sorted(_offered())]))
+    return component_names(DETECTORS, GROUP)
 
 
 def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:
@@ -53,19 +52,4 @@ def find_detector(kind: str) -> DetectorFactory:
     Raises:
         UsageError: there is none, or the distribution that offers it cannot be imported.
     """
-    if kind in DETECTORS:
-        return DETECTORS[kind]
-    point = _offered().get(kind)
-    if point is None:
-        raise UsageError(f"there is no detector {kind!r}; there are: {', '.join(detector_names())}.")
-    try:
-        factory: DetectorFactory = point.load()
-    except (ImportError, AttributeError) as error:
-        raise UsageError(
-            f"detector {kind!r}: cannot load its entry point {point.value} ({error})."
-        ) from error
-    return factory
-
-
-def _offered() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
+    return find_component("detector", kind, DETECTORS, GROUP)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from agents.prompt import Prompt, load_prompt
 from chatbots import registry
 from chatbots.registry import CHATBOTS, chatbot_names, chatbot_version, find_chatbot, make_chatbot
+from scenarios import plugins
 from scenarios.errors import UsageError
 from tests.chatbots.stage import stage
 
@@ -19,7 +21,7 @@ OPTIONS: dict[str, dict[str, Any]] = {"callable": {"target": "my_bot:answer"}}
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     points: list[EntryPoint] = []
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: points)
     return points
 
 
@@ -60,6 +62,16 @@ def test_an_entry_point_is_a_chatbot(offered: list[EntryPoint]) -> None:
 def test_ours_cannot_be_taken(offered: list[EntryPoint]) -> None:
     offered.append(EntryPoint("vanilla", "math:sqrt", registry.GROUP))
     assert find_chatbot("vanilla") is CHATBOTS["vanilla"]
+
+
+def test_an_entry_point_whose_module_fails_is_named(
+    offered: list[EntryPoint], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torn_plugin.py").write_text("def make(:", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    offered.append(EntryPoint("theirs", "torn_plugin:make", registry.GROUP))
+    with pytest.raises(UsageError, match=r"chatbot 'theirs': cannot load its entry point .*SyntaxError"):
+        find_chatbot("theirs")
 
 
 def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -> None:
@@ -122,6 +134,6 @@ def test_a_new_release_of_an_entry_point_is_a_new_version(monkeypatch: pytest.Mo
         point = SimpleNamespace(
             name="theirs", value="math:sqrt", dist=SimpleNamespace(version=release), load=lambda: None
         )
-        monkeypatch.setattr(registry, "entry_points", lambda group, point=point: [point])
+        monkeypatch.setattr(plugins, "entry_points", lambda group, point=point: [point])
         versions.append(chatbot_version("theirs", {}))
     assert versions[0] != versions[1]

@@ -10,6 +10,7 @@ import pytest
 from detectors import registry
 from detectors.protocol import DetectorContext
 from detectors.registry import DETECTORS, detector_names, find_detector, make_detector
+from scenarios import plugins
 from scenarios.errors import UsageError
 from tests.scripted import scripted_pool
 
@@ -40,7 +41,7 @@ def test_the_line_that_the_list_prints_is_one_short_sentence(kind: str) -> None:
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     points: list[EntryPoint] = []
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: points)
     return points
 
 
