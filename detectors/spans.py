@@ -116,22 +116,25 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
     `partial_ratio_alignment` finds, if it scores `FUZZY_SCORE` or more and its length keeps
     `FUZZY_LENGTHS`, widened to whole words.
 
+    Of several occurrences (of one of the first three kinds), those that begin or end inside a word count
+    only where there are no others: `Rs 5` is not in `Rs 500` when it also stands alone.
+
     Args:
-        near: of several verbatim occurrences the one that starts nearest to this offset is taken;
+        near: the occurrence that starts nearest to this offset is taken;
         mention: without `near`, the occurrence of this number (from 0; the last one if there are fewer).
     """
     quote = quote.strip()
     if not quote:
         return None
     verbatim = [Region(at, at + len(quote)) for at in _occurrences(quote, text)]
-    found = _pick(verbatim, near, mention)
+    found = _pick(verbatim, text, near, mention)
     if found is not None:
         return found
     likened, origin = _plain(text)
     wanted = plain(quote)
     for form in dict.fromkeys((wanted, wanted.strip(" .,;:!?\"'*_-()[]…"))):
         spots = [Region(origin[at], origin[at + len(form) - 1] + 1) for at in _occurrences(form, likened)]
-        found = _pick(spots, near, mention)
+        found = _pick(spots, text, near, mention)
         if found is not None:
             return strip(text, found)
     return _fuzzy(wanted, text, likened, origin)
@@ -155,12 +158,19 @@ def _occurrences(needle: str, text: str) -> Iterable[int]:
         at = text.find(needle, at + 1)
 
 
-def _pick(spots: Sequence[Region], near: int | None, mention: int) -> Region | None:
+def _pick(spots: Sequence[Region], text: str, near: int | None, mention: int) -> Region | None:
     if not spots:
         return None
+    whole = [s for s in spots if not _inside_word(text, s.start) and not _inside_word(text, s.end)]
+    spots = whole or spots
     if near is not None:
         return min(spots, key=lambda spot: abs(spot.start - near))
     return spots[min(mention, len(spots) - 1)]
+
+
+def _inside_word(text: str, at: int) -> bool:
+    """Whether the boundary before character `at` has letters or digits on both sides."""
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
 _SAME = {ord(a): b for group, b in (("‘’‚‛`´", "'"), ("“”„‟«»", '"'), ("‐‑‒–—―−", "-")) for a in group}
@@ -196,9 +206,9 @@ def _fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Regio
     if not FUZZY_LENGTHS[0] <= share <= FUZZY_LENGTHS[1]:
         return None
     start, end = origin[best.dest_start], origin[best.dest_end - 1] + 1
-    while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
+    while _inside_word(text, start):
         start -= 1
-    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
+    while _inside_word(text, end):
         end += 1
     return strip(text, Region(start, end))
 

@@ -99,6 +99,20 @@ def test_a_repeated_string_goes_to_the_nearest_occurrence() -> None:
     assert locate("FREE", text, near=15) == (21, 25)
 
 
+@pytest.mark.parametrize(
+    ("quote", "text", "place"),
+    [
+        ("Rs 5", "Not Rs 500 but Rs 5.", (15, 19)),
+        ("FREE", "A freelancer is free.", (16, 20)),
+        ("free", "A freelancer.", (2, 6)),
+    ],
+)
+def test_whole_words_are_preferred_to_parts_of_longer_ones(
+    quote: str, text: str, place: tuple[int, int]
+) -> None:
+    assert locate(quote, text) == locate(quote, text, near=0) == place
+
+
 def test_repeated_quotations_take_their_occurrences_in_turn() -> None:
     assert locate_mentions(["free", "Free", "free"], "free, free!") == [(0, 4), (6, 10), (6, 10)]
 
