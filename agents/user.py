@@ -48,13 +48,10 @@ _PROMPTS = ("user_opening", "user_message", "user_goal", "user_patience")
 _SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]]*(?:\s|$))[\"')\]]*")
 
 
-USER_VERSION = digest(
-    [
-        [load_prompt("agents", name).version for name in _PROMPTS],
-        [GOAL_TOLD, GIVE_UP, TEMPERATURE, RETRY_TEMPERATURE, MAX_TOKENS],
-    ]
-)[:12]
-"""Hash of all that determines how users behave: prompts, thresholds and sampling."""
+def user_version() -> str:
+    """Hash of all that determines how users behave: prompts, thresholds and sampling."""
+    prompts = [load_prompt("agents", name).version for name in _PROMPTS]
+    return digest([prompts, [GOAL_TOLD, GIVE_UP, TEMPERATURE, RETRY_TEMPERATURE, MAX_TOKENS]])[:12]
 
 
 class UserMove(Frozen):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.user import USER_VERSION
+from agents.user import user_version
 from chatbots.registry import chatbot_version
 from scenarios.errors import UsageError
 from scenarios.pack import Persona, Scenario
@@ -39,7 +39,7 @@ def _jobs(experiment: Experiment, scenario: Scenario) -> Iterator[Job]:
     user_model, chatbot_model = model_name(experiment, "user"), model_name(experiment, "chatbot")
     shared = {
         "scenario": scenario_version(scenario),
-        "user": [USER_VERSION, user_model, experiment.min_turns],
+        "user": [user_version(), user_model, experiment.min_turns],
         "model": chatbot_model,
         "turns": experiment.max_turns,
         "retrieval": [experiment.top_k, experiment.embedding_model],
