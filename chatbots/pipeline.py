@@ -19,7 +19,7 @@ from agents.reformulation import reformulate
 from chatbots.options import GenerationOptions
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from chatbots.tidy import tidy_reply
-from scenarios.errors import OperationalError
+from scenarios.errors import HallulabError, OperationalError
 from scenarios.options import read_options
 from scenarios.pack import Scenario
 from scenarios.recording import digest
@@ -146,10 +146,11 @@ def not_empty(step: str, answer: str) -> str:
 
 @contextmanager
 def failures_as_chatbot_errors(calls: Sequence[Call]) -> Iterator[None]:
-    """Turn what models and knowledge base raise into a ChatbotError that keeps the calls so far."""
+    """Turn errors of models, settings (a missing API key) and knowledge base into a ChatbotError with the calls
+    so far."""
     try:
         yield
-    except OperationalError as error:
+    except HallulabError as error:
         raise ChatbotError(str(error), calls) from error
 
 

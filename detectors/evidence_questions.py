@@ -2,7 +2,8 @@
 
 All questions of a turn begin with the same system message and evidence, so the server computes that part
 once; what varies comes last. A model's Yes is biased, by a different amount for each model and question:
-`calibration.yaml` holds, by served name and question, a logistic correction fitted on development data.
+`calibration.yaml` holds, by served name and quantity (a question, or what a detector makes of several), a
+logistic correction fitted on development data.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ class Question:
         return calibration(session.client.endpoint.model, self.name).apply(answer[self._yes])
 
 
-def calibration(model: str, question: str) -> Calibration:
-    """The correction for a served model's answers to a question; none where nothing was fitted."""
-    return _calibrations().get(model, {}).get(question, Calibration())
+def calibration(model: str, quantity: str) -> Calibration:
+    """The correction of a quantity for a served model; none where nothing was fitted."""
+    return _calibrations().get(model, {}).get(quantity, Calibration())
 
 
 def calibrations_of(model: str) -> dict[str, dict[str, float]]:
-    """All corrections for a served model by question, for those whose version depends on them."""
+    """All corrections for a served model by quantity, for those whose version depends on them."""
     return {name: each.model_dump() for name, each in _calibrations().get(model, {}).items()}
 
 

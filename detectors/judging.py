@@ -11,7 +11,7 @@ from agents.model import ModelPool, Session
 from agents.prompt import Prompt
 from detectors.evidence_questions import calibrations_of
 from detectors.spans import words
-from scenarios.errors import OperationalError
+from scenarios.errors import HallulabError
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Judgement, Passage
 
@@ -27,13 +27,14 @@ class Abstention(Exception):
 async def judge(session: Session, work: Callable[[], Awaitable[Judgement]]) -> Judgement:
     """The outcome of `work`, whatever happens, with every call of `session` in its ledger.
 
-    A model's failure and any unforeseen exception end as `failed` with the reason, never as clean.
+    A model's failure, a missing API key and any unforeseen exception end as `failed` with the reason, never
+    as clean.
     """
     try:
         judgement = await work()
     except Abstention as reason:
         judgement = Judgement(outcome="abstained", error=str(reason))
-    except OperationalError as error:
+    except HallulabError as error:
         judgement = Judgement(outcome="failed", error=str(error))
     except Exception as error:  # noqa: BLE001 - one broken judgement must not end a run; it is kept as a failure
         _log.warning("%s failed on a reply: %s", session.role, type(error).__name__, exc_info=error)
@@ -59,7 +60,7 @@ class Evidence(Frozen):
     text: str
     """Numbered passages, best first."""
     passages: tuple[Passage, ...]
-    """Those that fit."""
+    """Those in it; the last one may be cut."""
     truncated: bool
     """Whether some text had to be left out."""
 

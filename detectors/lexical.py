@@ -22,7 +22,7 @@ class LexicalOptions(Frozen):
 
     threshold: float = Field(default=0.25, gt=0.0, le=1.0)
     """Share of unknown words from which a reply, and a sentence of it, is flagged. Tuned on the development
-    half of BEGIN (Wizard of Wikipedia part)."""
+    halves of the three parts of BEGIN."""
     dialogue_is_evidence: bool = False
     """Whether words of the question and the history count as known, too."""
 

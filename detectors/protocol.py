@@ -16,9 +16,10 @@ class Detector(Protocol):
     name: str
     """The name it is registered and reported under."""
     version: str
-    """Hash of all that changes its verdicts: options, prompts, thresholds, model names."""
+    """Hash of what is set about it and changes its verdicts: options, prompts, thresholds, model names. Not
+    the seed, and not the code."""
     threshold: float | None
-    """Score from which a reply is flagged; None where no single one exists."""
+    """Score from which a reply is flagged, but for stricter ones by topic; None where there is none."""
 
     async def detect(self, view: TurnView) -> Judgement:
         """Judge `view.reply` against the evidence in `view`."""

@@ -71,6 +71,13 @@ async def test_the_key_comes_from_the_named_variable(monkeypatch: pytest.MonkeyP
     assert servers.requests[0][1] == "Bearer sesame"
 
 
+async def test_a_missing_key_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("THEIR_KEY", raising=False)
+    context, _, _ = stage(options=at(8001, api_key_env="THEIR_KEY"))
+    with pytest.raises(ChatbotError, match="needs an API key: set the environment variable THEIR_KEY"):
+        await make_chatbot("endpoint", context).reply(LATER)
+
+
 async def test_without_an_address_the_model_is_one_of_the_experiment() -> None:
     context, transport, _ = stage()
     reply = await make_chatbot("endpoint", context).reply(LATER)

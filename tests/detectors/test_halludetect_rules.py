@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from detectors.courtesy import claims_nothing
 from detectors.halludetect.by_probability import statements
 from detectors.halludetect.by_word import Objection, RoughAnalysis, vote
-from detectors.halludetect.grounds import merge_passages
+from detectors.halludetect.grounds import Grounds, merge_passages
 from detectors.halludetect.overlap import lack_of_overlap
 from detectors.halludetect.severity import majority, mean, severity
 from detectors.halludetect.user_said import draws_on_user, items, repeats_user
@@ -113,6 +113,14 @@ def test_doubled_retrieval_adds_to_the_turns_own_passages() -> None:
     own = (Passage(id="a", document="a", text="own a"), Passage(id="b", document="b", text="b"))
     found = (Passage(id="c", document="c", text="c"), Passage(id="a", document="a", text="found a"))
     assert [(p.id, p.text) for p in merge_passages(own, found)] == [("a", "own a"), ("b", "b"), ("c", "c")]
+
+
+def test_who_asks_whether_a_thing_is_so_does_not_say_so() -> None:
+    said = "I paid Rs 12,500. Is the fee Rs 500?\nThe shop is shut."
+    grounds = Grounds(
+        documents="", text="", passages=(), user_text=said, query=None, memory=None, truncated=False
+    )
+    assert grounds.user_statements == "I paid Rs 12,500. The shop is shut."
 
 
 def analysis(*quotes: str) -> RoughAnalysis:

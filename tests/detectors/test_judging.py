@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import ModelError
+from agents.model import Endpoint, ModelPool
+from agents.prompt import ChatMessage
 from detectors.evidence_questions import Calibration, calibration
-from detectors.judging import best_passage, format_evidence, gather_all
+from detectors.judging import best_passage, format_evidence, gather_all, judge
 from detectors.thresholds import tuned_threshold
-from scenarios.transcript import Passage
+from scenarios.transcript import Judgement, Passage
 
 POOL = Passage(id="pool#0", document="pool", text="The pool\n opens at 6.")
 GATE = Passage(id="gate#0", document="gate", text="Tickets are sold at the gate.")
@@ -65,6 +67,22 @@ async def test_the_first_failure_is_raised_only_after_all_have_ended() -> None:
     with pytest.raises(ModelError, match="c"):
         await gather_all([work("c", 2, True), work("d", 1, True), work("e", 3, False)])
     assert ended == ["b", "a", "d", "c", "e"]
+
+
+async def test_a_missing_key_fails_the_judgement_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    pool = ModelPool({"default": Endpoint("m", "https://models.example/v1")})
+    session = pool.session("metarag")
+
+    async def work() -> Judgement:
+        await session.text("decompose", [ChatMessage("user", "?")])
+        raise AssertionError("not reached")
+
+    judgement = await judge(session, work)
+    assert (judgement.outcome, judgement.error) == (
+        "failed",
+        "https://models.example/v1 needs an API key: set the environment variable OPENAI_API_KEY.",
+    )
 
 
 @given(st.floats(0.0, 1.0))
