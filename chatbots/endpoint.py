@@ -40,7 +40,7 @@ class EndpointOptions(GenerationOptions):
 
 
 class EndpointBot:
-    """Your own bot behind an OpenAI-compatible endpoint (1 call a reply that is seen).
+    """Your own bot behind an OpenAI-compatible endpoint (1 call a reply, as far as we see).
 
     Raises:
         UsageError: an option is unknown or wrong, or names a model that the experiment does not have.
