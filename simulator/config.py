@@ -157,8 +157,9 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 def describe(error: ValidationError) -> str:
     """The first mistake of a pydantic error as one sentence with the field's path."""
     first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"]) or "the experiment"
+    field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"unknown field `{field}`. Remove it or correct its spelling."
     message = first["msg"].removeprefix("Value error, ")
-    return f"field `{field}`: {message[0].lower()}{message[1:]}."
+    sentence = f"{message[0].lower()}{message[1:]}."
+    return f"field `{field}`: {sentence}" if field else sentence

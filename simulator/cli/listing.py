@@ -15,13 +15,14 @@ Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]
 def list_things(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     scenario: Annotated[
-        str, typer.Option(help="The pack whose personas to list.")
-    ] = "consumer-grievance-india",
+        str | None, typer.Option(help="The pack whose personas to list; by default the default pack.")
+    ] = None,
 ) -> None:
     """List scenarios, personas, chatbots, detectors or models."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     headings, rows = _TABLES[kind](scenario)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -29,7 +30,7 @@ def list_things(
     for heading in headings[1:]:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     Console().print(table)
 
 
@@ -49,7 +50,7 @@ def init_scenario(
 _Content = tuple[list[str], list[tuple[str, ...]]]
 
 
-def _scenarios(scenario: str) -> _Content:
+def _scenarios(scenario: str | None) -> _Content:
     from scenarios.pack_files import built_in_packs, load_scenario
 
     rows: list[tuple[str, ...]] = []
@@ -59,28 +60,30 @@ def _scenarios(scenario: str) -> _Content:
     return ["scenario", "documents", "personas", "what it is about"], rows
 
 
-def _personas(scenario: str) -> _Content:
+def _personas(scenario: str | None) -> _Content:
     from scenarios.pack_files import load_scenario
+    from simulator.config import DEFAULT_SCENARIO
 
     rows: list[tuple[str, ...]] = [
-        (persona.id, persona.sector or "", persona.grievance) for persona in load_scenario(scenario).personas
+        (persona.id, persona.sector or "", persona.grievance)
+        for persona in load_scenario(scenario or DEFAULT_SCENARIO).personas
     ]
     return ["persona", "sector", "grievance"], rows
 
 
-def _chatbots(scenario: str) -> _Content:
+def _chatbots(scenario: str | None) -> _Content:
     from chatbots.registry import chatbot_names, find_chatbot
 
     return ["chatbot", "what it does"], [(name, _summary(find_chatbot(name))) for name in chatbot_names()]
 
 
-def _detectors(scenario: str) -> _Content:
+def _detectors(scenario: str | None) -> _Content:
     from detectors.registry import detector_names, find_detector
 
     return ["detector", "what it does"], [(name, _summary(find_detector(name))) for name in detector_names()]
 
 
-def _models(scenario: str) -> _Content:
+def _models(scenario: str | None) -> _Content:
     from simulator.serving.catalogue import CATALOGUE
 
     rows: list[tuple[str, ...]] = [
@@ -95,7 +98,7 @@ def _summary(made_by: object) -> str:
     return (inspect.getdoc(made_by) or "").partition("\n")[0]
 
 
-_TABLES: dict[Kind, Callable[[str], _Content]] = {
+_TABLES: dict[Kind, Callable[[str | None], _Content]] = {
     "scenarios": _scenarios,
     "personas": _personas,
     "chatbots": _chatbots,

@@ -27,7 +27,8 @@ class ModelOptions:
         str | None, typer.Option(help="OpenAI-compatible endpoint; without it the model is served here.")
     ] = None
     api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable with the endpoint's key [OPENAI_API_KEY].")
+        str | None,
+        typer.Option(help="Environment variable with the endpoint's key; by default OPENAI_API_KEY."),
     ] = None
     concurrency: Annotated[int | None, typer.Option(help="Model requests under way at once.")] = None
     timeout: Annotated[float | None, typer.Option(help="Seconds one model request may take.")] = None
@@ -69,7 +70,7 @@ class RecordingOptions:
 class FolderOptions:
     """Where a run is written."""
 
-    out: Annotated[Path | None, typer.Option(help="Run folder [runs/ and the time].")] = None
+    out: Annotated[Path | None, typer.Option(help="Run folder; by default runs/ and the time.")] = None
     fresh: Annotated[
         bool, typer.Option("--fresh/--resume", help="Start over, or go on where the journals end.")
     ] = False

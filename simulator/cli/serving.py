@@ -10,7 +10,7 @@ import typer
 def serve(
     context: typer.Context,
     model: Annotated[str, typer.Argument(help="Catalogue name, folder with weights, or hub name.")],
-    port: Annotated[int | None, typer.Option(help="Port on loopback [a free one].")] = None,
+    port: Annotated[int | None, typer.Option(help="Port on loopback; by default a free one.")] = None,
     prepare: Annotated[
         bool, typer.Option("--prepare", help="Only fetch and convert what is needed, then return.")
     ] = False,
