@@ -26,9 +26,13 @@ from simulator.experiment import Cast, execute
 from simulator.plan import Job, model_name, plan, scenario_version
 from simulator.progress import ProgressBars
 from simulator.run_folder import RunFolder
+from simulator.serving.catalogue import DEFAULT_CPU_MODEL
 
-DEFAULT_SERVED_MODEL = "qwen2.5-coder-1.5b"
-"""Served when neither a model nor an endpoint is named: it runs on a CPU."""
+WITHOUT_MODEL = frozenset({"lexical"})
+"""Kinds of detectors that ask no model: where only these judge, none is served."""
+
+_NOWHERE = "http://127.0.0.1/v1"
+"""The endpoint of models that nobody will ask."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,13 @@ class Settings:
 
 
 async def execute_experiment(
-    experiment: Experiment, folder: RunFolder, settings: Settings, simulate: bool
+    experiment: Experiment, folder: RunFolder, settings: Settings, simulate: bool, judge: bool = True
 ) -> None:
-    """Run an experiment into its folder; without `simulate`, only judge what the folder holds.
+    """Run an experiment into its folder.
+
+    Args:
+        simulate: False only judges what the folder holds.
+        judge: False only simulates; the experiment's detectors are kept for later.
 
     Raises:
         UsageError: the experiment does not fit together, or not to the folder.
@@ -59,20 +67,26 @@ async def execute_experiment(
     experiment = with_model(experiment)
     scenario = load_scenario(experiment.scenario)
     jobs = plan(experiment, scenario) if simulate else []
+    if judge:
+        await check_detectors(experiment, settings)
+    if simulate and not settings.fresh:
+        _check_folder(experiment, scenario, folder)
+    needed = simulate or needs_model(experiment)
     recording = open_recording(settings)
-    async with open_pool(experiment, settings, recording) as (pool, revision):
-        detectors = make_detectors(experiment, pool, scenario.identity_thresholds)
+    async with open_pool(experiment, settings, recording, needed) as (pool, revision):
+        detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
         _enter_folder(experiment, scenario, detectors, revision, folder, settings.fresh, simulate)
-        knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet)
+        build_now = needed and not recording.replaying
+        knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
         with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
             cast = make_cast(experiment, scenario, pool, knowledge, detectors)
             await execute(cast, jobs, folder, bars)
 
 
 async def _open_knowledge(
-    experiment: Experiment, scenario: Scenario, recording: Recording, quiet: bool
+    experiment: Experiment, scenario: Scenario, recording: Recording, quiet: bool, build_now: bool
 ) -> KnowledgeBase:
-    """The scenario's knowledge base; its vectors are made now, unless a replay may not need any."""
+    """The scenario's knowledge base; its vectors are made now, or by the first search."""
     from simulator.serving.terminal import shown_progress
 
     with shown_progress(quiet) as on_progress:
@@ -82,7 +96,7 @@ async def _open_knowledge(
             recording=recording,
             on_progress=on_progress,
         )
-        if not recording.replaying:
+        if build_now:
             await asyncio.to_thread(knowledge.build)
     return knowledge
 
@@ -97,7 +111,7 @@ def with_model(experiment: Experiment) -> Experiment:
         return experiment
     if experiment.base_url is not None:
         raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
-    return experiment.model_copy(update={"model": DEFAULT_SERVED_MODEL})
+    return experiment.model_copy(update={"model": DEFAULT_CPU_MODEL})
 
 
 @asynccontextmanager
@@ -152,7 +166,7 @@ async def _served(
             raise UsageError(
                 f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags."
             )
-        yield experiment.base_url or "http://127.0.0.1/v1", None
+        yield experiment.base_url or _NOWHERE, None
         return
     from simulator.serving.server import serve
     from simulator.serving.terminal import shown_progress
@@ -175,6 +189,26 @@ def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelP
     return ModelPool(
         endpoints, recording=recording, concurrency=experiment.concurrency, timeout_s=experiment.timeout
     )
+
+
+async def check_detectors(experiment: Experiment, settings: Settings) -> None:
+    """Say what is wrong with the detectors now, and not when a server has been started for them.
+
+    Raises:
+        UsageError: like `make_detectors`, or an API key is missing.
+    """
+    nothing = Recording()
+    nothing.replaying = settings.replay is not None
+    pool = _pool(with_model(experiment), experiment.base_url or _NOWHERE, nothing)
+    try:
+        make_detectors(experiment, pool, {})
+    finally:
+        await pool.close()
+
+
+def needs_model(experiment: Experiment) -> bool:
+    """Whether any of the experiment's detectors asks a model."""
+    return any(detector.kind not in WITHOUT_MODEL for detector in experiment.detectors)
 
 
 def make_detectors(
@@ -238,6 +272,24 @@ def make_cast(
     return Cast(user, chatbot, detectors, knowledge, experiment.max_turns, experiment.concurrency)
 
 
+def _check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) -> None:
+    """Raise UsageError when the folder holds another experiment."""
+    saved = folder.read_experiment()
+    if saved is None:
+        return
+    identity = experiment_identity(experiment, scenario)
+    differing = sorted(
+        name
+        for name in identity.keys() & saved["identity"].keys()
+        if identity[name] != saved["identity"][name]
+    )
+    if differing:
+        raise UsageError(
+            f"{folder.path} holds another experiment (it differs in {', '.join(differing)}). "
+            "Use --fresh to start it over, or another --out."
+        )
+
+
 def _enter_folder(
     experiment: Experiment,
     scenario: Scenario,
@@ -247,23 +299,12 @@ def _enter_folder(
     fresh: bool,
     simulate: bool,
 ) -> None:
-    """Write experiment.json, or check that the folder's one is the same experiment and add to it."""
+    """Write experiment.json, or add to the folder's one."""
     if fresh:
         folder.clear()
     saved = folder.read_experiment()
     identity = experiment_identity(experiment, scenario)
     versions: dict[str, str] = dict(saved["detectors"]) if saved else {}
-    if saved and simulate:
-        differing = [
-            name
-            for name in identity.keys() & saved["identity"].keys()
-            if identity[name] != saved["identity"][name]
-        ]
-        if differing:
-            raise UsageError(
-                f"{folder.path} holds another experiment (it differs in {', '.join(sorted(differing))}). "
-                "Use --fresh to start it over, or another --out."
-            )
     versions.update({detector.name: detector.version for detector in detectors})
     folder.write_experiment(
         {

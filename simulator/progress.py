@@ -19,6 +19,20 @@ from rich.progress import (
 from scenarios.transcript import Conversation, Turn, Verdict
 
 
+def bars(quiet: bool) -> Progress:
+    """Bars on stderr with the time left; nothing when `quiet` or when stderr is no terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=quiet or not sys.stderr.isatty(),
+    )
+
+
 class ProgressBars:
     """An `Observer` that draws. Totals shrink when conversations end early.
 
@@ -34,16 +48,7 @@ class ProgressBars:
         self._open_turns = 0
         self._expected_verdicts = 0
         self._given = 0
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=quiet or not sys.stderr.isatty(),
-        )
+        self._bars = bars(quiet)
         self._turns = self._bars.add_task("simulating turns", total=0)
         self._verdicts = self._bars.add_task("judging turns   ", total=0)
         self._turns_done = 0

@@ -20,7 +20,7 @@ Line = TypeVar("Line", bound=BaseModel)
 
 
 class RunFolder:
-    """Names and reads the files of a run; `journals()` opens them for appending."""
+    """Names, reads and writes the files of a run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,7 +44,11 @@ class RunFolder:
             )
 
     def read_experiment(self) -> dict[str, Any] | None:
-        """The resolved experiment, or None when the folder has none."""
+        """The resolved experiment, or None when the folder has none.
+
+        Raises:
+            UsageError: the file is damaged, or none of ours.
+        """
         if not self.experiment.exists():
             return None
         try:
@@ -55,6 +59,9 @@ class RunFolder:
             ) from error
         if not isinstance(value, dict):
             raise UsageError(f"{self.experiment}: not an object. Restore it or use --fresh.")
+        for field in ("experiment", "identity", "detectors"):
+            if not isinstance(value.get(field), dict):
+                raise UsageError(f"{self.experiment}: no object `{field}`. Restore it or use --fresh.")
         return value
 
     def write_experiment(self, value: dict[str, Any]) -> None:

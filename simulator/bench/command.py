@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
@@ -26,8 +16,16 @@ from scenarios.loaders import load_labelled
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.rows import response_row
 from simulator.bench.table import print_rows
-from simulator.config import load_experiment
-from simulator.laboratory import Settings, make_detectors, open_pool, open_recording
+from simulator.config import Component, Experiment, load_experiment
+from simulator.laboratory import (
+    Settings,
+    check_detectors,
+    make_detectors,
+    needs_model,
+    open_pool,
+    open_recording,
+)
+from simulator.progress import bars
 from simulator.run_folder import write_atomically
 
 FLOOR = "lexical"
@@ -44,14 +42,14 @@ class BenchSettings:
     """Folder of the data set's files."""
     source: str | None
     """Part of the data set."""
-    detectors: tuple[str, ...]
-    """Whom to measure."""
+    detectors: Sequence[str] | None
+    """Whom to measure; None: the experiment file's, or the floor alone."""
     limit: int | None
     """At most so many replies, chosen by `seed`."""
     seed: int
     """Seed of that choice."""
     config: Path | None
-    """Experiment file with detector options and models."""
+    """Experiment file with detectors, their options, and models."""
     flags: Mapping[str, Any]
     """Flags that win over it."""
     run: Settings
@@ -63,16 +61,17 @@ class BenchSettings:
 async def bench_command(settings: BenchSettings) -> None:
     """Judge the data set with each detector and print and write the rows."""
     replies = _choose(load_labelled(settings.dataset, settings.data, settings.source), settings)
-    flags = {**settings.flags, "detectors": _with_floor(settings.detectors)}
-    experiment = load_experiment(settings.config, flags)
+    flags = {**settings.flags, "detectors": settings.detectors}
+    experiment = _with_floor(load_experiment(settings.config, flags))
+    await check_detectors(experiment, settings.run)
     evaluations: list[Evaluation] = []
-    needs_model = any(detector.kind != FLOOR for detector in experiment.detectors)
-    async with open_pool(experiment, settings.run, open_recording(settings.run), needs_model) as (pool, _):
-        with _bars(settings.run.quiet) as bars:
+    recording, needed = open_recording(settings.run), needs_model(experiment)
+    async with open_pool(experiment, settings.run, recording, needed) as (pool, _):
+        with bars(settings.run.quiet) as shown:
             for detector in make_detectors(experiment, pool, {}):
-                task = bars.add_task(detector.name, total=len(replies))
+                task = shown.add_task(detector.name, total=len(replies))
                 evaluations.append(
-                    await evaluate(detector, replies, experiment.concurrency, lambda: bars.advance(task))  # noqa: B023
+                    await evaluate(detector, replies, experiment.concurrency, partial(shown.advance, task))
                 )
     rows = [response_row(evaluation, settings.dataset) for evaluation in evaluations]
     if settings.json_file is not None:
@@ -80,8 +79,12 @@ async def bench_command(settings: BenchSettings) -> None:
     print_rows(rows)
 
 
-def _with_floor(detectors: Sequence[str]) -> list[str]:
-    return [FLOOR, *(name for name in detectors if name != FLOOR)]
+def _with_floor(experiment: Experiment) -> Experiment:
+    """The experiment with the floor as its first detector, and no detectors that nobody asked for."""
+    chosen = experiment.detectors if "detectors" in experiment.model_fields_set else ()
+    floor = next((one for one in chosen if one.name == FLOOR), Component(name=FLOOR, kind=FLOOR))
+    others = (one for one in chosen if one.name != FLOOR)
+    return experiment.model_copy(update={"detectors": (floor, *others)})
 
 
 def _choose(replies: Sequence[LabelledReply], settings: BenchSettings) -> list[LabelledReply]:
@@ -90,16 +93,3 @@ def _choose(replies: Sequence[LabelledReply], settings: BenchSettings) -> list[L
     if settings.limit is None or settings.limit >= len(replies):
         return list(replies)
     return random.Random(settings.seed).sample(list(replies), settings.limit)  # noqa: S311 - a seeded choice of data
-
-
-def _bars(quiet: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=quiet or not sys.stderr.isatty(),
-    )

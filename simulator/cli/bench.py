@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from simulator.cli.options import ModelOptions, RecordingOptions, grouped, names
+from simulator.cli.options import Detectors, ModelOptions, RecordingOptions, grouped, names
 from simulator.cli.running import settings
 
 
@@ -19,9 +19,9 @@ def bench(
     models: ModelOptions,
     recording: RecordingOptions,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data set's files.")] = None,
-    detectors: Annotated[str, typer.Option(help="Detectors, separated by commas.")] = "lexical",
+    detectors: Detectors = None,
     source: Annotated[str | None, typer.Option(help="Part of the data set (begin: wow, cmu, tc).")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most this many replies.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most this many replies.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the choice that --limit makes.")] = 0,
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the rows into this file.")] = None,
 ) -> None:
@@ -35,7 +35,7 @@ def bench(
         dataset=dataset,
         data=data,
         source=source,
-        detectors=tuple(names(detectors) or ()),
+        detectors=names(detectors),
         limit=limit,
         seed=seed,
         config=models.config,

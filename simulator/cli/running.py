@@ -56,8 +56,8 @@ def simulate(
     recording: RecordingOptions,
 ) -> None:
     """Simulate conversations only; `detect` judges them later."""
-    flags = {**_flags(models), **_flags(conversations), "detectors": []}
-    typer.echo(_execute(context, models.config, flags, folder, recording).path)
+    flags = {**_flags(models), **_flags(conversations)}
+    typer.echo(_execute(context, models.config, flags, folder, recording, judge=False).path)
 
 
 @grouped
@@ -129,6 +129,7 @@ def _execute(
     flags: dict[str, Any],
     folder: FolderOptions,
     recording: RecordingOptions,
+    judge: bool = True,
 ) -> RunFolder:
     from datetime import datetime
 
@@ -139,6 +140,8 @@ def _execute(
     run = RunFolder(folder.out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
     experiment = load_experiment(config, flags)
     asyncio.run(
-        execute_experiment(experiment, run, settings(context, recording, folder.fresh), simulate=True)
+        execute_experiment(
+            experiment, run, settings(context, recording, folder.fresh), simulate=True, judge=judge
+        )
     )
     return run

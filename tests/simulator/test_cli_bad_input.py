@@ -9,24 +9,8 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import OperationalError
-from simulator.cli.main import main
 from simulator.serving.ports import reserved_port
-
-
-class Command:
-    """Runs `hallulab` in the process and keeps exit code and output."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str | Path) -> tuple[int, str]:
-        self._monkeypatch.setattr("sys.argv", ["hallulab", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = self._capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return int(ended.value.code or 0), captured.err
+from tests.simulator.command_line import CommandLine
 
 
 @pytest.fixture
@@ -34,7 +18,13 @@ def hallulab(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Callable[..., tuple[int, str]]:
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    return Command(monkeypatch, capsys)
+    command = CommandLine(monkeypatch, capsys)
+
+    def code_and_error(*arguments: str | Path) -> tuple[int, str]:
+        ended = command(*arguments)
+        return ended.code, ended.err
+
+    return code_and_error
 
 
 def closed_port() -> int:
@@ -195,3 +185,51 @@ def test_server_flags_without_a_server(hallulab: Hallulab, tmp_path: Path) -> No
         2,
         "error: `-- --max-model-len`: no server is started here, so it takes no flags.\n",
     )
+
+
+def test_an_unknown_detector_is_said_before_a_server_is_started(hallulab: Hallulab, tmp_path: Path) -> None:
+    code, said = hallulab("run", "--model", "qwen-9000", "--detectors", "halu", "--out", tmp_path / "run")
+    assert (code, said) == (
+        2,
+        "error: there is no detector 'halu'; there are: halludetect, metarag, lexical.\n",
+    )
+
+
+def test_a_wrong_option_is_said_before_a_server_is_started(hallulab: Hallulab, tmp_path: Path) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("detectors: [{name: lexical, options: {treshold: 0.5}}]\n")
+    code, said = hallulab("run", "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.startswith("error: detector lexical: there is no option `treshold`; there are: threshold, ")
+
+
+def test_a_folder_of_another_experiment_is_refused_before_a_server_is_started(
+    hallulab: Hallulab, tmp_path: Path
+) -> None:
+    replay = tmp_path / "empty.jsonl"
+    replay.write_text("")
+    hallulab("simulate", "--model", "m", "--limit", "1", "--replay", replay, "--out", tmp_path / "run")
+    code, said = hallulab("run", "--model", "qwen-9000", "--limit", "1", "--out", tmp_path / "run")
+    assert (code, said) == (
+        2,
+        f"error: {tmp_path / 'run'} holds another experiment (it differs in chatbot model, user model). "
+        "Use --fresh to start it over, or another --out.\n",
+    )
+
+
+@pytest.mark.parametrize("saved", ["{}", "[]", "{", '{"identity": {}, "detectors": {}, "experiment": 1}'])
+def test_an_experiment_file_that_is_none_is_refused(hallulab: Hallulab, tmp_path: Path, saved: str) -> None:
+    (tmp_path / "experiment.json").write_text(saved)
+    (tmp_path / "conversations.jsonl").write_text("")
+    code, said = hallulab("detect", tmp_path, "--detectors", "lexical")
+    assert code == 2
+    assert said.startswith(f"error: {tmp_path / 'experiment.json'}: ")
+    assert said.endswith("Restore it or use --fresh.\n")
+
+
+def test_bench_judges_at_least_one_reply(hallulab: Hallulab, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"reply": "A.", "passages": ["A."], "label": false}\n')
+    code, said = hallulab("bench", data, "--limit", "-1")
+    assert code == 2
+    assert "--limit" in said

@@ -1,0 +1,38 @@
+"""Runs `hallulab` in the process, as a shell would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from simulator.cli.main import main
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a shell sees of a command that ended."""
+
+    code: int
+    """Exit code."""
+    out: str
+    """Standard output."""
+    err: str
+    """Standard error."""
+
+
+class CommandLine:
+    """Runs commands; none of them may print a traceback."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path) -> Ended:
+        self._monkeypatch.setattr("sys.argv", ["hallulab", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = self._capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Ended(int(ended.value.code or 0), captured.out, captured.err)

@@ -1,0 +1,214 @@
+"""What the commands print and write, and what they import to do so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scenarios.loaders.jsonl import load_jsonl
+from scenarios.transcript import Conversation, Passage, Turn
+from simulator.config import load_experiment
+from simulator.run_folder import RunFolder
+from tests.simulator.command_line import CommandLine, Ended
+from tests.simulator.journal import scored
+
+Hallulab = Callable[..., Ended]
+
+
+@pytest.fixture
+def hallulab(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> CommandLine:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "120")
+    return CommandLine(monkeypatch, capsys)
+
+
+def saved_run(folder: Path) -> RunFolder:
+    """A run of one conversation with one reply, judged by `metarag` of an experiment that named it."""
+    run = RunFolder(folder)
+    held = Conversation(
+        id="c",
+        scenario="consumer-grievance-india",
+        persona="asha",
+        chatbot="vanilla",
+        model="m",
+        seed=0,
+        turns=(
+            Turn(
+                index=0,
+                user="What is the fee?",
+                passages=(Passage(id="fees#0", document="fees", text="The fee is Rs 200."),),
+                reply="The fee is Rs 500.",
+            ),
+        ),
+        stop_reason="max_turns",
+    )
+    with run.open_conversations() as conversations, run.open_verdicts() as verdicts:
+        conversations.append(held.model_dump_json())
+        verdicts.append(scored("c", 0, [(11, 17)], detector="metarag").model_dump_json())
+    run.write_experiment(
+        {
+            "schema": 1,
+            "experiment": load_experiment(
+                None, {"model": "m", "chatbots": ["vanilla"], "detectors": ["metarag"]}
+            ).model_dump(mode="json"),
+            "identity": {},
+            "model_revision": None,
+            "detectors": {"metarag": "1"},
+        }
+    )
+    return run
+
+
+def test_help_keeps_what_stands_in_brackets(hallulab: Hallulab) -> None:
+    assert "runs/ and the time" in hallulab("run", "--help").out
+    assert "a free one" in hallulab("serve", "--help").out
+
+
+def test_a_persona_with_markup_is_listed_as_it_is(hallulab: Hallulab, tmp_path: Path) -> None:
+    hallulab("init-scenario", tmp_path / "pack")
+    personas = tmp_path / "pack" / "personas.yaml"
+    personas.write_text(
+        "personas:\n"
+        "  - {id: p, name: P, grievance: 'a [bold]loud[/red] matter', goals: [g], manner: m, summary: s}\n"
+    )
+    listed = hallulab("list", "personas", "--scenario", tmp_path / "pack")
+    assert (listed.code, listed.err) == (0, "")
+    assert "a [bold]loud[/red] matter" in listed.out
+
+
+def test_detect_adds_a_detectors_verdicts_and_keeps_the_others(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = saved_run(tmp_path / "run")
+    before = run.verdicts.read_text()
+    ended = hallulab("detect", run.path, "--detectors", "lexical", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert run.verdicts.read_text().startswith(before)
+    assert [verdict.detector for verdict in run.read_verdicts()] == ["metarag", "lexical"]
+    rows = json.loads(ended.out)["rows"]
+    assert {(row["detector"], row["scored_turns"]) for row in rows} == {("metarag", 1), ("lexical", 1)}
+
+
+def test_detect_twice_judges_once(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = saved_run(tmp_path / "run")
+    hallulab("detect", run.path, "--detectors", "lexical")
+    once = run.verdicts.read_text()
+    hallulab("detect", run.path, "--detectors", "lexical")
+    assert run.verdicts.read_text() == once
+
+
+def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
+    hallulab: Hallulab, tmp_path: Path
+) -> None:
+    replay = tmp_path / "empty.jsonl"
+    replay.write_text("")
+    config = tmp_path / "experiment.yaml"
+    config.write_text("detectors: [{name: strict, kind: lexical, options: {threshold: 0.1}}]\nlimit: 1\n")
+    run = RunFolder(tmp_path / "run")
+    flags = ("--model", "m", "--replay", replay)
+    assert hallulab("simulate", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
+    assert run.read_verdicts() == []
+    saved_run(tmp_path / "other")
+    run.conversations.write_bytes((tmp_path / "other" / "conversations.jsonl").read_bytes())
+    assert hallulab("detect", run.path, "--replay", replay).code == 0
+    assert [verdict.detector for verdict in run.read_verdicts()] == ["strict"]
+
+
+def test_json_is_all_that_stands_on_standard_output(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = saved_run(tmp_path / "run")
+    ended = hallulab("report", run.path, "--json")
+    assert json.loads(ended.out) == json.loads(run.report.read_text())
+    assert ended.err == ""
+
+
+def test_view_makes_the_page_and_opens_it(
+    hallulab: Hallulab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    run = saved_run(tmp_path / "run")
+    ended = hallulab("view", run.path)
+    assert (ended.code, ended.out) == (0, f"{run.page}\n")
+    assert opened == [run.page.as_uri()]
+    assert run.page.is_file()
+
+
+def test_what_export_writes_loads_as_labelled_data(hallulab: Hallulab, tmp_path: Path) -> None:
+    run, out = saved_run(tmp_path / "run"), tmp_path / "data.jsonl"
+    ended = hallulab("export", run.path, "--detector", "metarag", "--out", out)
+    assert (ended.code, ended.out) == (0, f"1 replies written to {out}\n")
+    (reply,) = load_jsonl(out)
+    assert (reply.id, reply.reply, reply.label) == ("c-0", "The fee is Rs 500.", True)
+    assert [(span.start, span.end) for span in reply.spans or ()] == [(11, 17)]
+    assert [passage.id for passage in reply.passages] == ["fees#0"]
+    assert reply.meta == {"chatbot": "vanilla", "model": "m"}
+
+
+def test_export_of_an_unknown_detector_is_refused(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = saved_run(tmp_path / "run")
+    ended = hallulab("export", run.path, "--detector", "halu", "--out", tmp_path / "data.jsonl")
+    assert ended.code == 2
+    assert ended.err == f"error: {run.path} has no scored verdicts of a detector 'halu'.\n"
+
+
+def test_bench_takes_detectors_and_their_options_from_the_file(hallulab: Hallulab, tmp_path: Path) -> None:
+    data, config, out = tmp_path / "data.jsonl", tmp_path / "experiment.yaml", tmp_path / "rows.json"
+    data.write_text(
+        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
+        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
+    )
+    config.write_text("detectors: [{name: strict, kind: lexical, options: {threshold: 0.9}}]\n")
+    assert hallulab("bench", data, "-c", config, "--json", out).code == 0
+    rows = json.loads(out.read_text())["rows"]
+    assert [(row["detector"], row["threshold"], row["recall"]) for row in rows] == [
+        ("lexical", 0.25, 1.0),
+        ("strict", 0.9, 0.0),
+    ]
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Top-level modules in memory after a command."""
+    script = (
+        "import sys\n"
+        f"sys.argv = ['hallulab', *{list(arguments)!r}]\n"
+        "from simulator.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(ended.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
+def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
+    modules = imported_by(*arguments)
+    heavy = {
+        "torch",
+        "transformers",
+        "sentence_transformers",
+        "sklearn",
+        "scipy",
+        "pandas",
+        "numpy",
+        "lancedb",
+        "pyarrow",
+        "openai",
+        "autogen_core",
+        "autogen_agentchat",
+        "autogen_ext",
+        "jinja2",
+        "httpx2",
+    }
+    assert sorted(modules & heavy) == []
+    assert len(modules) < 600
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "personas", "models"])
+def test_lists_of_data_import_no_model_library(kind: str) -> None:
+    heavy = {"torch", "transformers", "sklearn", "lancedb", "openai", "autogen_core"}
+    assert sorted(imported_by("list", kind) & heavy) == []
