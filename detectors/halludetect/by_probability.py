@@ -62,7 +62,7 @@ class ProbabilityReading:
             "claims nothing"
             if claims_nothing(text)
             else "repeats what the user said"
-            if repeats_user(text, grounds.user_text, evidence)
+            if repeats_user(text, grounds.user_statements, evidence)
             else None
         )
         if rule is not None:

@@ -97,7 +97,7 @@ class WordReading:
         """See `Reading.rate`: what a majority of the samples objects to."""
         analyses = await self._analyse(session, grounds, view)
         voted = vote(analyses, view.reply)
-        cleared = [repeats_user(rated.text, grounds.user_text, grounds.passage_text) for rated in voted]
+        cleared = [repeats_user(rated.text, grounds.user_statements, grounds.passage_text) for rated in voted]
         open_cases = [rated for rated, harmless in zip(voted, cleared, strict=True) if not harmless]
         graded = iter(await self._grade(session, grounds, open_cases) if open_cases else ())
         rule = {"rule": "repeats what the user said"}

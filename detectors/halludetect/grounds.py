@@ -43,7 +43,8 @@ class Grounds(Frozen):
     @property
     def user_statements(self) -> str:
         """What the user said, without questions: who asks whether a thing is so does not say so."""
-        said = [region.of(self.user_text) for region in sentences(self.user_text)]
+        lines = self.user_text.split("\n")
+        said = [region.of(line) for line in lines for region in sentences(line)]
         return " ".join(sentence for sentence in said if not sentence.endswith("?"))
 
 

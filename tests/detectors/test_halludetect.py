@@ -106,6 +106,13 @@ async def test_retrieval_is_doubled_with_the_reformulated_query_and_the_history_
     assert all("Document 2: Tickets are sold at the gate." in question for question in questions)
 
 
+async def test_what_the_user_only_asked_is_judged() -> None:
+    judge, _ = detector(probabilities)
+    asked = VIEW.model_copy(update={"question": "Is the fee Rs 500?", "reply": "Yes, the fee is Rs 500."})
+    judgement = await judge.detect(asked)
+    assert "rule" not in judgement.units[-1].details
+
+
 async def test_what_the_user_said_is_no_hallucination() -> None:
     history = (Message(role="user", text="My mail is a.b@mail.com"), *HISTORY[1:])
     judge, _ = detector(probabilities)
