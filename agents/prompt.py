@@ -62,14 +62,18 @@ class Prompt:
         if given.keys() != self.placeholders:
             wrong = sorted(given.keys() ^ self.placeholders)
             raise ValueError(f"prompt {self.name!r}: missing or unknown placeholders {wrong}")
+        return [
+            ChatMessage(role, _PLACEHOLDER.sub(lambda match: given[match[1]], text))
+            for role, text in self._messages
+        ]
+
+    @cached_property
+    def _messages(self) -> list[tuple[ChatRole, str]]:
+        """Role and template of each message."""
         pieces = _HEADING.split(self.template)
         if pieces[0].strip() or len(pieces) < 3:
             raise ValueError(f"prompt {self.name!r}: the file begins with a `### system|user|assistant` line")
-        roles, texts = pieces[1::2], pieces[2::2]
-        return [
-            ChatMessage(role, _PLACEHOLDER.sub(lambda match: given[match[1]], text.strip()))  # type: ignore[arg-type]
-            for role, text in zip(roles, texts, strict=True)
-        ]
+        return [(role, text.strip()) for role, text in zip(pieces[1::2], pieces[2::2], strict=True)]  # type: ignore[misc]
 
 
 @cache

@@ -32,20 +32,28 @@ from simulator.run_folder import RunFolder
 
 CONCURRENCY = 16
 
+PERSONAS = 24
+"""In five conversations each: enough that what a run does once weighs no more than in a real one."""
+
 
 class RequestLog:
     """Keeps every request body that really leaves the process."""
 
     def __init__(self) -> None:
-        self.bodies: list[dict[str, Any]] = []
+        self._bodies: list[bytes] = []
         self._send = Wire._send
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        """The bodies so far; read only now, as reading them is none of the runner's work."""
+        return [json.loads(body) for body in self._bodies]
 
     def __enter__(self) -> RequestLog:
         log = self
 
         async def send(wire: Wire, request: httpx2.Request) -> httpx2.Response:
             if request.method == "POST":
-                log.bodies.append(json.loads(request.content))
+                log._bodies.append(request.content)
             return await log._send(wire, request)
 
         Wire._send = send  # type: ignore[method-assign]
@@ -80,7 +88,8 @@ async def run_experiment(
     with tempfile.TemporaryDirectory() as directory, RequestLog() as log:
         started = time.perf_counter()
         await execute_experiment(experiment, RunFolder(Path(directory)), Settings(quiet=True), simulate=True)
-        return time.perf_counter() - started, log.bodies
+        seconds = time.perf_counter() - started
+        return seconds, log.bodies
 
 
 async def send_again(base_url: str, bodies: Sequence[dict[str, Any]], concurrency: int) -> float:
@@ -105,7 +114,7 @@ async def against_stub() -> dict[str, float]:
         await run_experiment(
             base_url, "stub", 1, CONCURRENCY
         )  # builds the knowledge base, imports everything
-        seconds, bodies = await run_experiment(base_url, "stub", 12, CONCURRENCY)
+        seconds, bodies = await run_experiment(base_url, "stub", PERSONAS, CONCURRENCY)
         bare = await send_again(base_url, bodies, CONCURRENCY)
     print(f"stub: {len(bodies)} calls; runner {seconds:.2f} s, bare openai client {bare:.2f} s")
     return {

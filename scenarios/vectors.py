@@ -147,7 +147,7 @@ class VectorTable:
         return [ranked[:count] for ranked, count in zip(found, counts, strict=True)]
 
     def _ranked(self, vectors: NDArray[numpy.float32], limit: int) -> list[list[tuple[str, float]]]:
-        """The `limit` nearest rows of each vector; in one query, as that costs little more than one vector."""
+        """The `limit` nearest rows of each vector, in one query, as most of the cost is by query."""
         query = self._table.search(vectors).distance_type("cosine").limit(limit)
         with _lance_errors("read", self._folder):
             rows = query.select(["id", "_distance"]).to_arrow().to_pydict()
