@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,21 @@ from simulator.reporting import current_verdicts
 from simulator.run_folder import RunFolder, write_atomically
 
 
-def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> int:
-    """Write one line for each reply that the detector scored, with its located spans; returns how many.
+@dataclass(frozen=True)
+class Exported:
+    """What an export did."""
 
-    Without a detector every reply is written, unlabelled.
+    written: int
+    """Lines written."""
+    without_evidence: int
+    """Replies left out because they, or what was retrieved for them, are empty: nobody can judge those."""
+
+
+def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Exported:
+    """Write one line for each reply that the detector scored, with its located spans.
+
+    A reply is labelled hallucinated when the detector flagged it or anything in it. Without a detector every
+    reply is written, unlabelled.
 
     Raises:
         UsageError: the run has no verdicts of that detector.
@@ -27,33 +39,39 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> int:
     }
     if detector is not None and not verdicts:
         raise UsageError(f"{folder.path} has no scored verdicts of a detector {detector!r}.")
-    lines = [
-        json.dumps(_line(conversation, turn, verdicts.get((conversation.id, turn.index))), ensure_ascii=False)
+    chosen = [
+        (conversation, turn)
         for conversation in folder.read_conversations()
         for turn in conversation.turns
         if detector is None or (conversation.id, turn.index) in verdicts
     ]
+    lines = [
+        json.dumps(_line(conversation, turn, verdicts.get((conversation.id, turn.index))), ensure_ascii=False)
+        for conversation, turn in chosen
+        if turn.reply and any(passage.text for passage in turn.passages)
+    ]
     write_atomically(out, "".join(line + "\n" for line in lines))
-    return len(lines)
+    return Exported(len(lines), len(chosen) - len(lines))
 
 
 def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> dict[str, Any]:
-    spans = verdict.spans if verdict is not None else None
+    spans = (verdict.spans or ()) if verdict is not None else ()
+    located = [
+        {"start": span.start, "end": span.end, "label": "hallucination"}
+        for span in spans
+        if span.start is not None
+    ]
+    # An empty list says that there is nothing, so it is not for a hallucination without a place.
+    localised = located or (verdict is not None and verdict.spans == () and not verdict.flagged)
     return {
         "id": f"{conversation.id}-{turn.index}",
         "task": "dialogue",
         "question": turn.user,
         "history": [message.model_dump() for message in conversation.history(turn.index)],
-        "passages": [{"id": p.id, "document": p.document, "text": p.text} for p in turn.passages],
+        "passages": [{"id": p.id, "document": p.document, "text": p.text} for p in turn.passages if p.text],
         "reply": turn.reply,
-        "label": verdict.flagged if verdict is not None else None,
-        "spans": None
-        if spans is None
-        else [
-            {"start": span.start, "end": span.end, "label": "hallucination"}
-            for span in spans
-            if span.start is not None
-        ],
+        "label": bool(verdict.flagged or spans) if verdict is not None else None,
+        "spans": located if localised else None,
         "group": conversation.persona,
         "meta": {"chatbot": conversation.chatbot, "model": conversation.model},
     }

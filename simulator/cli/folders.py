@@ -49,7 +49,10 @@ def export(
 
     run = RunFolder(folder)
     run.require()
-    typer.echo(f"{export_annotated(run, detector, out)} replies written to {out}")
+    exported = export_annotated(run, detector, out)
+    typer.echo(f"{exported.written} replies written to {out}")
+    if exported.without_evidence:
+        typer.echo(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 
 
 def show_report(folder: RunFolder, as_json: bool) -> None:
