@@ -81,9 +81,7 @@ def test_two_components_of_one_name_are_refused() -> None:
 
 
 def test_more_minimum_than_maximum_turns_is_refused() -> None:
-    assert refusal(None, min_turns=5, max_turns=2) == (
-        "min_turns 5 is more than max_turns 2."
-    )
+    assert refusal(None, min_turns=5, max_turns=2) == ("min_turns 5 is more than max_turns 2.")
 
 
 def test_a_role_names_one_of_the_models() -> None:
