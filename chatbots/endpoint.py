@@ -7,7 +7,8 @@ from typing import Self
 
 from pydantic import model_validator
 
-from agents.model import Endpoint, Session
+from agents.client import Endpoint
+from agents.model import Session
 from agents.prompt import ChatMessage
 from chatbots.options import GenerationOptions
 from chatbots.outside import evidence_for

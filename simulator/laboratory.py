@@ -11,7 +11,8 @@ from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
-from agents.model import DEFAULT_MODEL, Endpoint, ModelPool
+from agents.client import Endpoint
+from agents.model import DEFAULT_MODEL, ModelPool
 from agents.user import SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.registry import chatbot_version, make_chatbot

@@ -11,8 +11,9 @@ import pytest
 from pydantic import BaseModel
 from tenacity import wait_none
 
+from agents.client import Endpoint
 from agents.errors import ModelError, ReplayMiss, UnparseableAnswer
-from agents.model import Endpoint, ModelPool
+from agents.model import ModelPool
 from agents.prompt import ChatMessage
 from scenarios.errors import OperationalError, UsageError
 from scenarios.recording import Recording

@@ -6,7 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.model import Endpoint, ModelPool
+from agents.client import Endpoint
+from agents.model import ModelPool
 from chatbots.protocol import ChatbotContext, ChatbotError
 from chatbots.registry import make_chatbot
 from scenarios.errors import UsageError

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.model import Endpoint
+from agents.client import Endpoint
 from chatbots.fact_checker import sentences
 from chatbots.pipeline import format_evidence, turn_seed
 from chatbots.protocol import ChatbotError, Reply

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.client import Endpoint
 from agents.errors import ModelError
-from agents.model import Endpoint, ModelPool
+from agents.model import ModelPool
 from agents.prompt import ChatMessage
 from detectors.evidence_questions import Calibration, calibration
 from detectors.judging import best_passage, format_evidence, gather_all, judge

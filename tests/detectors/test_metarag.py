@@ -8,8 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from agents.client import Endpoint
 from agents.errors import UnparseableAnswer
-from agents.model import Endpoint, ModelPool
+from agents.model import ModelPool
 from detectors.metarag.detector import MetaRagDetector
 from detectors.metarag.verification import read_decision
 from detectors.protocol import DetectorContext

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.model import Endpoint, ModelPool
+from agents.client import Endpoint
+from agents.model import ModelPool
 from detectors.protocol import DetectorContext
 from detectors.registry import make_detector
 from scenarios.recording import Recording

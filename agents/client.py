@@ -1,0 +1,214 @@
+"""One served model: AutoGen's OpenAI client on our wire, with retries, shared answers and plain errors."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from autogen_core.models import CreateResult, LLMMessage
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+from tenacity.wait import wait_base
+
+from agents.bridge import MODEL_INFO
+from agents.errors import ModelError
+from agents.wire import EXCHANGE, Exchange, Wire, is_retryable
+from scenarios.errors import UsageError
+from scenarios.recording import digest
+
+_NO_KEY = "EMPTY"
+"""What is sent as a key where none is needed; openai's client wants some text."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a model is served."""
+
+    model: str
+    """The name the server knows it by."""
+    base_url: str
+    """OpenAI-compatible base URL, ending in `/v1`."""
+    api_key_env: str | None = None
+    """Environment variable that holds the key. None: OPENAI_API_KEY for a remote host, no key on loopback."""
+
+    def api_key(self) -> str:
+        """The key, read from the environment at the moment of use; it is never stored or logged.
+
+        Raises:
+            UsageError: the variable is not set.
+        """
+        if self.api_key_env is None and _is_loopback(self.base_url):
+            return _NO_KEY
+        variable = self.api_key_env or "OPENAI_API_KEY"
+        key = os.environ.get(variable)
+        if not key:
+            raise UsageError(f"{self.base_url} needs an API key: set the environment variable {variable}.")
+        return key
+
+
+def _is_loopback(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class ModelClient:
+    """One served model.
+
+    Args:
+        endpoint: where it is served.
+        wire: the transport, shared by all models of a run.
+        attempts: tries for one request, the first included.
+        backoff: pauses between tries; the default is exponential with jitter.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, wire: Wire, *, attempts: int = 4, backoff: wait_base | None = None
+    ) -> None:
+        self.endpoint = endpoint
+        self._attempts = attempts
+        self._backoff = backoff or wait_random_exponential(multiplier=0.5, max=20)
+        self._replaying = wire.replaying
+        self._http = httpx2.AsyncClient(transport=wire, timeout=None)
+        self._autogen: OpenAIChatCompletionClient | None = None
+        self._shared: dict[str, asyncio.Future[tuple[CreateResult, Exchange]]] = {}
+
+    async def create(
+        self, messages: Sequence[LLMMessage], extra: Mapping[str, Any], exchange: Exchange
+    ) -> CreateResult:
+        """One completion. Equal requests are asked once, even while the first is under way.
+
+        vLLM is not deterministic under concurrency: sharing answers keeps paired conversations paired.
+
+        Args:
+            messages: the prompt.
+            extra: further arguments of the request.
+            exchange: filled with what the ledger wants to know.
+
+        Raises:
+            ReplayMiss: a recording is replayed and has no answer.
+            ModelError: no answer, with the reason in one sentence.
+        """
+        key = digest([[[type(message).__name__, message.content] for message in messages], dict(extra)])
+        while (shared := self._shared.get(key)) is not None:
+            try:
+                result, first = await asyncio.shield(shared)
+            except asyncio.CancelledError:
+                if not shared.cancelled():
+                    raise
+                continue  # who asked first was cancelled, so ask anew
+            exchange.latency_s, exchange.cached_tokens = first.latency_s, first.cached_tokens
+            exchange.replayed = True
+            return result
+        future: asyncio.Future[tuple[CreateResult, Exchange]] = asyncio.get_running_loop().create_future()
+        self._shared[key] = future
+        try:
+            result = await self._ask(messages, extra, exchange)
+        except BaseException as error:
+            del self._shared[key]
+            if isinstance(error, Exception):
+                future.set_exception(error)
+                future.exception()  # nobody need be waiting
+            else:
+                future.cancel()
+            raise
+        future.set_result((result, exchange))
+        return result
+
+    async def _ask(
+        self, messages: Sequence[LLMMessage], extra: Mapping[str, Any], exchange: Exchange
+    ) -> CreateResult:
+        """Ask the server, and again while that makes sense."""
+        token = EXCHANGE.set(exchange)
+        try:
+            async for attempt in AsyncRetrying(
+                stop=stop_after_attempt(self._attempts),
+                wait=self._backoff,
+                retry=retry_if_exception(_is_transient),
+                reraise=True,
+            ):
+                with attempt:
+                    return await self._inner().create(messages, extra_create_args=extra)
+        except (APIError, IndexError, ValueError) as error:
+            raise self._explain(error) from error
+        finally:
+            EXCHANGE.reset(token)
+        raise AssertionError("tenacity either returns or raises")
+
+    def _inner(self) -> OpenAIChatCompletionClient:
+        if self._autogen is None:
+            # AutoGen hands `http_client` on to openai's client; its own type does not list it.
+            transport: dict[str, Any] = {"http_client": self._http}
+            self._autogen = OpenAIChatCompletionClient(
+                model=self.endpoint.model,
+                base_url=self.endpoint.base_url,
+                api_key=_NO_KEY if self._replaying else self.endpoint.api_key(),
+                max_retries=0,
+                model_info=MODEL_INFO,
+                **transport,
+            )
+        return self._autogen
+
+    def _explain(self, error: Exception) -> ModelError:
+        where = f"model {self.endpoint.model!r} at {self.endpoint.base_url}"
+        if isinstance(error.__cause__, ModelError):
+            return error.__cause__
+        if isinstance(error, APITimeoutError):
+            return ModelError(f"{where} did not answer in time. Raise --timeout or lower --concurrency.")
+        if isinstance(error, APIConnectionError):
+            return ModelError(f"{where} cannot be reached. Is the server running?")
+        if isinstance(error, APIStatusError):
+            reason = " ".join(str(error.message).split()).removeprefix(f"Error code: {error.status_code} - ")
+            reason = reason[:300]
+            return ModelError(f"{where} refused the request with status {error.status_code}: {reason}")
+        return ModelError(f"{where} gave an answer that is no chat completion ({type(error).__name__}).")
+
+    async def check(self) -> None:
+        """Ask the endpoint for its models.
+
+        Raises:
+            ModelError: it cannot be reached or does not serve this model.
+        """
+        url = self.endpoint.base_url.rstrip("/") + "/models"
+        try:
+            response = await self._http.get(
+                url, headers={"Authorization": f"Bearer {self.endpoint.api_key()}"}
+            )
+            response.raise_for_status()
+            names = [entry["id"] for entry in response.json()["data"]]
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError) as error:
+            raise ModelError(
+                f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({error}). "
+                "Start a server (hallulab serve MODEL) or correct --base-url."
+            ) from error
+        if self.endpoint.model not in names:
+            raise ModelError(
+                f"{self.endpoint.base_url} does not serve model {self.endpoint.model!r}; it serves: "
+                f"{', '.join(map(str, names)) or 'nothing'}. Correct --model."
+            )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._autogen is not None:
+            await self._autogen.close()
+        await self._http.aclose()
+
+
+def _is_transient(error: BaseException) -> bool:
+    if isinstance(error, APIStatusError):
+        return is_retryable(error.status_code)
+    return isinstance(error, APIConnectionError) and not isinstance(error.__cause__, ModelError)
