@@ -20,6 +20,11 @@ def main() -> None:
     except HallulabError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"error: {error.filename}: {error.strerror}.", file=sys.stderr)
+        sys.exit(1)
     except SystemExit as ended:
         if ended.code == INTERRUPTED:
             print("interrupted: what was written is intact, start again to go on.", file=sys.stderr)

@@ -99,7 +99,7 @@ async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
     class Fussy:
         name = "fussy"
         version = "1"
-        threshold = None
+        threshold: float | None = None
 
         async def detect(self, view: TurnView) -> Judgement:
             if view.reply == "B.":

@@ -233,3 +233,10 @@ def test_bench_judges_at_least_one_reply(hallulab: Hallulab, tmp_path: Path) -> 
     code, said = hallulab("bench", data, "--limit", "-1")
     assert code == 2
     assert "--limit" in said
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(hallulab: Hallulab, tmp_path: Path) -> None:
+    (tmp_path / "conversations.jsonl").write_text("")
+    (tmp_path / "experiment.json").mkdir()
+    code, said = hallulab("detect", tmp_path)
+    assert (code, said) == (1, f"error: {tmp_path / 'experiment.json'}: Is a directory.\n")
