@@ -1,11 +1,13 @@
 """What the user said is no hallucination (HalluDetect section 5.2.1, the false positive).
 
 Exact matching, no model: small models overlook an address that stands in the dialogue and not in a document.
+Each text is looked through once, though each of a reply's sentences is held against it.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _NUMBER = re.compile(r"\+?\d(?:[\d\s().,/-]*\d)?")
@@ -44,11 +46,13 @@ def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:
     """
     if items(sentence) & items(user_text):
         return True
-    unknown = [word for word in _words(sentence) if word not in set(_words(evidence_text))]
+    known = set(_words(evidence_text))
+    unknown = [word for word in _words(sentence) if word not in known]
     own = set(_words(user_text))
     return bool(unknown) and 2 * sum(word in own for word in unknown) >= len(unknown)
 
 
+@lru_cache(maxsize=256)
 def items(text: str) -> frozenset[str]:
     """E-mail addresses in lower case, and numbers as digits only."""
     emails = {email.lower() for email in _EMAIL.findall(text)}
@@ -56,5 +60,6 @@ def items(text: str) -> frozenset[str]:
     return frozenset(emails | {re.sub(r"\D", "", number) for number in _NUMBER.findall(rest)})
 
 
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
+@lru_cache(maxsize=256)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(text))
