@@ -12,6 +12,8 @@ from rich.text import Text
 
 WIDTH = 112
 """Columns used when standard output is no terminal."""
+NARROW = 100
+"""Columns below which names would be folded: intervals and detectors then stand on lines of their own."""
 NOTHING = "–"
 """What is shown for a number that an empty denominator leaves undefined."""
 
@@ -22,15 +24,15 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
         console = Console()
         if not console.is_terminal:
             console = Console(width=WIDTH)
-    console.print(table(report))
+    console.print(table(report, narrow=console.width < NARROW))
     for note in notes(report):
         console.print(Text(note))
 
 
-def table(report: Mapping[str, Any]) -> Table:
-    """A row for each chatbot and detector."""
+def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
+    """A row for each chatbot and detector; `narrow` fits 80 columns."""
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0)
-    for header in ("Chatbot", "Detector"):
+    for header in ("Chatbot",) if narrow else ("Chatbot", "Detector"):
         result.add_column(header, overflow="fold")
     for header in (
         "Calls/\nreply",
@@ -46,14 +48,17 @@ def table(report: Mapping[str, Any]) -> Table:
     for row in sorted(report["rows"], key=_by_detector(report["rows"])):
         if previous not in (None, row["detector"]):
             result.add_section()
+        if narrow and previous != row["detector"]:
+            result.add_row(Text(f"by {row['detector']}"))
         previous = row["detector"]
+        hpt = with_interval(row["hpt_1"], row["hpt_1_ci95"], 2)
+        tokacc = with_interval(row["tokacc_1"], row["tokacc_1_ci95"], 1, 100)
         result.add_row(
-            Text(row["chatbot"]),
-            Text(row["detector"]),
+            *([Text(row["chatbot"])] if narrow else [Text(row["chatbot"]), Text(row["detector"])]),
             number(row["calls_per_reply"], 1),
-            Text(with_interval(row["hpt_1"], row["hpt_1_ci95"], 2)),
+            Text(hpt.replace(" [", "\n[") if narrow else hpt),
             number(row["hpt_2"], 2),
-            Text(with_interval(row["tokacc_1"], row["tokacc_1_ci95"], 1, 100)),
+            Text(tokacc.replace(" [", "\n[") if narrow else tokacc),
             number(row["tokacc_2"], 1, 100),
             number(row["hallucinated_chats"], 0, 100),
             number(row["coverage"], 0, 100),

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from chatbots.registry import chatbot_version
 from scenarios.errors import UsageError
-from simulator.config import Component, load_experiment
+from simulator.config import Component, Experiment, load_experiment
+from simulator.laboratory import Settings, check_detectors
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -88,3 +90,15 @@ def test_a_role_names_one_of_the_models() -> None:
     assert refusal(None, roles={"user": "big"}) == (
         "roles name the model 'big', which is not under `models`."
     )
+
+
+async def test_the_documented_example_is_valid(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "experiment.md").read_text(encoding="utf-8")
+    experiment = load_experiment(write(tmp_path, text.partition("```yaml\n")[2].partition("```")[0]), {})
+    assert [len(chatbot_version(bot.kind, bot.options)) for bot in experiment.chatbots] == [16] * 3
+    await check_detectors(experiment, Settings())
+
+
+def test_every_field_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "experiment.md").read_text(encoding="utf-8")
+    assert [name for name in Experiment.model_fields if f"`{name}`" not in text] == []

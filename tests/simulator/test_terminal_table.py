@@ -32,6 +32,17 @@ def test_the_table_fits_a_hundred_columns() -> None:
     assert sum("metarag " in line for line in lines) == 5
 
 
+def test_eighty_columns_fold_no_name() -> None:
+    lines = printed(example_report(), 80)
+    assert lines[3:7] == [
+        "by halludetect",
+        "vanilla              2.0         0.89  0.89          66.2   66.1     100  100",
+        "                         [0.67, 1.00]        [60.9, 74.7]",
+        "prompt-engineered    2.0         0.78  0.78          67.9   68.1     100  100",
+    ]
+    assert max(map(len, lines)) <= 80
+
+
 def test_numbers_without_denominator_are_dashes() -> None:
     report = build_report(
         [conversation("a", ["x"])], [unscored("a", 0)], chatbots=["vanilla"], detectors=["d"], flaws={}
