@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from detectors.judging import configuration_version
-from detectors.protocol import DetectorContext
+from detectors.protocol import DetectorContext, ThresholdProtocol
 from detectors.spans import sentences, unknown_share, words
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
@@ -38,6 +38,8 @@ class LexicalDetector:
         self.name = name
         self.version = configuration_version("lexical", options)
         self._threshold = options.threshold
+        fitted = LexicalOptions.model_fields["threshold"].default
+        self.threshold_protocol: ThresholdProtocol = "tuned" if options.threshold == fitted else "given"
         self.threshold: float | None = options.threshold
         self._dialogue_is_evidence = options.dialogue_is_evidence
 

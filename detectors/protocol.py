@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from agents.model import ModelPool
 from scenarios.transcript import Judgement, TurnView
+
+ThresholdProtocol = Literal["published", "tuned", "given"]
+"""A threshold is the paper's, or was fitted on development data, or was given in the options."""
 
 
 class Detector(Protocol):
@@ -20,6 +23,9 @@ class Detector(Protocol):
     the seed, and not the code."""
     threshold: float | None
     """Score from which a reply is flagged, but for stricter ones by topic; None where there is none."""
+
+    threshold_protocol: ThresholdProtocol
+    """Where the threshold comes from. The paper's, with scores corrected for the model, counts as tuned."""
 
     async def detect(self, view: TurnView) -> Judgement:
         """Judge `view.reply` against the evidence in `view`."""

@@ -7,6 +7,7 @@ import re
 from agents.model import Session
 from agents.prompt import load_prompt
 from agents.reformulation import reformulation_prompt
+from detectors.evidence_questions import calibrations_of
 from detectors.halludetect.by_probability import ProbabilityReading
 from detectors.halludetect.by_word import WordReading
 from detectors.halludetect.grounds import Grounds, gather_grounds
@@ -15,7 +16,7 @@ from detectors.halludetect.reading import Rated, Reading
 from detectors.halludetect.severity import HARMLESS, PAPER_THRESHOLD
 from detectors.judging import Abstention, best_passage, configuration_version, judge, served_name
 from detectors.protocol import DetectorContext
-from detectors.thresholds import tuned_threshold
+from detectors.thresholds import choose_threshold, tuned_threshold
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, Span, TurnView, Unit
 
@@ -43,7 +44,10 @@ class HalluDetectDetector:
         )
         model = served_name(context.models, context.model)
         tuned = tuned_threshold("halludetect", options.reading, model)
-        self._threshold = next(t for t in (options.threshold, tuned, PAPER_THRESHOLD) if t is not None)
+        corrected = options.reading == "probability" and bool(calibrations_of(model))
+        self._threshold, self.threshold_protocol = choose_threshold(
+            options.threshold, tuned, PAPER_THRESHOLD, corrected=corrected
+        )
         self.threshold: float | None = self._threshold
         self.version = configuration_version(
             "halludetect",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from agents.errors import ModelError
 from agents.model import Session
 from agents.prompt import load_prompt
+from detectors.evidence_questions import calibrations_of
 from detectors.judging import (
     Abstention,
     Evidence,
@@ -23,7 +24,7 @@ from detectors.metarag.options import MetaRagOptions
 from detectors.metarag.scoring import factoid_score, response_score
 from detectors.metarag.verification import Check, ProbabilityVerifier, Verifier, WordVerifier
 from detectors.protocol import DetectorContext
-from detectors.thresholds import tuned_threshold
+from detectors.thresholds import choose_threshold, tuned_threshold
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, Passage, Span, TurnView, Unit
 
@@ -65,7 +66,10 @@ class MetaRagDetector:
             },
         }
         tuned = tuned_threshold("metarag", options.reading, models["verifier 0"])
-        self._tau = next(tau for tau in (options.tau, tuned, PAPER_TAU) if tau is not None)
+        corrected = options.reading == "probability" and bool(calibrations_of(models["verifier 0"]))
+        self._tau, self.threshold_protocol = choose_threshold(
+            options.tau, tuned, PAPER_TAU, corrected=corrected
+        )
         self.threshold: float | None = self._tau
         self.version = configuration_version(
             "metarag",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from detectors.protocol import Detector
+from detectors.protocol import Detector, ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 
@@ -20,6 +20,8 @@ class Evaluation:
     """Its name."""
     threshold: float | None
     """The response-level threshold it decides by, where it has one."""
+    threshold_protocol: ThresholdProtocol
+    """Where that comes from."""
     replies: tuple[LabelledReply, ...]
     """What was judged."""
     judgements: tuple[Judgement, ...]
@@ -54,6 +56,7 @@ async def evaluate(
     return Evaluation(
         detector=detector.name,
         threshold=detector.threshold,
+        threshold_protocol=detector.threshold_protocol,
         replies=tuple(replies),
         judgements=tuple(judgements),
         seconds=time.perf_counter() - started,

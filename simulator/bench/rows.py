@@ -30,7 +30,7 @@ def response_row(evaluation: Evaluation, dataset: str) -> dict[str, Any]:
         "auroc": auroc(labels, [float(judgement.score or 0.0) for _, judgement in scored]),
         **precision_recall_f1(labels, [bool(judgement.flagged) for _, judgement in scored]),
         "threshold": evaluation.threshold,
-        "threshold_protocol": "published",
+        "threshold_protocol": evaluation.threshold_protocol,
         "calls": len(calls),
         "tokens": sum(call.tokens for call in calls),
         "seconds": round(evaluation.seconds, 3),

@@ -35,7 +35,7 @@ def scored(score: float) -> Judgement:
 
 def row(labels: Sequence[bool | None], judgements: Sequence[Judgement]) -> dict[str, object]:
     replies = tuple(reply(number, label) for number, label in enumerate(labels))
-    return response_row(Evaluation("judge", 0.5, replies, tuple(judgements), 1.23456), "d")
+    return response_row(Evaluation("judge", 0.5, "published", replies, tuple(judgements), 1.23456), "d")
 
 
 def test_every_column_of_a_row() -> None:
