@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["scenarios", "agents", "detectors", "chatbots", "simulator"]
 IN_THE_SERVERS_ENVIRONMENT = {"convert_gguf.py", "quantize_w8a8.py"}
-ONLY_AT_RUN_TIME = {"networkx"}
+ONLY_AT_RUN_TIME = {"networkx", "pandas"}
 """Declared for what builds on hallulab, not imported by it."""
 
 

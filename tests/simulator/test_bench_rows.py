@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detectors.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
 from simulator.bench.evaluate import Evaluation, evaluate
@@ -100,6 +101,7 @@ async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
         name = "fussy"
         version = "1"
         threshold: float | None = None
+        threshold_protocol: ThresholdProtocol = "given"
 
         async def detect(self, view: TurnView) -> Judgement:
             if view.reply == "B.":

@@ -9,6 +9,7 @@ import pytest
 
 from agents.user import UserMove
 from chatbots.protocol import Reply
+from detectors.protocol import ThresholdProtocol
 from scenarios.errors import OperationalError
 from scenarios.jsonl import LineWriter
 from scenarios.pack import Persona
@@ -54,6 +55,7 @@ class Answerer:
 class Judge:
     name = "judge"
     threshold = 0.5
+    threshold_protocol: ThresholdProtocol = "given"
 
     def __init__(self, version: str = "1", error: Exception | None = None) -> None:
         self.version = version

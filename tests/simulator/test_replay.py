@@ -11,6 +11,7 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,8 +51,19 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a journal as sorted canonical JSON."""
-    return sorted(json.dumps(value, sort_keys=True) for _, value in read_lines(path))
+    """The lines of a journal in canonical form: concurrent calls end in any order, so they are sorted."""
+    return sorted(json.dumps(_with_sorted_calls(value), sort_keys=True) for _, value in read_lines(path))
+
+
+def _with_sorted_calls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_sorted_calls(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: sorted(item, key=json.dumps) if key == "calls" else _with_sorted_calls(item)
+        for key, item in value.items()
+    }
 
 
 def test_every_chatbot_meets_every_detector(whole: Whole) -> None:
