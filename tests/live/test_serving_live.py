@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import select
@@ -108,3 +109,22 @@ def _descendants(process: int) -> list[int]:
         for child in map(int, children.read_text().split()):
             found += [child, *_descendants(child)]
     return found
+
+
+async def test_seeded_requests_with_long_prompts_do_not_kill_it() -> None:
+    async with (
+        serve(MODEL) as served,
+        AsyncOpenAI(base_url=served.base_url, api_key="none", max_retries=0) as client,
+    ):
+
+        async def ask(number: int) -> None:
+            text = f"{number} " + "the court hears complaints about goods and services " * (60 + number)
+            await client.chat.completions.create(
+                model=MODEL,
+                messages=[{"role": "user", "content": text}],
+                max_tokens=8,
+                temperature=0.7,
+                seed=number,
+            )
+
+        await asyncio.gather(*(ask(number) for number in range(32)))

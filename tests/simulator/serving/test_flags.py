@@ -36,6 +36,13 @@ def test_on_a_cpu_the_prefix_cache_shares_small_blocks() -> None:
     assert line(cpu=True) == [*START, *OURS, "--block-size", "32"]
 
 
+def test_on_a_cpu_prompts_are_not_split_and_the_longest_fits_a_batch() -> None:
+    assert line(cpu=True, context=2048)[len(START + OURS) + 2 :] == [
+        *("--max-model-len", "2048", "--no-enable-chunked-prefill"),
+        *("--max-num-batched-tokens", "2048"),
+    ]
+
+
 def test_without_a_compiler_the_model_is_not_compiled() -> None:
     assert line(eager=True) == [*START, *OURS, "--enforce-eager"]
 
