@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
+
+from simulator.report.terminal import standard_output
 
 _COLUMNS = {
     "detector": "detector",
@@ -18,6 +19,7 @@ _COLUMNS = {
     "recall": "R",
     "f1": "F1",
     "threshold": "threshold",
+    "threshold_protocol": "",
     "calls": "calls",
     "tokens": "tokens",
     "seconds": "s",
@@ -28,10 +30,10 @@ def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     """One line a detector; what is not defined is shown as a dash."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for field, heading in _COLUMNS.items():
-        table.add_column(heading, justify="left" if field == "detector" else "right")
+        table.add_column(heading, justify="left" if field == "detector" else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(_cell(row[field]) for field in _COLUMNS))
-    Console().print(table)
+    standard_output().print(table)
 
 
 def _cell(value: Any) -> str:

@@ -18,12 +18,15 @@ NOTHING = "–"
 """What is shown for a number that an empty denominator leaves undefined."""
 
 
+def standard_output() -> Console:
+    """A console on standard output, `WIDTH` columns wide where that is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)
+
+
 def print_report(report: Mapping[str, Any], console: Console | None = None) -> None:
     """Print the table and what limits it (failures, abstentions, flaws of the simulated user)."""
-    if console is None:
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=WIDTH)
+    console = console or standard_output()
     console.print(table(report, narrow=console.width < NARROW))
     for note in notes(report):
         console.print(Text(note))
