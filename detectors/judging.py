@@ -20,6 +20,10 @@ Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
 
 
+CUT_AND_NOT_FLAGGED = "the evidence or the reply was cut to fit, and nothing in the rest was flagged"
+"""Why a truncated judgement without a hallucination is none: it did not see everything."""
+
+
 class Abstention(Exception):
     """There is nothing to judge, or nothing to judge by; `str(error)` says what is missing."""
 
@@ -27,7 +31,7 @@ class Abstention(Exception):
 async def judge(session: Session, work: Callable[[], Awaitable[Judgement]]) -> Judgement:
     """The outcome of `work`, whatever happens, with every call of `session` in its ledger.
 
-    A model's failure, a missing API key and any unforeseen exception end as `failed` with the reason, never
+    What was cut to fit is never called clean: unflagged, it ends as `abstained`. A model's failure, a missing API key and any unforeseen exception end as `failed` with the reason, never
     as clean.
     """
     try:
@@ -39,6 +43,10 @@ async def judge(session: Session, work: Callable[[], Awaitable[Judgement]]) -> J
     except Exception as error:  # noqa: BLE001 - one broken judgement must not end a run; it is kept as a failure
         _log.warning("%s failed on a reply: %s", session.role, type(error).__name__, exc_info=error)
         judgement = Judgement(outcome="failed", error=f"{type(error).__name__}: {error}")
+    if judgement.truncated and judgement.flagged is False:
+        judgement = Judgement(
+            outcome="abstained", units=judgement.units, truncated=True, error=CUT_AND_NOT_FLAGGED
+        )
     return judgement.model_copy(update={"calls": tuple(session.calls)})
 
 

@@ -15,7 +15,8 @@ from agents.prompt import ChatMessage
 from detectors.evidence_questions import Calibration, calibration
 from detectors.judging import best_passage, format_evidence, gather_all, judge
 from detectors.thresholds import tuned_threshold
-from scenarios.transcript import Judgement, Passage
+from scenarios.transcript import Judgement, Passage, Span
+from tests.scripted import scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool\n opens at 6.")
 GATE = Passage(id="gate#0", document="gate", text="Tickets are sold at the gate.")
@@ -107,3 +108,15 @@ def test_only_tuned_models_have_a_correction_or_a_threshold() -> None:
     assert tuned_threshold("metarag", "probability", "qwen2.5-coder-1.5b") == 0.45
     assert tuned_threshold("metarag", "word", "qwen2.5-coder-1.5b") is None
     assert tuned_threshold("halludetect", "probability", "gpt-x") is None
+
+
+@pytest.mark.parametrize(("flagged", "outcome"), [(False, "abstained"), (True, "scored")])
+async def test_what_was_cut_is_never_called_clean(flagged: bool, outcome: str) -> None:
+    pool, _ = scripted_pool(lambda body: "ok")
+
+    async def work() -> Judgement:
+        spans = (Span(start=0, end=1, text="A"),) if flagged else ()
+        return Judgement(outcome="scored", score=0.5, flagged=flagged, spans=spans, truncated=True)
+
+    judgement = await judge(pool.session("judge"), work)
+    assert (judgement.outcome, judgement.truncated) == (outcome, True)
