@@ -31,8 +31,8 @@ class Abstention(Exception):
 async def judge(session: Session, work: Callable[[], Awaitable[Judgement]]) -> Judgement:
     """The outcome of `work`, whatever happens, with every call of `session` in its ledger.
 
-    What was cut to fit is never called clean: unflagged, it ends as `abstained`. A model's failure, a missing API key and any unforeseen exception end as `failed` with the reason, never
-    as clean.
+    What was cut to fit is never called clean: unflagged, it ends as `abstained`. A model's failure, a missing
+    API key and any unforeseen exception end as `failed` with the reason, never as clean.
     """
     try:
         judgement = await work()
