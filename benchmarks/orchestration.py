@@ -2,8 +2,9 @@
 
 Against an instant stub endpoint in another process, it counts the model calls a second that a whole
 experiment makes (five chatbots, two detectors), and divides by what a bare loop of the openai client
-makes in the same process and run. With `--live` it serves smollm2-135m on vLLM and measures the same
-experiment at concurrency 16 and 1, and the recorded requests sent again as fast as the client can.
+makes in the same process and run. With `--live` it serves smollm2-135m on vLLM, without prefix cache,
+and measures a smaller experiment at concurrency 16 and 1, and its requests sent again as fast as the
+client can.
 
 The last line of the output is a JSON object.
 """
@@ -36,6 +37,11 @@ CONCURRENCY = 16
 
 PERSONAS = 24
 """In five conversations each: enough that what a run does once weighs no more than in a real one."""
+
+
+LIVE: dict[str, Any] = {"chatbots": ["vanilla", "prompt-engineered"], "detectors": ["lexical"]}
+"""What the live measurement runs: all five chatbots and both detectors take a quarter of an hour a pass."""
+LIVE_PERSONAS = 8
 
 
 class RequestLog:
@@ -83,10 +89,11 @@ def stub() -> Iterator[str]:
 
 
 async def run_experiment(
-    base_url: str, model: str, limit: int, concurrency: int
+    base_url: str, model: str, limit: int, concurrency: int, **fields: Any
 ) -> tuple[float, list[dict[str, Any]]]:
     """Seconds of a whole experiment, and the requests it sent."""
-    experiment = Experiment(base_url=base_url, model=model, limit=limit, max_turns=2, concurrency=concurrency)
+    values = {"base_url": base_url, "model": model, "limit": limit, "max_turns": 2, **fields}
+    experiment = Experiment.model_validate({**values, "concurrency": concurrency})
     with tempfile.TemporaryDirectory() as directory, RequestLog() as log:
         started = time.perf_counter()
         await execute_experiment(experiment, RunFolder(Path(directory)), Settings(quiet=True), simulate=True)
@@ -133,10 +140,10 @@ async def against_vllm(model: str) -> dict[str, float]:
     from simulator.serving.server import serve
 
     async with serve(model, extra_flags=("--no-enable-prefix-caching",), on_progress=silent) as served:
-        await run_experiment(served.base_url, model, 1, CONCURRENCY)
-        many, bodies = await run_experiment(served.base_url, model, 2, CONCURRENCY)
+        await run_experiment(served.base_url, model, 1, CONCURRENCY, **LIVE)
+        many, bodies = await run_experiment(served.base_url, model, LIVE_PERSONAS, CONCURRENCY, **LIVE)
         again = await send_again(served.base_url, bodies, CONCURRENCY)
-        one, _ = await run_experiment(served.base_url, model, 2, 1)
+        one, _ = await run_experiment(served.base_url, model, LIVE_PERSONAS, 1, **LIVE)
     print(
         f"{model}: {len(bodies)} calls; 16 at once {many:.1f} s, one by one {one:.1f} s, bare {again:.1f} s"
     )
