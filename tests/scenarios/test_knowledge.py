@@ -183,7 +183,7 @@ async def test_a_disk_that_fails_while_building_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
-        raise RuntimeError("lance error: LanceError(IO): No space left on device, /root/src/writer.rs:258:9")
+        raise RuntimeError("lance error: LanceError(IO): No space left on device, /src/writer.rs:258:9")
 
     monkeypatch.setattr("lancedb.db.LanceDBConnection.create_table", full)
     with pytest.raises(OperationalError) as raised:
