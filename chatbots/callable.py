@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from chatbots.outside import evidence_for
+from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from scenarios.options import read_options
@@ -110,14 +110,13 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
         keys = sorted(map(str, answer)) if isinstance(answer, Mapping) else None
         returned = repr(answer)[:80] if keys is None else f"a dict with {keys}"
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
-    if not reply.strip():
-        raise ChatbotError(f"{target} returned an empty reply.")
+    text = as_said(target, reply)
     if passages is None:
-        return reply.strip(), None
+        return text, None
     if isinstance(passages, str | Mapping) or not isinstance(passages, Sequence):
         raise ChatbotError(f"{target}: `passages` is a {type(passages).__name__}, not a list.")
     read = tuple(_passage(target, number, passage) for number, passage in enumerate(passages))
-    return reply.strip(), read
+    return text, read
 
 
 def _passage(target: str, number: int, value: object) -> Passage:

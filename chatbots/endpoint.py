@@ -11,8 +11,8 @@ from agents.client import Endpoint
 from agents.model import Session
 from agents.prompt import ChatMessage
 from chatbots.options import GenerationOptions
-from chatbots.outside import evidence_for
-from chatbots.pipeline import as_chat, failures_as_chatbot_errors, not_empty, turn_seed
+from chatbots.outside import as_said, evidence_for
+from chatbots.pipeline import as_chat, failures_as_chatbot_errors, turn_seed
 from chatbots.protocol import ChatbotContext, Reply
 from scenarios.options import read_options
 from scenarios.transcript import Message
@@ -73,6 +73,6 @@ class EndpointBot:
                 temperature=options.temperature,
                 max_tokens=options.max_tokens,
             )
-            text = not_empty("reply", answer)
+            text = as_said(self._client.endpoint.model, answer)
             query, passages, step = await evidence_for(self._context, history)
         return Reply(text=text, query=query, passages=passages, steps=(step,), calls=tuple(session.calls))

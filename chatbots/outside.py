@@ -1,11 +1,26 @@
-"""What the two adapters for somebody else's bot share: evidence for the judges when the bot names none."""
+"""What the two adapters for somebody else's bot share: its reply as it is, and evidence for the judges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbots.protocol import ChatbotContext
+from chatbots.protocol import ChatbotContext, ChatbotError
 from scenarios.transcript import Message, Passage, Step
+
+
+def as_said(bot: str, reply: str) -> str:
+    """The reply without white space around it, and otherwise as the bot gave it: that is what is judged.
+
+    Args:
+        bot: which bot it is, as the error names it.
+
+    Raises:
+        ChatbotError: nothing is left of it.
+    """
+    text = reply.strip()
+    if not text:
+        raise ChatbotError(f"{bot}: the bot's reply is empty.")
+    return text
 
 
 async def evidence_for(

@@ -18,6 +18,9 @@ def answer(history):
     SEEN.append(history)
     return "It opens at 7. "
 
+def labelled(history):
+    return "\\n" + "Assistant: It opens at 7.\\nUser: Thanks! "
+
 async def later(history):
     passages = ["The pool opens at 7.", {"text": "Or at 9.", "document": "sunday"}]
     return {"reply": "At 7.", "passages": passages}
@@ -72,6 +75,10 @@ async def test_a_plain_function_gets_the_dialogue_and_evidence_is_found_for_it()
     assert sys.modules["pool_bot"].SEEN[0] == dialogue
 
 
+async def test_what_the_bot_says_is_judged_as_it_says_it() -> None:
+    assert (await ask("pool_bot:labelled")).text == "Assistant: It opens at 7.\nUser: Thanks!"
+
+
 @pytest.mark.parametrize("attribute", ["later", "lazily"])
 async def test_an_async_function_may_say_what_it_read(attribute: str) -> None:
     reply = await ask(f"pool_bot:{attribute}")
@@ -93,7 +100,7 @@ async def test_an_async_function_may_say_what_it_read(attribute: str) -> None:
         ("pool_bot:fails", "raised RuntimeError: no water"),
         ("pool_bot:nothing", "returned None, not a text"),
         ("pool_bot:wrong", r"returned a dict with \['answer'\], not a text"),
-        ("pool_bot:empty", "returned an empty reply"),
+        ("pool_bot:empty", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),
         ("pool_bot:odd", "passage 0 is a int, not a text or a dict"),
         ("pool_bot:unknown", "passage 0 is no passage"),

@@ -88,11 +88,17 @@ async def test_without_an_address_the_model_is_one_of_the_experiment() -> None:
         make_chatbot("endpoint", context)
 
 
+async def test_what_the_bot_says_is_judged_as_it_says_it() -> None:
+    said = "Assistant: It opens at 7.\nUser: Thanks!"
+    context, _, _ = stage({"generate": f"\n{said} "}, options=at(8001))
+    assert (await make_chatbot("endpoint", context).reply(LATER)).text == said
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
         (httpx2.Response(404, json={"error": {"message": "no such bot"}}), "status 404"),
-        ("", "empty"),
+        (" ", "the bot's reply is empty"),
     ],
 )
 async def test_a_bot_that_fails_ends_the_reply(answer: Any, reason: str) -> None:
