@@ -8,7 +8,6 @@ supported claims from others, its probabilities do.
 from __future__ import annotations
 
 import asyncio
-import re
 
 from pydantic import Field
 
@@ -18,6 +17,7 @@ from chatbots.options import GenerationOptions
 from chatbots.pipeline import Work, format_evidence, titles_of
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import ChatbotContext
+from detectors.spans import sentences
 from scenarios.transcript import Call, Frozen
 
 SPLIT_TOKENS = 500
@@ -105,7 +105,7 @@ class FactCheckerBot(PromptEngineeredBot):
         try:
             split = await work.session.structured("split", messages, SplitReply, max_tokens=SPLIT_TOKENS)
         except UnparseableAnswer as error:
-            pieces = sentences(draft)
+            pieces = tuple(region.of(draft) for region in sentences(draft))
             left = max(len(pieces) - MOST, 0)
             unchecked = f" {left} sentences after the first {MOST} are not checked." if left else ""
             work.note("split", f"The split cannot be read, so each sentence is checked. {error}{unchecked}")
@@ -142,8 +142,3 @@ class FactCheckerBot(PromptEngineeredBot):
         session.calls = ledger
         share = await session.choose("verify", messages, ["Yes", "No"])
         return share["Yes"]
-
-
-def sentences(text: str) -> tuple[str, ...]:
-    """A text cut after `.`, `!`, `?` and at line ends; without empty pieces."""
-    return tuple(piece.strip() for piece in re.split(r"(?<=[.!?])\s+|\n+", text) if piece.strip())

@@ -7,7 +7,6 @@ import httpx2
 import pytest
 
 from agents.client import Endpoint
-from chatbots.fact_checker import sentences
 from chatbots.pipeline import format_evidence, turn_seed
 from chatbots.protocol import ChatbotError, Reply
 from chatbots.registry import make_chatbot
@@ -253,9 +252,7 @@ async def test_sentences_that_are_not_checked_are_counted_and_not_called_support
     assert reply.steps[-1].text == "The draft stands: every claim that was checked is supported."
 
 
-def test_sentences_end_at_marks_and_lines() -> None:
-    assert sentences("At 7. Rs 4.50 each!\n\n- Bring a towel") == (
-        "At 7.",
-        "Rs 4.50 each!",
-        "- Bring a towel",
-    )
+async def test_an_abbreviation_ends_no_sentence_that_is_checked() -> None:
+    changes = {"split": '{"claims": ["A', "generate": "A ticket is Rs. 450 at most.\n- It opens at 7."}
+    _, _, shelf = await reply_of("fact-checker", changes)
+    assert [query for query, _ in shelf.searched[1:]] == ["A ticket is Rs. 450 at most.", "- It opens at 7."]
