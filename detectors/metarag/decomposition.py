@@ -15,7 +15,7 @@ from agents.errors import UnparseableAnswer
 from agents.model import Session
 from agents.prompt import Prompt
 from detectors.courtesy import claims_nothing
-from detectors.spans import Region, locate, sentences, words
+from detectors.spans import Region, clip, locate, sentences, words
 from scenarios.transcript import Frozen
 
 _LINE = re.compile(r"[-*•\s]*\[?(\d{1,3})\]?\s*[:.)]\s*(.*\w.*)")
@@ -37,6 +37,8 @@ class Decomposition(Frozen):
     """In order of mention, without repetitions; empty when the reply states no fact."""
     cut_off: bool
     """Whether there were more than were kept."""
+    skipped: tuple[Region, ...] = ()
+    """The numbered sentences in which no factoid stands, kept or not: the model states no fact of them."""
 
 
 async def decompose(
@@ -83,17 +85,20 @@ def parse_factoids(answer: str, reply: str, regions: Sequence[Region], limit: in
         UnparseableAnswer: there is no fact of a numbered sentence.
     """
     found: dict[str, Factoid] = {}
+    stated: list[Region] = []
     for line in answer.splitlines():
         match = _LINE.fullmatch(line.strip())
         if match is None or not 1 <= int(match[1]) <= len(regions):
             continue
         text = match[2].strip()
         factoid = Factoid(text=text, region=place(text, reply, regions, int(match[1]) - 1))
+        stated.append(factoid.region)
         found.setdefault(text.casefold(), factoid)
     if not found:
         raise UnparseableAnswer(f"decompose: the model's answer holds no numbered facts: {answer[:120]!r}")
     factoids = tuple(found.values())
-    return Decomposition(factoids=factoids[:limit], cut_off=len(factoids) > limit)
+    skipped = tuple(region for region in regions if not any(clip(region, place) for place in stated))
+    return Decomposition(factoids=factoids[:limit], cut_off=len(factoids) > limit, skipped=skipped)
 
 
 def place(fact: str, reply: str, regions: Sequence[Region], numbered: int) -> Region:

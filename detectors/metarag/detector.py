@@ -24,6 +24,7 @@ from detectors.metarag.options import MetaRagOptions
 from detectors.metarag.scoring import factoid_score, response_score
 from detectors.metarag.verification import Check, ProbabilityVerifier, Verifier, WordVerifier
 from detectors.protocol import DetectorContext
+from detectors.spans import Region
 from detectors.thresholds import choose_threshold, tuned_threshold
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, Passage, Span, TurnView, Unit
@@ -36,7 +37,10 @@ class MetaRagDetector:
     """Splits a reply into facts and checks synonyms and antonyms of each against the evidence (S, 0-1).
 
     Of a true fact the evidence entails the synonyms and contradicts the antonyms; a factoid whose variants
-    fare otherwise is flagged.
+    fare otherwise is flagged. Units are the factoids with their S_i, then the sentences of which
+    decomposition states no fact (`skipped` in their details, no score). Those are not judged, and not
+    failures either: what a reply claims is for decomposition to say, so they leave outcome, score and
+    `truncated` as they are.
 
     Raises:
         UsageError: an option is unknown or wrong, or names a model that the pool does not have.
@@ -104,8 +108,9 @@ class MetaRagDetector:
             self._score(session, factoid, evidence) for factoid in decomposition.factoids
         )
         judgement = _aggregate(units, evidence.passages, self._tau_for(view.passages))
+        skipped = (_skipped(region, view.reply) for region in decomposition.skipped)
         truncated = evidence.truncated or decomposition.cut_off
-        return judgement.model_copy(update={"truncated": truncated})
+        return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
 
     async def _score(self, session: Session, factoid: Factoid, evidence: Evidence) -> Unit:
         """One factoid with its S_i, or without a score and with the reason."""
@@ -159,6 +164,15 @@ class MetaRagDetector:
             tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics
         ]
         return min([self._tau, *stricter])
+
+
+def _skipped(region: Region, reply: str) -> Unit:
+    return Unit(
+        text=region.of(reply),
+        start=region.start,
+        end=region.end,
+        details={"skipped": "decomposition states no fact of it"},
+    )
 
 
 def _aggregate(units: Sequence[Unit], passages: Sequence[Passage], tau: float) -> Judgement:

@@ -179,6 +179,24 @@ async def test_a_flagged_factoid_counts_even_if_another_could_not_be_scored() ->
     assert [unit.score is None for unit in judgement.units] == [True, False]
 
 
+async def test_a_sentence_without_a_fact_is_a_unit_that_was_skipped_and_no_failure() -> None:
+    pool, _ = scripted_pool(Model(facts="1: The pool opens at 6."))
+    judgement = await detector(pool).detect(VIEW)
+    assert (judgement.outcome, judgement.flagged, judgement.truncated) == ("scored", False, False)
+    scored, skipped = judgement.units
+    assert (scored.text, scored.score is None) == ("The pool opens at 6.", False)
+    assert (skipped.text, skipped.start, skipped.end, skipped.score) == ("It costs 9 euros.", 21, 38, None)
+    assert skipped.details == {"skipped": "decomposition states no fact of it"}
+
+
+async def test_skipped_sentences_do_not_count_among_factoids_that_could_not_be_scored() -> None:
+    pool, _ = scripted_pool(Model(facts="2: The pool costs 9 euros.", mutations="{"))
+    judgement = await detector(pool).detect(VIEW)
+    assert judgement.outcome == "failed"
+    assert (judgement.error or "").startswith("1 of 1 factoids could not be scored: mutate:")
+    assert [unit.text for unit in judgement.units] == ["The pool costs 9 euros.", "The pool opens at 6."]
+
+
 async def test_a_span_rests_on_evidence_that_was_shown() -> None:
     pool, _ = scripted_pool(Model())
     unseen = Passage(id="pool#2", document="pool", text="The pool costs 9 euros.")

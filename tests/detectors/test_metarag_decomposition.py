@@ -86,3 +86,34 @@ def test_where_no_sentence_shares_more_the_numbered_one_is_taken() -> None:
 def test_beyond_the_limit_the_decomposition_is_marked() -> None:
     parsed = parse_factoids("2: One.\n2: Two.\n2: Three.", REPLY, sentences(REPLY), 2)
     assert ([factoid.text for factoid in parsed.factoids], parsed.cut_off) == (["One.", "Two."], True)
+
+
+def skipped(answer: str, limit: int = 24) -> list[str]:
+    parsed = parse_factoids(answer, REPLY, sentences(REPLY), limit)
+    return [region.of(REPLY) for region in parsed.skipped]
+
+
+def test_numbered_sentences_in_which_no_fact_stands_are_skipped() -> None:
+    assert skipped("2: The pool opens at 6.") == [
+        "Hello!",
+        "Is that fine?",
+        "It costs 9 euros, and it costs 5 for children.",
+    ]
+
+
+def test_facts_past_the_limit_are_cut_off_and_their_sentences_not_skipped() -> None:
+    assert skipped("2: The pool opens at 6.\n4: It costs 9 euros.", limit=1) == ["Hello!", "Is that fine?"]
+
+
+def test_a_repeated_fact_states_each_of_its_sentences() -> None:
+    reply = "It is free. It is far. It is free."
+    parsed = parse_factoids("1: It is free.\n3: It is free.", reply, sentences(reply), 24)
+    assert [factoid.text for factoid in parsed.factoids] == ["It is free."]
+    assert [region.of(reply) for region in parsed.skipped] == ["It is far."]
+
+
+async def test_sentences_that_were_not_numbered_are_not_skipped() -> None:
+    found, _ = await decomposed(lambda _: "1: The pool opens at 6.")
+    assert [region.of(REPLY) for region in found.skipped] == [
+        "It costs 9 euros, and it costs 5 for children."
+    ]
