@@ -100,7 +100,7 @@ class ModelClient:
             exchange: filled with what the ledger wants to know.
 
         Raises:
-            ReplayMiss: a recording is replayed and has no answer.
+            ReplayMiss: a recording is replayed and has no answer. It ends the run.
             ModelError: no answer, with the reason in one sentence.
         """
         key = digest([[[type(message).__name__, message.content] for message in messages], dict(extra)])

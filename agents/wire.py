@@ -87,7 +87,7 @@ class Wire(httpx2.AsyncBaseTransport):
         if self._recording.replaying:
             raise ReplayMiss(
                 f"the recording {self._recording.source} has no answer to this request: prompts, options or "
-                "documents have changed since. Record again with --record."
+                "documents have changed since, or it failed when it was recorded. Record again with --record."
             )
         return _response(await self._ask(key, request), request, replayed=False)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from agents.errors import ReplayMiss
 from chatbots.protocol import Chatbot
 from detectors.protocol import Detector
 from scenarios.errors import HallulabError
@@ -56,6 +57,7 @@ async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: 
 
     Raises:
         OperationalError: a journal cannot be written. What was written is intact.
+        ReplayMiss: the recording that is replayed does not hold an answer.
     """
     held = folder.read_conversations()
     done = {conversation.id for conversation in held}
@@ -69,15 +71,14 @@ async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: 
                     observer.expect(0, run.judge(conversation, tasks))
                 for job in missing:
                     tasks.create_task(run.hold(job, tasks))
-        except* HallulabError as group:
+        except* (HallulabError, ReplayMiss) as group:
             raise _first(group) from group
 
 
-def _first(group: BaseExceptionGroup[HallulabError]) -> HallulabError:
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    assert isinstance(error, HallulabError)
     return error
 
 

@@ -6,6 +6,7 @@ import signal
 import sys
 from types import FrameType
 
+from agents.errors import ReplayMiss
 from scenarios.errors import HallulabError, UsageError
 from simulator.cli.app import app
 
@@ -17,7 +18,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         app()
-    except HallulabError as error:
+    except (HallulabError, ReplayMiss) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except OSError as error:

@@ -295,10 +295,9 @@ async def test_a_replay_miss_is_one_sentence_and_is_not_tried_again(tmp_path: Pa
         await session.text("generate", QUESTION)
     assert str(caught.value) == (
         f"the recording {path} has no answer to this request: prompts, options or documents have changed "
-        "since. Record again with --record."
+        "since, or it failed when it was recorded. Record again with --record."
     )
     assert transport.requests == []
-    assert session.calls[0].error == str(caught.value)
 
 
 async def test_a_recording_on_a_full_disk_is_an_operational_error(

@@ -19,6 +19,8 @@ from tests.simulator.journal import scored
 
 Hallulab = Callable[..., Ended]
 
+RECORDING = Path(__file__).parents[1] / "recordings" / "demo.jsonl.gz"
+
 
 @pytest.fixture
 def hallulab(
@@ -105,18 +107,18 @@ def test_detect_twice_judges_once(hallulab: Hallulab, tmp_path: Path) -> None:
 def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
     hallulab: Hallulab, tmp_path: Path
 ) -> None:
-    replay = tmp_path / "empty.jsonl"
-    replay.write_text("")
     config = tmp_path / "experiment.yaml"
-    config.write_text("detectors: [{name: strict, kind: lexical, options: {threshold: 0.1}}]\nlimit: 1\n")
+    config.write_text(
+        "detectors: [{name: strict, kind: lexical, options: {threshold: 0.1}}]\n"
+        "chatbots: [vanilla]\nlimit: 1\nmin_turns: 2\nmax_turns: 2\n"
+    )
     run = RunFolder(tmp_path / "run")
-    flags = ("--model", "m", "--replay", replay)
+    flags = ("--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
     assert hallulab("simulate", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
     assert run.read_verdicts() == []
-    saved_run(tmp_path / "other")
-    run.conversations.write_bytes((tmp_path / "other" / "conversations.jsonl").read_bytes())
-    assert hallulab("detect", run.path, "--replay", replay).code == 0
-    assert [verdict.detector for verdict in run.read_verdicts()] == ["strict"]
+    assert hallulab("detect", run.path, "--replay", RECORDING).code == 0
+    judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_verdicts()]
+    assert sorted(judged) == [("strict", 0, "scored"), ("strict", 1, "scored")]
 
 
 def test_json_is_all_that_stands_on_standard_output(hallulab: Hallulab, tmp_path: Path) -> None:

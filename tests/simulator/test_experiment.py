@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.errors import ReplayMiss
 from agents.user import UserMove
 from chatbots.protocol import Reply
 from detectors.protocol import ThresholdProtocol
@@ -43,12 +44,22 @@ class Listener:
 
 
 class Asker:
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
     async def next(self, history: Sequence[Message]) -> UserMove:
+        if self.error is not None:
+            raise self.error
         return UserMove(text=f"Question number {len(history) // 2 + 1} is this one?")
 
 
 class Answerer:
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
     async def reply(self, history: Sequence[Message]) -> Reply:
+        if self.error is not None:
+            raise self.error
         return Reply(text=f"Answer after {len(history)} messages.")
 
 
@@ -57,7 +68,7 @@ class Judge:
     threshold = 0.5
     threshold_protocol: ThresholdProtocol = "given"
 
-    def __init__(self, version: str = "1", error: Exception | None = None) -> None:
+    def __init__(self, version: str = "1", error: BaseException | None = None) -> None:
         self.version = version
         self.error = error
         self.seen: list[TurnView] = []
@@ -132,6 +143,27 @@ async def test_whatever_a_detector_raises_is_a_failed_verdict(tmp_path: Path) ->
     assert [(line.outcome, line.spans, line.error) for line in folder.read_verdicts()] == [
         ("failed", None, "ZeroDivisionError: oops")
     ] * 2
+
+
+MISS = ReplayMiss("the recording has no answer.")
+
+
+@pytest.mark.parametrize(
+    ("asker", "answerer", "judge", "held"),
+    [
+        (Asker(MISS), Answerer(), Judge(), 0),
+        (Asker(), Answerer(MISS), Judge(), 0),
+        (Asker(), Answerer(), Judge(error=MISS), 1),
+    ],
+)
+async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
+    tmp_path: Path, asker: Asker, answerer: Answerer, judge: Judge, held: int
+) -> None:
+    folder = RunFolder(tmp_path)
+    stale = Cast(lambda job: asker, lambda job: answerer, [judge], None, 2, 4)
+    with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
+        await execute(stale, [job("a")], folder, Listener())
+    assert (len(folder.read_conversations()), folder.read_verdicts()) == (held, [])
 
 
 async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ from simulator.config import load_experiment
 from simulator.laboratory import Settings, execute_experiment
 from simulator.reporting import write_reports
 from simulator.run_folder import RunFolder
+from tests.simulator.command_line import CommandLine
 from tests.simulator.test_rows_recompute import assert_recomputes
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +97,24 @@ def test_every_call_is_replayed(whole: Whole) -> None:
     ]
     assert calls
     assert all(call.replayed for call in calls)
+
+
+def test_a_stale_recording_ends_the_command_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first half of the answers is there, so users, chatbots and detectors are under way."""
+    lines = gzip.decompress(RECORDING.read_bytes()).decode().splitlines(keepends=True)
+    stale = tmp_path / "stale.jsonl"
+    stale.write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
+    run = RunFolder(tmp_path / "run")
+    config = ("-c", ROOT / "docs" / "demo.yaml", "--model", "qwen2.5-coder-1.5b")
+    ended = CommandLine(monkeypatch, capsys)("run", *config, "--replay", stale, "--out", run.path)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"error: the recording {stale} has no answer to this request: ")
+    assert ended.err.count("\n") == 1
+    assert not run.report.exists()
+    assert all(conversation.error is None for conversation in run.read_conversations())
+    assert all(verdict.error is None for verdict in run.read_verdicts())
 
 
 @pytest.mark.parametrize("point", range(20))

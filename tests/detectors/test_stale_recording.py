@@ -1,0 +1,57 @@
+"""Whichever answer a recording lacks, the detector does not judge without it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.errors import ReplayMiss
+from detectors.protocol import DetectorContext
+from detectors.registry import make_detector
+from scenarios.recording import Recording
+from scenarios.transcript import Judgement, TurnView
+from tests.detectors import test_halludetect, test_metarag
+from tests.scripted import Script, scripted_pool
+
+CALL = "Call 555-0134 for tickets."
+LISTS = test_halludetect.words(
+    [test_halludetect.rough(CALL)] * 3,
+    test_halludetect.fine(5),
+    json.dumps({"hallucinations": [{"number": 1, "reason": "No number in the documents."}]}),
+)
+
+
+async def judged(kind: str, options: dict[str, Any], script: Script, recording: Recording) -> Judgement:
+    pool, _ = scripted_pool(script, recording=recording)
+    view: TurnView = {"halludetect": test_halludetect, "metarag": test_metarag}[kind].VIEW
+    detector = make_detector(kind, kind, DetectorContext(models=pool, options=options))
+    try:
+        return await detector.detect(view)
+    finally:
+        recording.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "script"),
+    [
+        ("halludetect", {}, test_halludetect.probabilities),
+        ("halludetect", {"reading": "word"}, LISTS),
+        ("metarag", {}, test_metarag.Model()),
+        ("metarag", {"reading": "word"}, test_metarag.Model(word=True)),
+    ],
+)
+async def test_no_verdict_is_made_without_an_answer(
+    kind: str, options: dict[str, Any], script: Script, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole.jsonl"
+    assert (await judged(kind, options, script, Recording.record(whole))).outcome == "scored"
+    lines = whole.read_text().splitlines(keepends=True)
+    assert len(lines) >= 5
+    for missing in range(len(lines)):
+        stale = tmp_path / "stale.jsonl"
+        stale.write_text("".join(lines[:missing] + lines[missing + 1 :]))
+        with pytest.raises(ReplayMiss, match=r"stale\.jsonl has no answer to this request"):
+            await judged(kind, options, script, Recording.replay(stale))
