@@ -81,6 +81,16 @@ async def test_samples_are_differently_worded_questions_with_one_shared_beginnin
     assert len({text.split("Statement:")[0] for text in asked}) == 1
 
 
+async def test_a_repeated_sentence_is_asked_about_once_and_rated_at_each_occurrence() -> None:
+    judge, requests = detector(probabilities)
+    again = " ".join(["Call 555-0134 for tickets."] * 20)
+    judgement = await judge.detect(VIEW.model_copy(update={"reply": again}))
+    assert len(requests) == 3 + 1 + 1
+    assert [(span.start, span.severity) for span in judgement.spans or ()] == [
+        (27 * number, judgement.score) for number in range(20)
+    ]
+
+
 async def test_the_first_turn_without_a_knowledge_base_has_no_steps_before_the_analysis() -> None:
     judge, _ = detector(probabilities)
     judgement = await judge.detect(VIEW)
