@@ -7,6 +7,7 @@ than equal questions at a temperature: a one-token answer has its whole distribu
 
 from __future__ import annotations
 
+from agents.errors import ModelError
 from agents.model import Session
 from agents.prompt import load_prompt
 from detectors.courtesy import claims_nothing
@@ -102,7 +103,10 @@ class ProbabilityReading:
 
     async def _explain(self, session: Session, grounds: Grounds, rated: Rated) -> Rated:
         messages = self._reason.fill(evidence=grounds.text, statement=" ".join(rated.text.split()))
-        reason = await session.text("reason", messages, max_tokens=REASON_TOKENS)
+        try:
+            reason = await session.text("reason", messages, max_tokens=REASON_TOKENS)
+        except ModelError as error:
+            return rated.without_reason(error, "The model gave no reason.")
         return rated.model_copy(update={"reason": " ".join(reason.split())})
 
 

@@ -147,9 +147,15 @@ class WordReading:
         ]
 
     async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
-        """See `Reading.conclude`. The result prompt words the reasons; it cannot drop a hallucination."""
+        """See `Reading.conclude`. The result prompt words the reasons; it cannot drop a hallucination.
+
+        Without an answer to it, the reasons are the analysis'.
+        """
         messages = self._result.fill(evidence=grounds.text, hallucinations=_numbered(kept))
-        result = await session.structured("result", messages, Result, max_tokens=LIST_TOKENS)
+        try:
+            result = await session.structured("result", messages, Result, max_tokens=LIST_TOKENS)
+        except ModelError as error:
+            return [rated.without_reason(error, rated.reason) for rated in kept]
         reasons = {line.number: line.reason for line in result.hallucinations}
         return [
             rated.model_copy(update={"reason": reasons.get(number) or rated.reason})

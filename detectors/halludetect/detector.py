@@ -76,6 +76,8 @@ class HalluDetectDetector:
         rated = await self._reading.rate(session, grounds, view)
         kept = [item for item in rated if item.severity >= self._threshold]
         concluded = await self._reading.conclude(session, grounds, kept) if kept else []
+        reasoned = iter(concluded)
+        rated = [next(reasoned) if item.severity >= self._threshold else item for item in rated]
         score = max((item.severity for item in rated), default=HARMLESS)
         return Judgement(
             outcome="scored",

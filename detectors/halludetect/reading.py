@@ -6,6 +6,7 @@ from typing import Protocol
 
 from pydantic import Field
 
+from agents.errors import ModelError
 from agents.model import Session
 from agents.prompt import Prompt
 from detectors.halludetect.grounds import Grounds
@@ -27,6 +28,13 @@ class Rated(Frozen):
     details: dict[str, float | str | None] = Field(default_factory=dict)
     """What came out of each step."""
 
+    def without_reason(self, error: ModelError, instead: str) -> Rated:
+        """The same with another reason, where the step that words it failed; the details keep the error.
+
+        The verdict does not hang on that step: what was rated stays rated.
+        """
+        return self.model_copy(update={"reason": instead, "details": {**self.details, "error": str(error)}})
+
 
 class Reading(Protocol):
     """Analysis and filtering (B.1.3, B.1.4), read one way or the other."""
@@ -44,9 +52,8 @@ class Reading(Protocol):
         ...
 
     async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
-        """The same hallucinations, each with its reason (B.1.5); `kept` is not empty.
+        """The same hallucinations in the same order, each with its reason (B.1.5); `kept` is not empty.
 
-        Raises:
-            ModelError: a step got no usable answer.
+        A model that gives none is no failure: see `Rated.without_reason`.
         """
         ...

@@ -145,6 +145,22 @@ async def test_a_question_without_an_answer_fails_the_judgement() -> None:
     assert len(judgement.calls) > 0
 
 
+async def test_a_verdict_stands_when_the_model_gives_no_reason() -> None:
+    too_long = httpx2.Response(400, json={"error": {"message": "too long"}})
+    judge, _ = detector(lambda b: too_long if "What is wrong?" in last_user(b) else probabilities(b))
+    whole, _ = detector(probabilities)
+    judgement, undisturbed = await judge.detect(VIEW), await whole.detect(VIEW)
+    assert (judgement.outcome, judgement.score) == ("scored", undisturbed.score)
+    assert judgement.spans is not None
+    assert [(span.text, span.reason) for span in judgement.spans] == [
+        ("Call 555-0134 for tickets.", "The model gave no reason.")
+    ]
+    error = str(judgement.units[1].details["error"])
+    assert "refused the request with status 400: too long" in error
+    assert [call.error is None for call in judgement.calls].count(False) == 1
+    assert all("error" not in unit.details for unit in (judgement.units[0], judgement.units[2]))
+
+
 async def test_a_knowledge_base_that_fails_fails_the_judgement() -> None:
     class Broken(Shelf):
         async def search(self, query: str, k: int) -> tuple[Passage, ...]:
@@ -261,6 +277,16 @@ async def test_what_does_not_parse_fails_and_is_never_clean(script: Script, reas
     judgement = await judge.detect(VIEW)
     assert (judgement.outcome, judgement.spans) == ("failed", None)
     assert reason in (judgement.error or "")
+
+
+async def test_a_result_that_does_not_parse_leaves_the_analysis_reason() -> None:
+    judge, _ = detector(words([rough(REPLY[21:47])] * 3, fine(5), "{"), reading="word")
+    judgement = await judge.detect(VIEW)
+    assert (judgement.outcome, judgement.score) == ("scored", 5.0)
+    assert [span.reason for span in judgement.spans or ()] == ["not there"]
+    details = judgement.units[0].details
+    assert (details["votes"], details["refiner"]) == (1.0, "so")
+    assert "result: the model's answer is no Result" in str(details["error"])
 
 
 def test_an_unknown_option_is_named() -> None:
