@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from scenarios.abbreviations import is_abbreviation
+
 FUZZY_SCORE = 85.0
 """Partial ratio (rapidfuzz, 0 to 100) from which a quotation that is not verbatim counts as found."""
 FUZZY_LENGTHS = (0.67, 1.5)
@@ -40,14 +42,6 @@ _LIST_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)
 _HEADING_LINE = re.compile(r"[ \t]*(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
 _STOP = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?=\s)|(?<=[a-z]{2})[.!?](?=[A-Z][a-z]+(?![\w.@/-]*[.@/]\w))")
 _WORD_BEFORE = re.compile(r"\S*\Z")
-_ABBREVIATIONS = re.compile(
-    r"mr|mrs|ms|dr|prof|st|sr|jr|vs|eg|ie|e\.g|i\.e|cf|viz|approx|inc|ltd|co|corp|dept|govt|art|sec|cl|para|rs|ph"
-    r"|tel|ext|fig|vol|ed|pp|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|hon|adv|smt|shri|www",
-    re.IGNORECASE,
-)
-_NUMBERED = frozenset({"no", "nos", "p", "s", "ss", "ch", "r"})
-"""Abbreviations only where a number follows: `No. 32`, but `No. That is wrong.`"""
-_INITIALS = re.compile(r"(?:\(?[A-Za-z]\.)*\(?[A-Za-z]\Z")
 
 
 def sentences(text: str) -> list[Region]:
@@ -79,25 +73,17 @@ def _line_cuts(text: str) -> Iterable[int]:
 def _stop_cuts(text: str) -> Iterable[int]:
     for match in _STOP.finditer(text):
         following = text[match.end() :].lstrip()
-        if match[0].startswith(".") and _is_abbreviation(text[: match.start()], following):
+        if match[0].startswith(".") and _belongs_to_word(text[: match.start()], following):
             continue
         if match[0].startswith(("..", "…")) and following[:1].islower():
             continue
         yield match.end()
 
 
-def _is_abbreviation(before: str, following: str) -> bool:
-    found = _WORD_BEFORE.search(before)
-    word = (found[0] if found else "").lstrip("(\"'“‘*_[")
-    if _LIST_MARK.search(before + "."):
-        return True
-    if word.lower() in _NUMBERED:
-        return following[:1].isdigit()
-    if word.lower() in {"a.m", "p.m", "etc"}:
-        return not following[:1].isupper()
-    return _ABBREVIATIONS.fullmatch(word) is not None or (
-        _INITIALS.fullmatch(word) is not None and word != "I"
-    )
+def _belongs_to_word(before: str, following: str) -> bool:
+    """Whether a full stop belongs to a list mark or an abbreviation."""
+    word = _WORD_BEFORE.search(before)
+    return _LIST_MARK.search(before + ".") is not None or is_abbreviation(word[0] if word else "", following)
 
 
 def strip(text: str, region: Region) -> Region | None:

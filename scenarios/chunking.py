@@ -14,6 +14,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from scenarios.abbreviations import is_abbreviation
 from scenarios.pack import Document
 from scenarios.transcript import Frozen, Passage
 
@@ -22,10 +23,6 @@ _HEADING = re.compile(r"#{1,6}[ \t]\S.*")
 _WORD = re.compile(r"\S+")
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])$")
 _SENTENCE_END = re.compile(r"[.!?।][\"'”’)\]]*$")
-_ABBREVIATION = re.compile(
-    r"[(\[\"“]*(?:[A-Z]|[A-Za-z]\.[A-Za-z]|Mr|Mrs|Ms|Dr|St|Prof|Rs|Nos?|Art|Sec|Reg|Fig|Ch|para|vs?|cf|approx|etc)\.$",
-    re.IGNORECASE,
-)
 
 
 class Chunking(Frozen):
@@ -169,6 +166,8 @@ def _ends_sentence(text: str, word: re.Match[str], following: re.Match[str]) -> 
         return True
     return (
         _SENTENCE_END.search(word.group()) is not None
-        and _ABBREVIATION.match(word.group()) is None
+        and not (
+            word.group().endswith(".") and is_abbreviation(word.group().removesuffix("."), following.group())
+        )
         and not following.group()[0].islower()
     )

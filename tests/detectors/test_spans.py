@@ -24,6 +24,8 @@ def split(text: str) -> list[str]:
         ("Dr. Rao paid Rs. 5.50 to Acme Ltd. in May.", ["Dr. Rao paid Rs. 5.50 to Acme Ltd. in May."]),
         ("It is at No. 32, Off M. G. Road.", ["It is at No. 32, Off M. G. Road."]),
         ("No. That is wrong.", ["No.", "That is wrong."]),
+        ("See Reg. No. 5 of it.", ["See Reg. No. 5 of it."]),
+        ("Ask S. K. Rao, see p. 5.", ["Ask S. K. Rao, see p. 5."]),
         ("Open at 9 a.m. daily. We wait.", ["Open at 9 a.m. daily.", "We wait."]),
         (
             "Commission,\nTripura,\nAgartala.You can call.",

@@ -57,11 +57,29 @@ def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "abbreviated", ["Rs. 500", "No. 12", "v. State", "Dr. Rao", "e.g. Delhi", "M. Rao", "(Sec. 35"]
+    "abbreviated",
+    [
+        "Rs. 500",
+        "No. 12",
+        "v. State",
+        "Dr. Rao",
+        "e.g. Delhi",
+        "M. Rao",
+        "(Sec. 35",
+        "Smt. Rao",
+        "Ltd. Delhi",
+        "Reg. Nos",
+    ],
 )
 def test_an_abbreviation_ends_no_sentence(abbreviated: str) -> None:
     text = f"a b c d e f g {abbreviated} i. Next it goes on here."
     assert chunk(text, SMALL)[0] == f"a b c d e f g {abbreviated} i."
+
+
+@pytest.mark.parametrize("last", ["etc.", "p.m.", "no."])
+def test_an_abbreviation_that_may_end_a_sentence_ends_one_before_a_capital(last: str) -> None:
+    text = f"one two three four five {last} Seven eight nine ten eleven twelve."
+    assert chunk(text, SMALL)[0] == f"one two three four five {last}"
 
 
 def test_list_items_are_split_between_items() -> None:
