@@ -5,9 +5,14 @@ Schema of the files: docs/scenario-packs.md. Everything here is data; nothing in
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from scenarios.transcript import Frozen
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+"""Small letters, digits and hyphens; safe in file names and keys."""
 
 
 class Specialist(Frozen):
@@ -41,7 +46,7 @@ class Document(Frozen):
 class Persona(Frozen):
     """A simulated user: who they are and what they want."""
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    id: Identifier
     """Identifier, unique in the pack."""
     name: str
     """The person's name."""
@@ -62,7 +67,7 @@ class Persona(Frozen):
 class Scenario(Frozen):
     """A loaded scenario pack."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: Identifier
     """Identifier of the pack."""
     title: str
     """Shown to people."""

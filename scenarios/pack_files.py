@@ -15,7 +15,7 @@ from pydantic import Field
 from scenarios.data_files import YamlText, read_text
 from scenarios.documents import SCHEMA, DocumentDefaults, read_documents
 from scenarios.errors import UsageError
-from scenarios.pack import Persona, Scenario, Specialist
+from scenarios.pack import Identifier, Persona, Scenario, Specialist
 from scenarios.transcript import Frozen
 
 SCENARIO_FILE = "scenario.yaml"
@@ -50,7 +50,7 @@ class ScenarioFile(Frozen):
 
     schema_number: Literal[1] = Field(alias="schema")
     """Version of this schema."""
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: Identifier
     """See `Scenario.name`."""
     title: Text
     """See `Scenario.title`."""
