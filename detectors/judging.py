@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from agents.model import ModelPool, Session
 from agents.prompt import Prompt
 from detectors.evidence_questions import calibrations_of
+from detectors.rule_version import rule_version
 from detectors.spans import words
 from scenarios.errors import HallulabError
 from scenarios.recording import digest
@@ -103,10 +104,22 @@ def best_passage(text: str, passages: Sequence[Passage]) -> str:
 
 
 def configuration_version(
-    kind: str, options: Frozen, prompts: Iterable[Prompt] = (), models: Mapping[str, str] | None = None
+    module: str,
+    options: Frozen,
+    prompts: Iterable[Prompt] = (),
+    models: Mapping[str, str] | None = None,
+    seed: int | None = None,
 ) -> str:
-    """Hash of all that changes verdicts: options, prompt files, served models by role, their calibration."""
-    configuration: list[Any] = [kind, options.model_dump(mode="json")]
+    """Hash of all that changes verdicts.
+
+    Args:
+        module: the detector's own (`__name__`); its code counts, see `rule_version`.
+        options: as they are in force.
+        prompts: the prompt files it uses.
+        models: served models by role; what they are calibrated with counts, too.
+        seed: of its requests; None where it asks no model.
+    """
+    configuration: list[Any] = [module, rule_version(module), options.model_dump(mode="json"), seed]
     used = dict(models or {})
     configuration += [{prompt.name: prompt.version for prompt in prompts}, used]
     configuration += [calibrations_of(model) for model in used.values()]

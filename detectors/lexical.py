@@ -36,7 +36,7 @@ class LexicalDetector:
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LexicalOptions, context.options)
         self.name = name
-        self.version = configuration_version("lexical", options)
+        self.version = configuration_version(__name__, options)
         self._threshold = options.threshold
         fitted = LexicalOptions.model_fields["threshold"].default
         self.threshold_protocol: ThresholdProtocol = "tuned" if options.threshold == fitted else "given"

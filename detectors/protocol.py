@@ -19,8 +19,8 @@ class Detector(Protocol):
     name: str
     """The name it is registered and reported under."""
     version: str
-    """Hash of what is set about it and changes its verdicts: options, prompts, thresholds, model names. Not
-    the seed, and not the code."""
+    """Hash of all that changes its verdicts: options, prompts, thresholds, model names, seed and code.
+    Resuming takes up verdicts of this version only."""
     threshold: float | None
     """Score from which a reply is flagged, but for stricter ones by topic; None where there is none."""
 

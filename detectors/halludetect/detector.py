@@ -50,10 +50,11 @@ class HalluDetectDetector:
         )
         self.threshold: float | None = self._threshold
         self.version = configuration_version(
-            "halludetect",
+            __name__,
             options.model_copy(update={"threshold": self._threshold}),
             (reformulation_prompt(), self._memory, *self._reading.prompts),
             {"model": model},
+            context.seed,
         )
 
     async def detect(self, view: TurnView) -> Judgement:

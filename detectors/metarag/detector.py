@@ -76,10 +76,11 @@ class MetaRagDetector:
         )
         self.threshold: float | None = self._tau
         self.version = configuration_version(
-            "metarag",
+            __name__,
             options.model_copy(update={"tau": self._tau}),
             (self._decomposition, self._mutation, *self._verifier.prompts),
             models,
+            context.seed,
         )
 
     async def detect(self, view: TurnView) -> Judgement:
