@@ -177,6 +177,15 @@ class ModelClient:
             return ModelError(f"{where} refused the request with status {error.status_code}: {reason}")
         return ModelError(f"{where} gave an answer that is no chat completion ({type(error).__name__}).")
 
+    def check_key(self) -> None:
+        """Look whether there is a key, if the endpoint needs one; a replay sends nothing and needs none.
+
+        Raises:
+            UsageError: it is missing.
+        """
+        if not self._replaying:
+            self.endpoint.api_key()
+
     async def check(self) -> None:
         """Ask the endpoint for its models.
 

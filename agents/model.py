@@ -91,6 +91,11 @@ class ModelPool:
         """A fresh ledger for one piece of work of `role`."""
         return Session(self, role, seed, self.get(model), [])
 
+    def check_keys(self) -> None:
+        """See `ModelClient.check_key`, for every model."""
+        for client in self._clients.values():
+            client.check_key()
+
     async def check(self) -> None:
         """See `ModelClient.check`, for every model; nothing is asked when a recording is replayed."""
         if not self.recording.replaying:

@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from scenarios.errors import UsageError
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Message, Passage
 
@@ -37,7 +38,7 @@ class CallableBot:
     Its model calls are its own: none are booked.
 
     Raises:
-        UsageError: the option `target` is missing or has another form.
+        UsageError: the option `target` is missing, has another form, or leads to nothing that can be called.
     """
 
     KIND = "callable"
@@ -47,12 +48,10 @@ class CallableBot:
     def __init__(self, context: ChatbotContext) -> None:
         self._context = context
         self._target = read_options(f"chatbot {self.KIND}", CallableOptions, context.options).target
-        self._function: Callable[..., Any] | None = None
+        self._function = find_callable(self._target)
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""
-        if self._function is None:
-            self._function = find_callable(self._target)
         dialogue = [{"role": message.role, "content": message.text} for message in history]
         try:
             if inspect.iscoroutinefunction(self._function):
@@ -76,7 +75,7 @@ def find_callable(target: str) -> Callable[..., Any]:
     `python -m`, so that what the bot imports later is found too.
 
     Raises:
-        ChatbotError: there is no such module or attribute, it cannot be imported, or it cannot be called.
+        UsageError: there is no such module or attribute, it cannot be imported, or it cannot be called.
     """
     module_name, attribute = target.split(":")
     here = os.getcwd()
@@ -85,13 +84,13 @@ def find_callable(target: str) -> Callable[..., Any]:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ChatbotError(f"{target}: cannot import {module_name} from {here} ({reason}).") from error
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"{target}: cannot import {module_name} from {here} ({reason}).") from error
     function = getattr(module, attribute, None)
     if function is None:
-        raise ChatbotError(f"{target}: the module {module_name} has no attribute {attribute!r}.")
+        raise UsageError(f"{target}: the module {module_name} has no attribute {attribute!r}.")
     if not callable(function):
-        raise ChatbotError(f"{target}: is a {type(function).__name__}, which cannot be called.")
+        raise UsageError(f"{target}: is a {type(function).__name__}, which cannot be called.")
     found: Callable[..., Any] = function
     return found
 

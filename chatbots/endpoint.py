@@ -44,7 +44,8 @@ class EndpointBot:
     """Your own bot behind an OpenAI-compatible endpoint (1 call a reply, as far as we see).
 
     Raises:
-        UsageError: an option is unknown or wrong, or names a model that the experiment does not have.
+        UsageError: an option is unknown or wrong, or names a model that the experiment does not have, or
+            the endpoint's key is missing.
     """
 
     KIND = "endpoint"
@@ -58,6 +59,7 @@ class EndpointBot:
             self._client = context.models.at(Endpoint(options.model, options.base_url, options.api_key_env))
         else:
             self._client = context.models.get(options.model or context.model)
+        self._client.check_key()
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""

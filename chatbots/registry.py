@@ -19,7 +19,7 @@ from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.vanilla import VanillaBot
 from scenarios.options import read_options
-from scenarios.plugins import component_names, find_component, offered
+from scenarios.plugins import component_names, find_component, make_component, offered
 from scenarios.recording import digest
 from scenarios.transcript import Frozen
 
@@ -66,9 +66,10 @@ def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
     """A chatbot for one conversation.
 
     Raises:
-        UsageError: there is no such chatbot, or its options are wrong.
+        UsageError: there is no such chatbot, its options are wrong, or somebody else's cannot be made.
     """
-    return find_chatbot(kind)(context)
+    factory = find_chatbot(kind)
+    return make_component("chatbot", kind, CHATBOTS, ("reply",), lambda: factory(context))
 
 
 def find_chatbot(kind: str) -> ChatbotFactory:

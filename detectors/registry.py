@@ -12,7 +12,7 @@ from detectors.halludetect.detector import HalluDetectDetector
 from detectors.lexical import LexicalDetector
 from detectors.metarag.detector import MetaRagDetector
 from detectors.protocol import Detector, DetectorContext
-from scenarios.plugins import component_names, find_component
+from scenarios.plugins import component_names, find_component, make_component
 
 GROUP = "hallulab.detectors"
 """The entry points' group."""
@@ -26,6 +26,9 @@ DETECTORS: dict[str, DetectorFactory] = {
     "lexical": LexicalDetector,
 }
 """Ours. A name of ours cannot be taken by an entry point."""
+
+_PARTS = ("name", "version", "threshold", "threshold_protocol", "detect")
+"""What `Detector` asks for."""
 
 
 def detector_names() -> list[str]:
@@ -41,9 +44,10 @@ def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:
         name: the name it reports under.
 
     Raises:
-        UsageError: there is no such detector, or its options are wrong.
+        UsageError: there is no such detector, its options are wrong, or somebody else's cannot be made.
     """
-    return find_detector(kind)(name, context)
+    factory = find_detector(kind)
+    return make_component("detector", kind, DETECTORS, _PARTS, lambda: factory(name, context))
 
 
 def find_detector(kind: str) -> DetectorFactory:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar, cast
 
-from scenarios.errors import UsageError
+from scenarios.errors import HallulabError, UsageError
 
 Factory = TypeVar("Factory")
+Made = TypeVar("Made")
 
 
 def offered(group: str) -> dict[str, EntryPoint]:
@@ -38,5 +39,42 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
     try:
         return cast(Factory, point.load())
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{what} {name!r}: cannot load its entry point {point.value} ({reason}).") from error
+        raise UsageError(
+            f"{what} {name!r}: cannot load its entry point {point.value} ({_reason(error)})."
+        ) from error
+
+
+def make_component(
+    what: str, name: str, own: Mapping[str, object], parts: Sequence[str], make: Callable[[], Made]
+) -> Made:
+    """What `make` gives; of somebody else's component it is checked that it was made and is whole.
+
+    Args:
+        what: what is made, as the error names it: `detector`.
+        name: the name it is registered under.
+        own: ours, which are trusted.
+        parts: attributes that it must have.
+
+    Raises:
+        UsageError: its constructor raised something, or made something that lacks a part.
+        HallulabError: its constructor raised one.
+    """
+    if name in own:
+        return make()
+    try:
+        made = make()
+    except HallulabError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{what} {name!r}: its constructor raised {_reason(error)}.") from error
+    lacking = next((part for part in parts if not hasattr(made, part)), None)
+    if lacking is not None:
+        raise UsageError(
+            f"{what} {name!r}: its constructor gave a {type(made).__name__}, which has no `{lacking}`."
+        )
+    return made
+
+
+def _reason(error: Exception) -> str:
+    """An exception on one line, without a full stop."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")

@@ -23,7 +23,7 @@ from scenarios.knowledge import KnowledgeBase
 from scenarios.pack import Scenario
 from scenarios.pack_files import load_scenario
 from scenarios.recording import Recording
-from simulator.config import Experiment
+from simulator.config import Component, Experiment
 from simulator.experiment import Cast, execute
 from simulator.plan import Job, model_name, plan, scenario_version
 from simulator.progress import ProgressBars
@@ -71,6 +71,8 @@ async def execute_experiment(
     jobs = plan(experiment, scenario) if simulate else []
     if judge:
         await check_detectors(experiment, settings)
+    if simulate:
+        await _check_chatbots(experiment, scenario, settings)
     if simulate and not settings.fresh:
         _check_folder(experiment, scenario, folder)
     needed = simulate or needs_model(experiment)
@@ -212,13 +214,35 @@ async def check_detectors(experiment: Experiment, settings: Settings) -> None:
     """Say what is wrong with the detectors now, and not when a server has been started for them.
 
     Raises:
-        UsageError: like `make_detectors`, or an API key is missing.
+        UsageError: like `make_detectors`, or a model that they need lacks its API key.
     """
+    async with _unserved(experiment, settings) as pool:
+        make_detectors(experiment, pool, {})
+        if needs_model(experiment):
+            pool.check_keys()
+
+
+async def _check_chatbots(experiment: Experiment, scenario: Scenario, settings: Settings) -> None:
+    """Say what is wrong with the chatbots now, and not when a server has been started for them.
+
+    Raises:
+        UsageError: one cannot be made, or a model lacks its API key.
+    """
+    async with _unserved(experiment, settings) as pool:
+        knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model)
+        for chatbot in experiment.chatbots:
+            _make_chatbot(experiment, scenario, pool, knowledge, chatbot, experiment.seed)
+        pool.check_keys()
+
+
+@asynccontextmanager
+async def _unserved(experiment: Experiment, settings: Settings) -> AsyncIterator[ModelPool]:
+    """The experiment's models before any is served: to make things with, and not to be asked."""
     nothing = Recording()
     nothing.replaying = settings.replay is not None
     pool = _pool(with_model(experiment), experiment.base_url or _NOWHERE, nothing)
     try:
-        make_detectors(experiment, pool, {})
+        yield pool
     finally:
         await pool.close()
 
@@ -234,7 +258,7 @@ def make_detectors(
     """The experiment's detectors.
 
     Raises:
-        UsageError: one is unknown, or has an option it does not know.
+        UsageError: one is unknown, has an option it does not know, or cannot be made.
     """
     context_model = experiment.roles.get("detector")
     return [
@@ -273,20 +297,29 @@ def make_cast(
         )
 
     def chatbot(job: Job) -> Chatbot:
-        return make_chatbot(
-            job.chatbot.kind,
-            ChatbotContext(
-                models=pool,
-                model=experiment.roles.get("chatbot"),
-                knowledge=knowledge,
-                scenario=scenario,
-                seed=job.key.seed,
-                top_k=experiment.top_k,
-                options=job.chatbot.options,
-            ),
-        )
+        return _make_chatbot(experiment, scenario, pool, knowledge, job.chatbot, job.key.seed)
 
     return Cast(user, chatbot, detectors, knowledge, experiment.max_turns, experiment.concurrency)
+
+
+def _make_chatbot(
+    experiment: Experiment,
+    scenario: Scenario,
+    pool: ModelPool,
+    knowledge: KnowledgeBase,
+    chosen: Component,
+    seed: int,
+) -> Chatbot:
+    context = ChatbotContext(
+        models=pool,
+        model=experiment.roles.get("chatbot"),
+        knowledge=knowledge,
+        scenario=scenario,
+        seed=seed,
+        top_k=experiment.top_k,
+        options=chosen.options,
+    )
+    return make_chatbot(chosen.kind, context)
 
 
 def _check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from chatbots.protocol import ChatbotError, Reply
 from chatbots.registry import make_chatbot
+from scenarios.errors import UsageError
 from tests.chatbots.stage import HOURS, LATER, stage
 
 BOT = """
@@ -97,6 +98,18 @@ async def test_an_async_function_may_say_what_it_read(attribute: str) -> None:
         ("torn_bot:answer", "cannot import torn_bot from .*SyntaxError"),
         ("pool_bot:reply", "the module pool_bot has no attribute 'reply'"),
         ("pool_bot:NUMBER", "is a int, which cannot be called"),
+    ],
+)
+def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: str, reason: str) -> None:
+    context, _, _ = stage(options={"target": target})
+    with pytest.raises(UsageError, match=reason) as caught:
+        make_chatbot("callable", context)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
         ("pool_bot:fails", "raised RuntimeError: no water"),
         ("pool_bot:nothing", "returned None, not a text"),
         ("pool_bot:wrong", r"returned a dict with \['answer'\], not a text"),

@@ -8,11 +8,13 @@ import pytest
 
 from agents.client import Endpoint
 from agents.model import ModelPool
+from chatbots.endpoint import EndpointBot
 from chatbots.protocol import ChatbotContext, ChatbotError
 from chatbots.registry import make_chatbot
 from scenarios.errors import UsageError
+from scenarios.recording import Recording
 from tests.chatbots.stage import HOURS, LATER, SCENARIO, Shelf, stage
-from tests.scripted import ScriptedTransport, completion
+from tests.scripted import ScriptedTransport, completion, scripted_pool
 
 
 class TwoServers(httpx2.AsyncBaseTransport):
@@ -72,11 +74,21 @@ async def test_the_key_comes_from_the_named_variable(monkeypatch: pytest.MonkeyP
     assert servers.requests[0][1] == "Bearer sesame"
 
 
-async def test_a_missing_key_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_found_before_the_first_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THEIR_KEY", raising=False)
     context, _, _ = stage(options=at(8001, api_key_env="THEIR_KEY"))
-    with pytest.raises(ChatbotError, match="needs an API key: set the environment variable THEIR_KEY"):
-        await make_chatbot("endpoint", context).reply(LATER)
+    with pytest.raises(UsageError, match="needs an API key: set the environment variable THEIR_KEY"):
+        make_chatbot("endpoint", context)
+
+
+def test_a_replay_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("THEIR_KEY", raising=False)
+    recording = Recording()
+    recording.replaying = True
+    pool, _ = scripted_pool(lambda _: "", recording=recording)
+    options = at(8001, api_key_env="THEIR_KEY")
+    context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO, options=options)
+    assert isinstance(make_chatbot("endpoint", context), EndpointBot)
 
 
 async def test_without_an_address_the_model_is_one_of_the_experiment() -> None:

@@ -15,7 +15,7 @@ from scenarios import plugins
 from scenarios.errors import UsageError
 from tests.chatbots.stage import stage
 
-OPTIONS: dict[str, dict[str, Any]] = {"callable": {"target": "my_bot:answer"}}
+OPTIONS: dict[str, dict[str, Any]] = {"callable": {"target": "math:sqrt"}}
 
 
 @pytest.fixture
@@ -78,6 +78,23 @@ def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -
     offered.append(EntryPoint("theirs", "no_such_module:x", registry.GROUP))
     with pytest.raises(UsageError, match="cannot load its entry point no_such_module:x"):
         find_chatbot("theirs")
+
+
+def test_a_constructor_that_raises_is_one_sentence(offered: list[EntryPoint]) -> None:
+    offered.append(EntryPoint("theirs", "math:sqrt", registry.GROUP))
+    context, _, _ = stage()
+    with pytest.raises(
+        UsageError, match=r"^chatbot 'theirs': its constructor raised TypeError: must be real"
+    ):
+        make_chatbot("theirs", context)
+
+
+def test_what_does_not_reply_is_no_chatbot(offered: list[EntryPoint]) -> None:
+    offered.append(EntryPoint("theirs", "builtins:repr", registry.GROUP))
+    context, _, _ = stage()
+    with pytest.raises(UsageError) as caught:
+        make_chatbot("theirs", context)
+    assert str(caught.value) == "chatbot 'theirs': its constructor gave a str, which has no `reply`."
 
 
 def test_versions_differ_by_kind_and_option_and_are_equal_for_defaults() -> None:

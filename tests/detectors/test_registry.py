@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from importlib.metadata import EntryPoint
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from detectors import registry
 from detectors.protocol import DetectorContext
 from detectors.registry import DETECTORS, detector_names, find_detector, make_detector
 from scenarios import plugins
-from scenarios.errors import UsageError
+from scenarios.errors import OperationalError, UsageError
 from tests.scripted import scripted_pool
 
 
@@ -58,3 +60,60 @@ def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -
     offered.append(EntryPoint("theirs", "no_such_module:x", registry.GROUP))
     with pytest.raises(UsageError, match="detector 'theirs': cannot load its entry point no_such_module:x"):
         find_detector("theirs")
+
+
+class Detectors:
+    """What somebody's distribution might offer."""
+
+    @staticmethod
+    def raising(error: Exception) -> EntryPoint:
+        def make(name: str, context: DetectorContext) -> Any:
+            raise error
+
+        return _point(make)
+
+    @staticmethod
+    def without(attribute: str) -> EntryPoint:
+        whole = {"name": "", "version": "", "threshold": None, "threshold_protocol": "given", "detect": print}
+        del whole[attribute]
+        return _point(lambda name, context: SimpleNamespace(**whole))
+
+
+def _point(factory: Any) -> Any:
+    return SimpleNamespace(name="theirs", value="theirs:Made", load=lambda: factory)
+
+
+def making_theirs() -> Any:
+    pool, _ = scripted_pool(lambda _: "")
+    return make_detector("theirs", "mine", DetectorContext(models=pool))
+
+
+def test_a_constructor_that_raises_is_one_sentence(offered: list[EntryPoint]) -> None:
+    offered.append(Detectors.raising(KeyError("no\nkey")))
+    with pytest.raises(UsageError) as caught:
+        making_theirs()
+    assert str(caught.value) == "detector 'theirs': its constructor raised KeyError: 'no\\nkey'."
+
+
+def test_lines_of_an_exception_become_one(offered: list[EntryPoint]) -> None:
+    offered.append(Detectors.raising(ValueError("no\n  water")))
+    with pytest.raises(
+        UsageError, match=r"^detector 'theirs': its constructor raised ValueError: no water\.$"
+    ):
+        making_theirs()
+
+
+def test_a_sentence_of_ours_passes_through_a_constructor(offered: list[EntryPoint]) -> None:
+    offered.append(Detectors.raising(OperationalError("the disk is full.")))
+    with pytest.raises(OperationalError, match=r"^the disk is full\.$"):
+        making_theirs()
+
+
+@pytest.mark.parametrize("attribute", ["name", "version", "threshold", "threshold_protocol", "detect"])
+def test_what_lacks_a_part_of_a_detector_is_named(offered: list[EntryPoint], attribute: str) -> None:
+    offered.append(Detectors.without(attribute))
+    with pytest.raises(UsageError) as caught:
+        making_theirs()
+    assert str(caught.value) == (
+        f"detector 'theirs': its constructor gave a SimpleNamespace, which has no `{attribute}`."
+    )

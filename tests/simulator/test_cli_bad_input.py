@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,52 @@ def test_a_wrong_option_is_said_before_a_server_is_started(hallulab: Hallulab, t
     code, said = hallulab("run", "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
     assert code == 2
     assert said.startswith("error: detector lexical: there is no option `treshold`; there are: threshold, ")
+
+
+CALLABLE = "chatbots: [{name: mine, kind: callable, options: {target: 'no_such_bot:answer'}}]\n"
+ENDPOINT = (
+    "chatbots: [{name: theirs, kind: endpoint, "
+    "options: {base_url: 'http://127.0.0.1:9/v1', model: m, api_key_env: THEIR_KEY}}]\n"
+)
+JUDGE = "models: {judge: {model: m, base_url: 'http://127.0.0.1:9/v1', api_key_env: THEIR_KEY}}\n"
+NO_KEY = "http://127.0.0.1:9/v1 needs an API key: set the environment variable THEIR_KEY.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (CALLABLE, "no_such_bot:answer: cannot import no_such_bot from "),
+        ("chatbots: [theirs]", "chatbot 'theirs': its constructor raised TypeError: must be real number"),
+        (ENDPOINT, NO_KEY),
+        (JUDGE, NO_KEY),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "simulate"])
+def test_who_cannot_take_part_is_said_before_a_server_is_started(
+    hallulab: Hallulab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, text: str, reason: str
+) -> None:
+    points = [EntryPoint("theirs", "math:sqrt", "hallulab.chatbots")]
+    monkeypatch.setattr("scenarios.plugins.entry_points", lambda group: points)
+    monkeypatch.delenv("THEIR_KEY", raising=False)
+    config = tmp_path / "experiment.yaml"
+    config.write_text(text)
+    code, said = hallulab(command, "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.startswith(f"error: {reason}")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_detectors_without_a_model_need_no_key(
+    hallulab: Hallulab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("THEIR_KEY", raising=False)
+    config, data = tmp_path / "experiment.yaml", tmp_path / "data.jsonl"
+    config.write_text(JUDGE)
+    data.write_text('{"reply": "A.", "passages": ["A."], "label": false}\n')
+    bench = ("bench", data, "-c", config, "--model", "qwen-9000")
+    assert hallulab(*bench) == (0, "")
+    assert hallulab(*bench, "--detectors", "metarag") == (2, f"error: {NO_KEY}")
 
 
 def test_a_folder_of_another_experiment_is_refused_before_a_server_is_started(
