@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Literal
 
 from rapidfuzz.fuzz import ratio
 from rapidfuzz.utils import default_process
 
 from agents.prompt import load_prompt
+from agents.user_prompts import USER_PROMPTS
 from scenarios.pack import Persona
 from scenarios.transcript import Conversation, Frozen, Message, Turn
 
@@ -158,18 +160,19 @@ def leaked_instructions(text: str, persona: Persona | None = None) -> str | None
     """Words that give the set-up away, or None.
 
     Four rules: talk of persona, simulation, instructions, goals as such, or of "the user"; 8 words in a row
-    from the simulated user's prompt file or from the persona's manner; and a whole goal of at least
+    from one of the simulated user's prompt files or from the persona's manner; and a whole goal of at least
     `GOAL_WORDS` words, word for word; and the persona told of by name as somebody else ("Asha has", with no
-    word in the first person), which is how the notes speak. Facts and grievance may be quoted: they are the
-    user's to tell.
+    word in the first person), which is how the notes speak. Facts and grievance may be quoted, whatever the
+    prompts hold: they are the user's to tell.
     """
     plain = _straight(text)
     phrase = _LEAK.search(plain)
     if phrase:
         return phrase[0]
-    secret = set(_windows(load_prompt("agents", "user_message").template))
+    secret = set(_prompt_windows())
     if persona is not None:
         secret.update(_windows(persona.manner))
+        secret.difference_update(*map(_windows, (persona.grievance, *persona.facts)))
     for window in _windows(text):
         if window in secret:
             return window
@@ -266,6 +269,12 @@ def _words(text: str) -> str:
 def _windows(text: str) -> list[str]:
     words = _words(text).split()
     return [" ".join(words[i : i + OVERLAP_WORDS]) for i in range(len(words) - OVERLAP_WORDS + 1)]
+
+
+@cache
+def _prompt_windows() -> frozenset[str]:
+    templates = (load_prompt("agents", name).template for name in USER_PROMPTS)
+    return frozenset(window for template in templates for window in _windows(template))
 
 
 def _straight(text: str) -> str:

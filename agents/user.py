@@ -26,6 +26,7 @@ from agents.errors import ModelError
 from agents.model import ModelPool, Session
 from agents.prompt import ChatMessage, dialogue, load_prompt
 from agents.roles import answer_as
+from agents.user_prompts import USER_PROMPTS
 from scenarios.pack import Persona
 from scenarios.recording import digest
 from scenarios.transcript import Call, Frozen, Message
@@ -43,14 +44,12 @@ RETRY_TEMPERATURE = 1.0
 MAX_TOKENS = 96
 """Limit of a message; a sentence that it cuts off is dropped."""
 
-_PROMPTS = ("user_opening", "user_message", "user_goal", "user_patience")
-
 _SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]]*(?:\s|$))[\"')\]]*")
 
 
 def user_version() -> str:
     """Hash of all that determines how users behave: prompts, thresholds and sampling."""
-    prompts = [load_prompt("agents", name).version for name in _PROMPTS]
+    prompts = [load_prompt("agents", name).version for name in USER_PROMPTS]
     return digest([prompts, [GOAL_TOLD, GIVE_UP, TEMPERATURE, RETRY_TEMPERATURE, MAX_TOKENS]])[:12]
 
 

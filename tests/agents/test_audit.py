@@ -160,6 +160,25 @@ def test_eight_words_of_the_prompt_are_a_leak_and_seven_are_not() -> None:
     assert leaked_instructions("I wrote one or two short sentences in the letter.") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("But the desk just tells me the computer is right.", "the desk just tells me the computer is"),
+        ("So lost things are kept for 30 days after all?", "lost things are kept for 30 days after"),
+        ("But I left it in your house. Whom shall I ask?", "but i left it in your house whom"),
+    ],
+)
+def test_the_words_of_every_prompt_of_the_user_are_a_leak(text: str, words: str) -> None:
+    assert leaked_instructions(text) == words
+
+
+def test_what_a_persona_knows_may_be_said_even_if_a_prompt_has_it() -> None:
+    said = "The desk just tells me the computer is right."
+    assert leaked_instructions(said, PERSONA) is not None
+    for own in ({"facts": (f"It is so: {said}",)}, {"grievance": said}):
+        assert leaked_instructions(said, PERSONA.model_copy(update=own)) is None
+
+
 def test_eight_words_of_the_manner_are_a_leak() -> None:
     text = "she always thanks the other person first"
     assert leaked_instructions(f"and {text}", PERSONA) == f"and {text}"
