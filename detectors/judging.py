@@ -14,7 +14,7 @@ from detectors.rule_version import rule_version
 from detectors.spans import words
 from scenarios.errors import HallulabError
 from scenarios.recording import digest
-from scenarios.transcript import Frozen, Judgement, Passage
+from scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
 
 Result = TypeVar("Result")
 
@@ -101,6 +101,27 @@ def best_passage(text: str, passages: Sequence[Passage]) -> str:
         return ""
     best = passages[shared.index(max(shared))]
     return f"{best.id}: {best.text}"
+
+
+def flagged_spans(
+    units: Iterable[Unit],
+    threshold: float,
+    reason: Callable[[Unit], str],
+    passages: Sequence[Passage] = (),
+) -> tuple[Span, ...]:
+    """A span for each unit whose score reaches `threshold`, with its `best_passage` as evidence."""
+    return tuple(
+        Span(
+            start=unit.start,
+            end=unit.end,
+            text=unit.text,
+            score=unit.score,
+            reason=reason(unit),
+            evidence=best_passage(unit.text, passages),
+        )
+        for unit in units
+        if unit.score is not None and unit.score >= threshold
+    )
 
 
 def configuration_version(

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from detectors.judging import configuration_version
+from detectors.judging import configuration_version, flagged_spans
 from detectors.protocol import DetectorContext, ThresholdProtocol
 from detectors.spans import sentences, unknown_share, words
 from scenarios.options import read_options
-from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
+from scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
 class LexicalOptions(Frozen):
@@ -55,16 +55,8 @@ class LexicalDetector:
         if not known:
             return Judgement(outcome="abstained", error="there is no evidence")
         units = tuple(self._units(view.reply, known))
-        spans = tuple(
-            Span(
-                start=unit.start,
-                end=unit.end,
-                text=unit.text,
-                score=unit.score,
-                reason=f"not in the evidence: {unit.details['unknown']}",
-            )
-            for unit in units
-            if unit.score is not None and unit.score >= self._threshold
+        spans = flagged_spans(
+            units, self._threshold, lambda unit: f"not in the evidence: {unit.details['unknown']}"
         )
         return Judgement(
             outcome="scored", score=score, flagged=score >= self._threshold, spans=spans, units=units

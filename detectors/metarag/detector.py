@@ -11,8 +11,8 @@ from detectors.evidence_questions import calibrations_of
 from detectors.judging import (
     Abstention,
     Evidence,
-    best_passage,
     configuration_version,
+    flagged_spans,
     format_evidence,
     gather_all,
     judge,
@@ -27,7 +27,7 @@ from detectors.protocol import DetectorContext
 from detectors.spans import Region
 from detectors.thresholds import choose_threshold, tuned_threshold
 from scenarios.options import read_options
-from scenarios.transcript import Judgement, Passage, Span, TurnView, Unit
+from scenarios.transcript import Judgement, Passage, TurnView, Unit
 
 PAPER_TAU = 0.5
 """Threshold of the paper's experiments (section 4.2)."""
@@ -189,18 +189,7 @@ def _aggregate(units: Sequence[Unit], passages: Sequence[Passage], tau: float) -
         reason = f"{len(unscored)} of {len(units)} factoids could not be scored{others}"
         error = f"{reason}: {unscored[0].details['error']}"
         return Judgement(outcome="failed", units=tuple(units), error=error)
-    spans = tuple(
-        Span(
-            start=unit.start,
-            end=unit.end,
-            text=unit.text,
-            score=unit.score,
-            reason=_reason(unit, tau),
-            evidence=best_passage(unit.text, passages),
-        )
-        for unit in units
-        if unit.score is not None and unit.score >= tau
-    )
+    spans = flagged_spans(units, tau, lambda unit: _reason(unit, tau), passages)
     score = response_score(scores)
     return Judgement(outcome="scored", score=score, flagged=score >= tau, spans=spans, units=tuple(units))
 

@@ -13,9 +13,9 @@ from agents.errors import ModelError
 from agents.model import ModelPool
 from agents.prompt import ChatMessage
 from detectors.evidence_questions import Calibration, calibration
-from detectors.judging import best_passage, format_evidence, gather_all, judge
+from detectors.judging import best_passage, flagged_spans, format_evidence, gather_all, judge
 from detectors.thresholds import tuned_threshold
-from scenarios.transcript import Judgement, Passage, Span
+from scenarios.transcript import Judgement, Passage, Span, Unit
 from tests.scripted import scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool\n opens at 6.")
@@ -52,6 +52,24 @@ def test_the_best_passage_shares_most_words_and_is_none_where_none_shares_any() 
     assert best_passage("at the", (POOL, GATE)).startswith("pool#0: ")
     assert best_passage("moon cheese", (POOL, GATE)) == ""
     assert best_passage("anything", ()) == ""
+
+
+def test_units_from_the_threshold_on_are_spans_and_those_without_a_score_are_not() -> None:
+    units = [
+        Unit(text="opens at 6", start=0, end=10, score=0.5),
+        Unit(text="free", start=11, end=15, score=0.4),
+        Unit(text="far", start=16, end=19),
+    ]
+    assert flagged_spans(units, 0.5, lambda unit: f"why {unit.text}", (GATE, POOL)) == (
+        Span(
+            start=0,
+            end=10,
+            text="opens at 6",
+            score=0.5,
+            reason="why opens at 6",
+            evidence=f"pool#0: {POOL.text}",
+        ),
+    )
 
 
 async def test_the_first_failure_is_raised_only_after_all_have_ended() -> None:
