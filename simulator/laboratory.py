@@ -7,15 +7,13 @@ import gc
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version as installed
 from pathlib import Path
-from typing import Any
 
 from agents.client import Endpoint
 from agents.model import DEFAULT_MODEL, ModelPool
 from agents.user import SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
-from chatbots.registry import chatbot_version, make_chatbot
+from chatbots.registry import make_chatbot
 from detectors.protocol import Detector, DetectorContext
 from detectors.registry import make_detector
 from scenarios.errors import UsageError
@@ -25,9 +23,10 @@ from scenarios.pack_files import load_scenario
 from scenarios.recording import Recording
 from simulator.config import Component, Experiment
 from simulator.experiment import Cast, execute
-from simulator.plan import Job, model_name, plan, scenario_version
+from simulator.plan import Job, plan
 from simulator.progress import ProgressBars
 from simulator.run_folder import RunFolder
+from simulator.saved_experiment import check_folder, enter_folder
 from simulator.serving.catalogue import DEFAULT_CPU_MODEL
 
 WITHOUT_MODEL = frozenset({"lexical"})
@@ -74,12 +73,14 @@ async def execute_experiment(
     if simulate:
         await _check_chatbots(experiment, scenario, settings)
     if simulate and not settings.fresh:
-        _check_folder(experiment, scenario, folder)
+        check_folder(experiment, scenario, folder)
     needed = simulate or needs_model(experiment)
     recording = open_recording(settings)
     async with open_pool(experiment, settings, recording, needed) as (pool, revision):
         detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
-        _enter_folder(experiment, scenario, detectors, revision, folder, settings.fresh, simulate)
+        if settings.fresh:
+            folder.clear()
+        enter_folder(experiment, scenario, detectors, revision, folder, simulate)
         build_now = needed and not recording.replaying
         knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
         with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
@@ -320,69 +321,3 @@ def _make_chatbot(
         options=chosen.options,
     )
     return make_chatbot(chosen.kind, context)
-
-
-def _check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) -> None:
-    """Raise UsageError when the folder holds another experiment."""
-    saved = folder.read_experiment()
-    if saved is None:
-        return
-    identity = experiment_identity(experiment, scenario)
-    differing = sorted(
-        name
-        for name in identity.keys() & saved["identity"].keys()
-        if identity[name] != saved["identity"][name]
-    )
-    if differing:
-        raise UsageError(
-            f"{folder.path} holds another experiment (it differs in {', '.join(differing)}). "
-            "Use --fresh to start it over, or another --out."
-        )
-
-
-def _enter_folder(
-    experiment: Experiment,
-    scenario: Scenario,
-    detectors: Sequence[Detector],
-    revision: str | None,
-    folder: RunFolder,
-    fresh: bool,
-    simulate: bool,
-) -> None:
-    """Write experiment.json, or add to the folder's one."""
-    if fresh:
-        folder.clear()
-    saved = folder.read_experiment()
-    identity = experiment_identity(experiment, scenario)
-    versions: dict[str, str] = dict(saved["detectors"]) if saved else {}
-    versions.update({detector.name: detector.version for detector in detectors})
-    folder.write_experiment(
-        {
-            "schema": 1,
-            "hallulab": installed("hallulab"),
-            "packages": {name: installed(name) for name in ("autogen-agentchat", "openai", "pydantic")},
-            "experiment": experiment.model_dump(mode="json")
-            if simulate or not saved
-            else saved["experiment"],
-            "identity": {**(saved["identity"] if saved else {}), **identity}
-            if simulate or not saved
-            else saved["identity"],
-            "model_revision": revision or (saved or {}).get("model_revision"),
-            "seeds": list(range(experiment.seed, experiment.seed + experiment.repeats)),
-            "detectors": versions,
-        }
-    )
-
-
-def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:
-    """What must not change while a run folder grows; more personas, chatbots and detectors may come."""
-    return {
-        "scenario": f"{scenario.name} {scenario_version(scenario)}",
-        "user model": model_name(experiment, "user"),
-        "chatbot model": model_name(experiment, "chatbot"),
-        "min_turns": experiment.min_turns,
-        "max_turns": experiment.max_turns,
-        "top_k": experiment.top_k,
-        "embedding_model": experiment.embedding_model,
-        **{f"chatbot {bot.name}": chatbot_version(bot.kind, bot.options) for bot in experiment.chatbots},
-    }

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from simulator.laboratory import Settings
     from simulator.run_folder import RunFolder
 
+_JUDGING = frozenset(
+    {"detectors", "models", "roles", "model", "base_url", "api_key_env", "concurrency", "timeout"}
+)
+"""Fields of an experiment file that say how a saved run is judged."""
+
 
 @grouped
 def run(
@@ -74,24 +79,15 @@ def detect(
     from simulator.config import load_experiment
     from simulator.laboratory import execute_experiment
     from simulator.run_folder import RunFolder
+    from simulator.saved_experiment import experiment_to_judge
 
     run = RunFolder(folder)
     run.require()
-    saved = run.read_experiment() or {}
-    values: dict[str, Any] = dict(saved.get("experiment", {}))
+    given: dict[str, Any] = {}
     if models.config is not None:
-        judging = {
-            "detectors",
-            "models",
-            "roles",
-            "model",
-            "base_url",
-            "api_key_env",
-            "concurrency",
-            "timeout",
-        }
         given = load_experiment(models.config, {}).model_dump(mode="json", exclude_unset=True)
-        values.update({name: given[name] for name in given.keys() & judging})
+    values = experiment_to_judge(run, given.get("scenario"))
+    values.update({name: given[name] for name in given.keys() & _JUDGING})
     flags = {**_flags(models), "detectors": names(detectors)}
     values.update({name: value for name, value in flags.items() if value is not None})
     experiment = load_experiment(None, values)

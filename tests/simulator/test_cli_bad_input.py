@@ -12,6 +12,7 @@ import pytest
 from scenarios.errors import OperationalError
 from simulator.serving.ports import reserved_port
 from tests.simulator.command_line import CommandLine
+from tests.simulator.journal import conversation
 
 
 @pytest.fixture
@@ -287,3 +288,56 @@ def test_a_file_that_cannot_be_read_is_one_sentence(hallulab: Hallulab, tmp_path
     (tmp_path / "experiment.json").mkdir()
     code, said = hallulab("detect", tmp_path)
     assert (code, said) == (1, f"error: {tmp_path / 'experiment.json'}: Is a directory.\n")
+
+
+def journal(folder: Path, *lines: dict[str, str]) -> Path:
+    """The journal of a folder without experiment.json: conversations without turns, as `lines` say."""
+    held = [
+        conversation(str(number), []).model_copy(update=changes).model_dump_json()
+        for number, changes in enumerate(lines)
+    ]
+    path = folder / "conversations.jsonl"
+    path.write_text("".join(f"{line}\n" for line in held))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("lines", "config", "reason"),
+    [
+        ([], None, " is empty: there is nothing to judge yet."),
+        (
+            [{"scenario": "my-pack"}],
+            None,
+            ": its conversations are about scenario 'my-pack', which is no built-in pack. "
+            "Restore the folder's experiment.json, or give a file with `scenario: PATH` by -c.",
+        ),
+        (
+            [{"scenario": "my-pack"}],
+            "scenario: pregnancy-medication\n",
+            ": its conversations are about scenario 'my-pack', not 'pregnancy-medication' as -c says.",
+        ),
+        (
+            [{"scenario": "b"}, {"scenario": "a"}],
+            None,
+            ": its conversations are about several scenarios (a, b). "
+            "Put those of each into a folder of its own.",
+        ),
+        (
+            [{"scenario": "pregnancy-medication", "chatbot": "my bot"}],
+            None,
+            ": a chatbot is called 'my bot'. Rename it: letters, digits, `.`, `_` and `-` make a name.",
+        ),
+    ],
+)
+def test_a_journal_alone_that_does_not_say_what_it_is_about(
+    hallulab: Hallulab, tmp_path: Path, lines: list[dict[str, str]], config: str | None, reason: str
+) -> None:
+    path = journal(tmp_path, *lines)
+    before = path.read_bytes()
+    file = tmp_path / "experiment.yaml"
+    file.write_text(config or "timeout: 5\n")
+    assert hallulab("detect", tmp_path, "--detectors", "lexical", "-c", file) == (
+        2,
+        f"error: {path}{reason}\n",
+    )
+    assert (path.read_bytes(), (tmp_path / "experiment.json").exists()) == (before, False)

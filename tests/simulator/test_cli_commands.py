@@ -14,6 +14,7 @@ from scenarios.loaders.jsonl import load_jsonl
 from scenarios.transcript import Conversation, Passage, Turn
 from simulator.config import load_experiment
 from simulator.run_folder import RunFolder
+from simulator.serving.catalogue import DEFAULT_CPU_MODEL
 from tests.simulator.command_line import CommandLine, Ended
 from tests.simulator.journal import scored
 
@@ -102,6 +103,53 @@ def test_detect_twice_judges_once(hallulab: Hallulab, tmp_path: Path) -> None:
     once = run.verdicts.read_text()
     hallulab("detect", run.path, "--detectors", "lexical")
     assert run.verdicts.read_text() == once
+
+
+def bare_run(folder: Path, **changes: str | int) -> RunFolder:
+    """The same run without its experiment.json and verdicts, its conversation as `changes` say."""
+    run = saved_run(folder)
+    (held,) = run.read_conversations()
+    run.conversations.write_text(held.model_copy(update=changes).model_dump_json() + "\n")
+    run.experiment.unlink()
+    run.verdicts.unlink()
+    return run
+
+
+def test_without_an_experiment_the_journal_says_what_is_judged(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = bare_run(tmp_path / "run", scenario="pregnancy-medication", chatbot="theirs", seed=7)
+    for _ in range(2):
+        ended = hallulab("detect", run.path, "--detectors", "lexical", "--json")
+        assert (ended.code, ended.err) == (0, "")
+        assert {row["chatbot"] for row in json.loads(ended.out)["rows"]} == {"theirs"}
+    saved = json.loads(run.experiment.read_text())
+    assert saved["experiment"] == {
+        "scenario": "pregnancy-medication",
+        "chatbots": [{"name": "theirs", "kind": "theirs"}],
+        "detectors": [{"name": "lexical", "kind": "lexical"}],
+        "seed": 7,
+        "model": DEFAULT_CPU_MODEL,
+    }
+    assert (saved["seeds"], saved["identity"], list(saved["detectors"])) == ([7], {}, ["lexical"])
+
+
+def test_without_an_experiment_a_file_may_name_the_pack(hallulab: Hallulab, tmp_path: Path) -> None:
+    pack, config = tmp_path / "pack", tmp_path / "experiment.yaml"
+    hallulab("init-scenario", pack)
+    config.write_text(f"scenario: {pack}\n")
+    run = bare_run(tmp_path / "run", scenario="town-library")
+    assert hallulab("detect", run.path, "-c", config, "--detectors", "lexical").code == 0
+    assert json.loads(run.experiment.read_text())["experiment"]["scenario"] == str(pack)
+
+
+def test_an_experiment_of_the_folder_keeps_its_scenario(hallulab: Hallulab, tmp_path: Path) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("scenario: pregnancy-medication\n")
+    run = saved_run(tmp_path / "run")
+    before = json.loads(run.experiment.read_text())
+    assert hallulab("detect", run.path, "-c", config, "--detectors", "lexical").code == 0
+    after = json.loads(run.experiment.read_text())
+    assert after["experiment"] == before["experiment"]
+    assert after["identity"] == before["identity"]
 
 
 def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
