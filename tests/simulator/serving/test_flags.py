@@ -32,15 +32,24 @@ def test_context_is_what_the_model_has_but_not_more_than_8192() -> None:
     assert line(context=32768) == [*START, *OURS, "--max-model-len", "8192"]
 
 
-def test_on_a_cpu_the_prefix_cache_shares_small_blocks() -> None:
-    assert line(cpu=True) == [*START, *OURS, "--block-size", "32"]
+CPU = ["--block-size", "32", "--no-enable-chunked-prefill"]
 
 
-def test_on_a_cpu_prompts_are_not_split_and_the_longest_fits_a_batch() -> None:
-    assert line(cpu=True, context=2048)[len(START + OURS) + 2 :] == [
-        *("--max-model-len", "2048", "--no-enable-chunked-prefill"),
-        *("--max-num-batched-tokens", "2048"),
-    ]
+def test_on_a_cpu_the_prefix_cache_shares_small_blocks_and_prompts_are_not_split() -> None:
+    assert line(cpu=True) == [*START, *OURS, *CPU]
+    assert line(cpu=True, context=2048) == [*START, *OURS, *CPU, "--max-model-len", "2048"]
+
+
+@pytest.mark.parametrize("length", ["1024", "16384", "16k", "auto"])
+def test_a_batch_is_never_shorter_than_the_context_that_the_user_wants(length: str) -> None:
+    """vLLM makes it as long as needed, unless it is told how long."""
+    user = ("--max-model-len", length)
+    assert line(*user, cpu=True, context=32768) == [*START, *OURS, *CPU, *user]
+
+
+@pytest.mark.parametrize("flag", ["--enable-chunked-prefill", "--no-enable-chunked-prefill"])
+def test_the_user_says_whether_prompts_are_split(flag: str) -> None:
+    assert line(flag, cpu=True) == [*START, *OURS, "--block-size", "32", flag]
 
 
 def test_without_a_compiler_the_model_is_not_compiled() -> None:
