@@ -43,6 +43,13 @@ class RunFolder:
                 "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
             )
 
+    def page_is_current(self) -> bool:
+        """Whether there is a page, and all that it is derived from is older."""
+        sources = (self.experiment, self.conversations, self.verdicts)
+        return self.page.exists() and all(
+            path.stat().st_mtime_ns < self.page.stat().st_mtime_ns for path in sources if path.exists()
+        )
+
     def read_experiment(self) -> dict[str, Any] | None:
         """The resolved experiment, or None when the folder has none.
 

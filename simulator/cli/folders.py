@@ -22,7 +22,7 @@ def report(folder: RunArgument, as_json: AsJson = False) -> None:
 
 
 def view(folder: RunArgument) -> None:
-    """Open the page of a run folder in the browser, making it when it is missing."""
+    """Open the page of a run folder in the browser, made anew when its journals are newer."""
     import webbrowser
 
     from simulator.reporting import write_reports
@@ -30,7 +30,7 @@ def view(folder: RunArgument) -> None:
 
     run = RunFolder(folder)
     run.require()
-    if not run.page.exists():
+    if not run.page_is_current():
         write_reports(run)
     typer.echo(run.page)
     webbrowser.open(run.page.resolve().as_uri())
@@ -45,12 +45,13 @@ def export(
 ) -> None:
     """Write the replies of a run as annotated data that `hallulab bench` reads."""
     from simulator.exporting import export_annotated
+    from simulator.report.wording import noun
     from simulator.run_folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
     exported = export_annotated(run, detector, out)
-    typer.echo(f"{exported.written} replies written to {out}")
+    typer.echo(f"{exported.written} {noun(exported.written, 'reply', 'replies')} written to {out}")
     if exported.without_evidence:
         typer.echo(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 

@@ -26,6 +26,10 @@
     return name.replaceAll("_", " ");
   }
 
+  function counted(number, noun) {
+    return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  }
+
   function swatch(detector) {
     const dot = make("span", `swatch d${detector % COLOURS}`);
     dot.setAttribute("aria-hidden", "true");
@@ -192,7 +196,7 @@
     const title = make("div", "cell head", make("h3", "", data.chatbots[chatbot]));
     if (!chat) return title;
     const counts = data.detectors.map((name, detector) => `${name} ${chat.turns.reduce((sum, turn) => sum + turn.findings.filter((item) => item.detector === detector).length, 0)}`);
-    title.append(make("p", "", `${chat.turns.length} turns, ended: ${words(chat.stop)}`), make("p", "", `flagged: ${counts.join(", ")}`));
+    title.append(make("p", "", `${counted(chat.turns.length, "turn")}, ended: ${words(chat.stop)}`), make("p", "", `flagged: ${counts.join(", ")}`));
     if (chat.error) title.append(make("p", "bad", `error: ${chat.error}`));
     for (const flaw of chat.flaws) {
       title.append(make("p", "bad", `simulated user, turn ${flaw.turn + 1}: ${words(flaw.kind)} (${flaw.detail})`));

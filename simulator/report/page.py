@@ -21,6 +21,7 @@ from simulator.measure.conversations import Flaws
 from simulator.report.browser import browser_data
 from simulator.report.charts import LEFT, TOP, WIDTH, chart
 from simulator.report.terminal import NOTHING, notes, number, with_interval
+from simulator.report.wording import noun
 from simulator.run_folder import write_atomically
 
 
@@ -50,7 +51,7 @@ def render_page(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals.update(number=number, with_interval=with_interval, nothing=NOTHING)
+    environment.globals.update(number=number, with_interval=with_interval, nothing=NOTHING, noun=noun)
     style, script = _asset("page.css"), _asset("page.js")
     charts = [
         chart(report["rows"], "hpt_1", "Hallucinations per turn (HPT-1), lower is better", 1, "", None),
@@ -113,10 +114,17 @@ def headlines(report: Mapping[str, Any]) -> list[str]:
         ]
         if others:
             sure = sum(item["p_holm"] is not None and item["p_holm"] < 0.05 for item in others)
-            against = f"against {sure} of the {len(others)} others" if sure else "against none of the others"
-            sentence += f" The difference is significant (Holm, 5%) {against}."
+            sentence += f" The difference is {_significance(sure, len(others))}"
         found.append(sentence)
     return found
+
+
+def _significance(sure: int, others: int) -> str:
+    """Against how many of the others a difference is significant."""
+    if others == 1:
+        return "significant (Holm, 5%)." if sure else "not significant (Holm, 5%)."
+    against = f"{sure} of the {others} others" if sure else "none of the others"
+    return f"significant (Holm, 5%) against {against}."
 
 
 def _asset(name: str) -> str:

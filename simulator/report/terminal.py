@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from simulator.report.wording import counted
+
 WIDTH = 112
 """Columns used when standard output is no terminal."""
 NARROW = 100
@@ -74,8 +76,8 @@ def notes(report: Mapping[str, Any]) -> list[str]:
     found = []
     for detector in dict.fromkeys(row["detector"] for row in report["rows"]):
         rows = [row for row in report["rows"] if row["detector"] == detector]
-        gaps = [
-            f"{total} {words}"
+        gaps = {
+            words: total
             for field, words in (
                 ("failed", "failed"),
                 ("abstained", "abstained"),
@@ -83,23 +85,28 @@ def notes(report: Mapping[str, Any]) -> list[str]:
                 ("missing", "not judged"),
             )
             if (total := sum(row[field] for row in rows))
-        ]
+        }
         if gaps:
-            turns = sum(row["turns"] for row in rows)
-            found.append(f"{detector}: of {turns} turns {', '.join(gaps)}; these enter no number.")
+            turns = counted(sum(row["turns"] for row in rows), "turn")
+            listed = ", ".join(f"{total} {words}" for words, total in gaps.items())
+            enter = "it enters" if sum(gaps.values()) == 1 else "these enter"
+            found.append(f"{detector}: of {turns} {listed}; {enter} no number.")
         unlocated = sum(row["unlocated"] for row in rows)
         if unlocated:
-            total = sum(row["hallucinations"] for row in rows)
+            total = counted(sum(row["hallucinations"] for row in rows), "hallucination")
+            were, they_count = ("was", "it counts") if unlocated == 1 else ("were", "they count")
             found.append(
-                f"{detector}: {unlocated} of {total} hallucinations were not found verbatim in the reply; "
-                "they count in HPT, not in TokAcc."
+                f"{detector}: {unlocated} of {total} {were} not found verbatim in the reply; "
+                f"{they_count} in HPT, not in TokAcc."
             )
     audit = report["simulator_audit"]
-    if audit["affected_conversations"]:
+    affected = audit["affected_conversations"]
+    if affected:
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(audit["flaws"].items()))
+        have, them = ("has", "it") if affected == 1 else ("have", "them")
         found.append(
-            f"simulated user: {audit['affected_conversations']} of {audit['conversations']} conversations "
-            f"have flaws ({kinds}); the report gives the numbers without them too."
+            f"simulated user: {affected} of {counted(audit['conversations'], 'conversation')} "
+            f"{have} flaws ({kinds}); the report gives the numbers without {them} too."
         )
     return found
 

@@ -17,6 +17,7 @@ from selenium.webdriver.support.ui import Select
 from simulator.report.document import build_report
 from simulator.report.page import headlines, render_page, write_page
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
+from tests.simulator.journal import conversation
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -198,6 +199,59 @@ def test_an_empty_run_has_a_page() -> None:
     html = render_page(report, [], [], flaws={}, personas={})
     assert "By d: nothing was scored." in html
     assert "nan" not in html.lower().replace("finance", "")
+
+
+def facts(html: str) -> list[str]:
+    """What the page's head counts."""
+    return re.findall(r"<li><b>(.*?)</b> (.*?)</li>", html)
+
+
+def test_the_head_counts_one_as_one() -> None:
+    held = [conversation("a", ["x"])]
+    report = build_report(held, [], chatbots=["vanilla"], detectors=["d"], flaws={})
+    html = render_page(report, held, [], flaws={}, personas={})
+    assert facts(html) == [
+        ("m", "model"),
+        ("1", "chatbot"),
+        ("1", "detector"),
+        ("1", "persona"),
+        ("1", "conversation"),
+        ("1", "turn"),
+    ]
+    assert "<p>The audit found no flaw in 1 conversation.</p>" in html
+    assert [noun for _, noun in facts(page())] == [
+        "model",
+        "chatbots",
+        "detectors",
+        "personas",
+        "conversations",
+        "turns",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("p_values", "ending"),
+    [
+        ([0.01], "significant (Holm, 5%)."),
+        ([0.3], "not significant (Holm, 5%)."),
+        ([None], "not significant (Holm, 5%)."),
+        ([0.01, 0.3], "significant (Holm, 5%) against 1 of the 2 others."),
+        ([0.3, 0.3], "significant (Holm, 5%) against none of the others."),
+    ],
+)
+def test_the_headline_says_how_sure_it_is(p_values: list[float | None], ending: str) -> None:
+    names = "abc"[: len(p_values) + 1]
+    rows = [
+        {"detector": "d", "chatbot": name, "hpt_1": number / 2, "hpt_1_ci95": None}
+        for number, name in enumerate(names)
+    ]
+    comparisons = [
+        {"detector": "d", "metric": "hpt_1", "a": "a", "b": name, "p_holm": p}
+        for name, p in zip(names[1:], p_values, strict=True)
+    ]
+    assert headlines({"rows": rows, "comparisons": comparisons}) == [
+        f"By d, a hallucinates least: 0.00 per turn. The difference is {ending}"
+    ]
 
 
 def test_the_headline_names_ties() -> None:

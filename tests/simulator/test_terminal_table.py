@@ -6,8 +6,8 @@ from rich.console import Console
 
 from simulator.report.document import build_report
 from simulator.report.terminal import notes, print_report, with_interval
-from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
-from tests.simulator.journal import conversation, unscored
+from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
+from tests.simulator.journal import conversation, scored, unscored
 
 
 def example_report() -> dict[str, Any]:
@@ -63,6 +63,21 @@ def test_notes_say_what_the_numbers_leave_out() -> None:
         "simulated user: 2 of 15 conversations have flaws (repeated 2); "
         "the report gives the numbers without them too.",
     ]
+
+
+def test_notes_speak_of_one_as_one() -> None:
+    held = [conversation("a", ["x"]), conversation("b", ["y"], persona="dev")]
+    flaws = {"a": (ExampleFlaw(0, "repeated", "again"),)}
+    judged = [scored("a", 0, [None], detector="d"), unscored("b", 0, detector="d")]
+    both = build_report(held, judged, chatbots=["vanilla"], detectors=["d"], flaws=flaws)
+    assert notes(both) == [
+        "d: of 2 turns 1 failed; it enters no number.",
+        "d: 1 of 1 hallucination was not found verbatim in the reply; it counts in HPT, not in TokAcc.",
+        "simulated user: 1 of 2 conversations has flaws (repeated 1); "
+        "the report gives the numbers without it too.",
+    ]
+    one = build_report(held[1:], judged[1:], chatbots=["vanilla"], detectors=["d"], flaws={})
+    assert notes(one) == ["d: of 1 turn 1 failed; it enters no number."]
 
 
 def test_an_interval_stands_beside_its_number() -> None:

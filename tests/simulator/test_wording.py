@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import pytest
+
+from simulator.report.wording import counted, noun
+
+
+@pytest.mark.parametrize(("number", "said"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns")])
+def test_a_count_agrees_with_its_noun(number: int, said: str) -> None:
+    assert counted(number, "turn") == said
+
+
+def test_a_plural_that_no_s_makes_is_given() -> None:
+    assert [noun(number, "reply", "replies") for number in (0, 1, 2)] == ["replies", "reply", "replies"]
