@@ -7,6 +7,7 @@ import ipaddress
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,8 +17,8 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 from tenacity import (
     AsyncRetrying,
+    RetryCallState,
     retry_if_exception,
-    stop_after_attempt,
     wait_random_exponential,
 )
 from tenacity.wait import wait_base
@@ -27,6 +28,10 @@ from agents.errors import ModelError
 from agents.wire import EXCHANGE, Exchange, Wire, is_retryable
 from scenarios.errors import UsageError
 from scenarios.recording import digest
+
+DEADLINE = 3
+"""All tries of a request and the pauses between them take at most so many times the time limit of one try.
+Only waiting for a free place among the concurrent requests comes on top."""
 
 _NO_KEY = "EMPTY"
 """What is sent as a key where none is needed; openai's client wants some text."""
@@ -72,7 +77,7 @@ class ModelClient:
     Args:
         endpoint: where it is served.
         wire: the transport, shared by all models of a run.
-        attempts: tries for one request, the first included.
+        attempts: tries for one request, the first included; fewer where the `DEADLINE` would pass.
         backoff: pauses between tries; the default is exponential with jitter.
     """
 
@@ -81,6 +86,7 @@ class ModelClient:
     ) -> None:
         self.endpoint = endpoint
         self._attempts = attempts
+        self._timeout_s = wire.timeout_s
         self._backoff = backoff or wait_random_exponential(multiplier=0.5, max=20)
         self._replaying = wire.replaying
         self._http = httpx2.AsyncClient(transport=wire, timeout=None)
@@ -136,7 +142,7 @@ class ModelClient:
         token = EXCHANGE.set(exchange)
         try:
             async for attempt in AsyncRetrying(
-                stop=stop_after_attempt(self._attempts),
+                stop=partial(self._was_last_try, exchange),
                 wait=self._backoff,
                 retry=retry_if_exception(_is_transient),
                 reraise=True,
@@ -148,6 +154,12 @@ class ModelClient:
         finally:
             EXCHANGE.reset(token)
         raise AssertionError("tenacity either returns or raises")
+
+    def _was_last_try(self, exchange: Exchange, state: RetryCallState) -> bool:
+        """Whether all tries are used up, or another one could end after the deadline."""
+        spent = exchange.under_way_s + state.idle_for + state.upcoming_sleep
+        late = spent + self._timeout_s > DEADLINE * self._timeout_s
+        return late or state.attempt_number >= self._attempts
 
     def _inner(self) -> OpenAIChatCompletionClient:
         if self._autogen is None:

@@ -40,8 +40,8 @@ class ModelPool:
         endpoints: by name; `default` must be among them.
         recording: where answers are kept or come from.
         concurrency: requests under way at once, over all models.
-        timeout_s: limit of one request.
-        attempts: tries for one request.
+        timeout_s: limit of one try.
+        attempts: tries for one request; see `agents.client.DEADLINE`.
         backoff: pauses between tries.
         transport: what sends, for tests; the network by default.
     """

@@ -31,6 +31,8 @@ class Exchange:
 
     latency_s: float = 0.0
     """Seconds from sending to the full answer, or the recorded ones."""
+    under_way_s: float = 0.0
+    """Seconds of all tries together; waiting for the gate and pauses between tries are not in it."""
     replayed: bool = False
     """Whether the answer was already known."""
     cached_tokens: int | None = None
@@ -60,7 +62,8 @@ class Wire(httpx2.AsyncBaseTransport):
     ) -> None:
         self._recording = recording
         self._gate = gate
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
+        """Limit of one try, in seconds."""
         self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
         self._scope: tuple[str, ...] = ()
 
@@ -94,8 +97,12 @@ class Wire(httpx2.AsyncBaseTransport):
     async def _ask(self, key: str, request: httpx2.Request) -> dict[str, Any]:
         async with self._gate:
             started = time.perf_counter()
-            response = await self._send(request)
-            latency = time.perf_counter() - started
+            try:
+                response = await self._send(request)
+            finally:
+                latency = time.perf_counter() - started
+                if (exchange := EXCHANGE.get()) is not None:
+                    exchange.under_way_s += latency
         body = _body(response, request)
         if response.status_code < 400 and not _is_completion(body):
             raise ModelError(
@@ -113,12 +120,12 @@ class Wire(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self.timeout_s):
                 response = await self._inner.handle_async_request(request)
                 await response.aread()
                 return response
         except TimeoutError as error:
-            raise httpx2.ReadTimeout(f"no answer within {self._timeout_s:g} s", request=request) from error
+            raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -64,15 +64,12 @@ def completion(answer: str | Mapping[str, float], model: str = "scripted") -> di
 
 
 def scripted_pool(script: Script, **options: Any) -> tuple[ModelPool, ScriptedTransport]:
-    """A pool whose default model is scripted, without pauses between tries."""
+    """A pool whose default model is scripted, without pauses between tries unless `options` say so."""
     transport = ScriptedTransport(script)
-    recording = options.pop("recording", None)
     pool = ModelPool(
         {"default": Endpoint("scripted", "http://127.0.0.1:9/v1")},
-        recording=recording,
-        backoff=wait_none(),
         transport=transport,
-        **options,
+        **{"backoff": wait_none(), **options},
     )
     return pool, transport
 

@@ -31,7 +31,7 @@ class ModelOptions:
         typer.Option(help="Environment variable with the endpoint's key; by default OPENAI_API_KEY."),
     ] = None
     concurrency: Annotated[int | None, typer.Option(help="Model requests under way at once.")] = None
-    timeout: Annotated[float | None, typer.Option(help="Seconds one model request may take.")] = None
+    timeout: Annotated[float | None, typer.Option(help="Seconds one try of a model request may take.")] = None
 
 
 @dataclass(frozen=True)

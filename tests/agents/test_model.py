@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 from pydantic import BaseModel
-from tenacity import wait_none
+from tenacity import wait_fixed, wait_none
 
 from agents.client import Endpoint
 from agents.errors import ModelError, ReplayMiss, UnparseableAnswer
@@ -137,7 +137,11 @@ async def test_a_refusal_is_not_tried_again(status: int) -> None:
 class Silent(httpx2.AsyncBaseTransport):
     """Never answers."""
 
+    def __init__(self) -> None:
+        self.tries = 0
+
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.tries += 1
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -162,6 +166,41 @@ async def test_a_silent_server_runs_into_the_time_limit() -> None:
         await session.text("generate", QUESTION)
     assert len(session.calls) == 1
     assert "did not answer in time" in (session.calls[0].error or "")
+
+
+async def test_no_try_begins_that_could_end_after_the_deadline() -> None:
+    """The deadline is three time limits; two went by, and a little more."""
+    transport = Silent()
+    pool = _pool(transport, timeout_s=0.2, attempts=9)
+    with pytest.raises(ModelError, match="did not answer in time"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert transport.tries == 2
+
+
+async def test_pauses_count_towards_the_deadline() -> None:
+    pool, transport = scripted_pool(lambda _: _status(503), timeout_s=5.0, backoff=wait_fixed(11))
+    with pytest.raises(ModelError, match="status 503"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert len(transport.requests) == 1
+
+
+async def test_waiting_for_others_does_not_count_towards_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half a second is left for tries before the last one; the other request takes longer."""
+    monkeypatch.setattr("agents.client.DEADLINE", 1.1)
+
+    class Slow(ScriptedTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            await asyncio.sleep(0.0 if self.requests else 0.7)
+            return await super().handle_async_request(request)
+
+    pool = _pool(Slow(_first("First.", _status(503), "Second.")), timeout_s=5.0, concurrency=1)
+    sessions = [pool.session("chatbot", seed) for seed in range(2)]
+    assert await asyncio.gather(*(session.text("a", QUESTION) for session in sessions)) == [
+        "First.",
+        "Second.",
+    ]
 
 
 async def test_an_unreachable_server_is_one_sentence() -> None:
