@@ -18,6 +18,9 @@ COUNTS = ("conversations", "turns", "scored_turns", "hallucinations", "tokens", 
           "prompt_tokens", "completion_tokens", "failed", "abstained", "unlocated")  # fmt: skip
 NUMBERS = ("coverage", "hallucinated_chats", "calls_per_reply", "hpt_1", "hpt_2", "tokacc_1", "tokacc_2",
            "seconds")  # fmt: skip
+SUMMED = ("turns", "scored_turns", "failed", "abstained", "hallucinations", "unlocated", "tokens",
+          "clean_tokens", "bot_calls")  # fmt: skip
+"""Counts that are added up over a row's conversations."""
 
 
 def recompute(conversations_path: Path, verdicts_path: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -83,79 +86,62 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _row(chats: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> dict[str, Any]:
-    turns = scored_turns = hallucinations = unlocated = tokens = clean_tokens = bot_calls = 0
-    failed = abstained = calls = 0
-    prompts: list[int | None] = []
-    completions: list[int | None] = []
-    seconds = 0.0
-    rates, accuracies, has_any = [], [], []
-    hpt_chats: list[tuple[int, int]] = []
-    tokacc_chats: list[tuple[int, int]] = []
-    for chat in chats:
-        chat_scored = chat_hallucinations = chat_tokens = chat_clean = 0
-        for turn in chat["turns"]:
-            turns += 1
-            for call in turn["calls"]:
-                if call["purpose"].split(".")[0] == "chatbot":
-                    bot_calls += 1
-            for verdict in verdicts:
-                if verdict["conversation"] != chat["id"] or verdict["turn"] != turn["index"]:
-                    continue
-                failed += verdict["outcome"] == "failed"
-                abstained += verdict["outcome"] == "abstained"
-                for call in verdict["calls"]:
-                    calls += 1
-                    prompts.append(call["prompt_tokens"])
-                    completions.append(call["completion_tokens"])
-                    seconds += call["latency_s"]
-                if verdict["outcome"] != "scored" or verdict["spans"] is None:
-                    continue
-                chat_scored += 1
-                bad_characters = set()
-                for span in verdict["spans"]:
-                    chat_hallucinations += 1
-                    if span["start"] is None:
-                        unlocated += 1
-                    else:
-                        bad_characters.update(range(span["start"], span["end"]))
-                for start, end in _tokens(turn["reply"]):
-                    chat_tokens += 1
-                    if not any(place in bad_characters for place in range(start, end)):
-                        chat_clean += 1
-        scored_turns += chat_scored
-        hallucinations += chat_hallucinations
-        tokens += chat_tokens
-        clean_tokens += chat_clean
-        if chat_scored:
-            hpt_chats.append((chat_hallucinations, chat_scored))
-            rates.append(chat_hallucinations / chat_scored)
-            has_any.append(chat_hallucinations > 0)
-        if chat_tokens:
-            tokacc_chats.append((chat_clean, chat_tokens))
-            accuracies.append(chat_clean / chat_tokens)
+    counted = [_chat(chat, [v for v in verdicts if v["conversation"] == chat["id"]]) for chat in chats]
+    sums = {name: sum(one[name] for one in counted) for name in SUMMED}
+    calls = [call for one in counted for call in one["calls"]]
+    hpt_chats = [(one["hallucinations"], one["scored_turns"]) for one in counted if one["scored_turns"]]
+    tokacc_chats = [(one["clean_tokens"], one["tokens"]) for one in counted if one["tokens"]]
+    rates = [part / whole for part, whole in hpt_chats]
+    accuracies = [part / whole for part, whole in tokacc_chats]
     return {
+        **sums,
         "conversations": len(chats),
-        "turns": turns,
-        "scored_turns": scored_turns,
-        "failed": failed,
-        "abstained": abstained,
-        "hallucinations": hallucinations,
-        "unlocated": unlocated,
-        "tokens": tokens,
-        "calls": calls,
-        "prompt_tokens": _known(prompts),
-        "completion_tokens": _known(completions),
-        "seconds": seconds,
-        "coverage": _share(scored_turns, turns),
-        "hallucinated_chats": _share(sum(has_any), len(has_any)),
-        "calls_per_reply": _share(bot_calls, turns),
-        "hpt_1": _share(hallucinations, scored_turns),
+        "calls": len(calls),
+        "prompt_tokens": _known([call["prompt_tokens"] for call in calls]),
+        "completion_tokens": _known([call["completion_tokens"] for call in calls]),
+        "seconds": sum(call["latency_s"] for call in calls),
+        "coverage": _share(sums["scored_turns"], sums["turns"]),
+        "hallucinated_chats": _share(sum(rate > 0 for rate in rates), len(rates)),
+        "calls_per_reply": _share(sums["bot_calls"], sums["turns"]),
+        "hpt_1": _share(sums["hallucinations"], sums["scored_turns"]),
         "hpt_2": _share(sum(rates), len(rates)),
-        "tokacc_1": _share(clean_tokens, tokens),
+        "tokacc_1": _share(sums["clean_tokens"], sums["tokens"]),
         "tokacc_2": _share(sum(accuracies), len(accuracies)),
         "hpt_1_chats": hpt_chats,
         "tokacc_1_chats": tokacc_chats,
     }
+
+
+def _chat(chat: dict[str, Any], verdicts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What one conversation adds to its row: the numbers in `SUMMED`, and the detector's calls."""
+    counts: dict[str, Any] = {**dict.fromkeys(SUMMED, 0), "calls": []}
+    for turn in chat["turns"]:
+        counts["turns"] += 1
+        for call in turn["calls"]:
+            counts["bot_calls"] += call["purpose"].split(".")[0] == "chatbot"
+        for verdict in verdicts:
+            if verdict["turn"] == turn["index"]:
+                _add_verdict(counts, turn["reply"], verdict)
+    return counts
+
+
+def _add_verdict(counts: dict[str, Any], reply: str, verdict: dict[str, Any]) -> None:
+    counts["calls"] += verdict["calls"]
+    counts["failed"] += verdict["outcome"] == "failed"
+    counts["abstained"] += verdict["outcome"] == "abstained"
+    if verdict["outcome"] != "scored" or verdict["spans"] is None:
+        return
+    counts["scored_turns"] += 1
+    bad_characters = set()
+    for span in verdict["spans"]:
+        counts["hallucinations"] += 1
+        if span["start"] is None:
+            counts["unlocated"] += 1
+        else:
+            bad_characters.update(range(span["start"], span["end"]))
+    for start, end in _tokens(reply):
+        counts["tokens"] += 1
+        counts["clean_tokens"] += not any(place in bad_characters for place in range(start, end))
 
 
 def _share(part: float, whole: int) -> float | None:
