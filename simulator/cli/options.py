@@ -63,7 +63,7 @@ class RecordingOptions:
     replay: Annotated[
         Path | None, typer.Option(help="Answer from this recording: no server, no network.")
     ] = None
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False
 
 
 @dataclass(frozen=True)

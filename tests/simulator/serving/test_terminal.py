@@ -17,6 +17,16 @@ def test_where_nobody_looks_each_step_is_one_line(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err == "downloading …\nunpacking …\n"
 
 
+def test_where_nobody_looks_a_long_step_says_what_is_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulator.progress.LINE_EVERY", 0.0)
+    with shown_progress() as show:
+        show(news("downloading", 1))
+    lines = [" ".join(line.split()) for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["downloading …", *["downloading 50% 0:00:00 left 0:00:00"] * 2]
+
+
 def test_on_a_terminal_each_step_is_a_bar(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
