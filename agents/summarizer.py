@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from agents.errors import UnparseableAnswer
 from agents.model import Session
 from agents.prompt import dialogue, load_prompt
+from scenarios.data_files import read_text
 from scenarios.errors import UsageError
 from scenarios.transcript import Message
 
@@ -32,6 +33,7 @@ _LABELS: dict[str, Literal["user", "assistant"]] = {
     "chatbot": "assistant",
     "ai": "assistant",
 }
+_NO_MESSAGE = 'not of the form {"role": "user" or "assistant", "text": "…"}.'
 _LABEL = re.compile(rf"^\s*({'|'.join(_LABELS)})\s*:\s*(.*)$", re.IGNORECASE)
 
 
@@ -61,21 +63,35 @@ def read_chat(path: Path) -> tuple[Message, ...]:
     """Read a reference chat.
 
     A `.jsonl` file holds a JSON object `{"role": "user" | "assistant", "text": …}` a line (`content` may
-    stand for `text`). Any other file is plain text: a line that begins with `User:` or `Assistant:` (also
-    Human, Customer; Bot, Chatbot, AI) opens a message; what follows up to the next such line belongs to it.
+    stand for `text`), a `.json` file a list of them. Any other file is plain text: a line that begins with
+    `User:` or `Assistant:` (also Human, Customer; Bot, Chatbot, AI) opens a message; what follows up to the
+    next such line belongs to it.
 
     Raises:
-        UsageError: the file cannot be read, a line is not of this form, or no user speaks in it.
+        UsageError: the file cannot be read, something is not of this form, or one side says nothing in it.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UsageError(f"reference chat {path}: cannot be read ({reason}).") from error
-    chat = _from_jsonl(path, text) if path.suffix == ".jsonl" else _from_text(path, text)
-    if not any(message.role == "user" for message in chat):
-        raise UsageError(f"reference chat {path}: no message of a user. Begin the user's lines with `User:`.")
+    text = read_text(path)
+    read = {".json": _from_json, ".jsonl": _from_jsonl}.get(path.suffix.lower(), _from_text)
+    chat = read(path, text)
+    for role in ("user", "assistant"):
+        if not any(message.role == role and message.text.strip() for message in chat):
+            raise UsageError(
+                f"reference chat {path}: no message of the {role}. Begin such lines with "
+                f'`{role.capitalize()}:` (in JSON: `"role": "{role}"`).'
+            )
     return chat
+
+
+def _from_json(path: Path, text: str) -> tuple[Message, ...]:
+    try:
+        entries = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"reference chat {path}, line {error.lineno}: not valid JSON ({error.msg})."
+        ) from error
+    if not isinstance(entries, list):
+        raise UsageError(f"reference chat {path}: not a list of messages.")
+    return tuple(_message(f"{path}, message {number}", entry) for number, entry in enumerate(entries, 1))
 
 
 def _from_jsonl(path: Path, text: str) -> tuple[Message, ...]:
@@ -85,15 +101,17 @@ def _from_jsonl(path: Path, text: str) -> tuple[Message, ...]:
             continue
         try:
             entry = json.loads(line)
-            chat.append(
-                Message(role=entry["role"], text=entry["text"] if "text" in entry else entry["content"])
-            )
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
-            raise UsageError(
-                f"reference chat {path}, line {number}: not of the form "
-                '{"role": "user" or "assistant", "text": "…"}.'
-            ) from error
+        except ValueError as error:
+            raise UsageError(f"reference chat {path}, line {number}: {_NO_MESSAGE}") from error
+        chat.append(_message(f"{path}, line {number}", entry))
     return tuple(chat)
+
+
+def _message(where: str, entry: Any) -> Message:
+    try:
+        return Message(role=entry["role"], text=entry["text"] if "text" in entry else entry["content"])
+    except (KeyError, TypeError, ValidationError) as error:
+        raise UsageError(f"reference chat {where}: {_NO_MESSAGE}") from error
 
 
 def _from_text(path: Path, text: str) -> tuple[Message, ...]:

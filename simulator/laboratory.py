@@ -150,6 +150,9 @@ async def open_pool(
     """
     experiment = with_model(experiment)
     try:
+        if needed:
+            async with _unserved(experiment, settings) as models:
+                models.check_keys()
         async with _served(experiment, settings, needed) as (base_url, revision):
             pool = _pool(experiment, base_url, recording)
             try:
@@ -215,25 +218,22 @@ async def check_detectors(experiment: Experiment, settings: Settings) -> None:
     """Say what is wrong with the detectors now, and not when a server has been started for them.
 
     Raises:
-        UsageError: like `make_detectors`, or a model that they need lacks its API key.
+        UsageError: like `make_detectors`.
     """
     async with _unserved(experiment, settings) as pool:
         make_detectors(experiment, pool, {})
-        if needs_model(experiment):
-            pool.check_keys()
 
 
 async def _check_chatbots(experiment: Experiment, scenario: Scenario, settings: Settings) -> None:
     """Say what is wrong with the chatbots now, and not when a server has been started for them.
 
     Raises:
-        UsageError: one cannot be made, or a model lacks its API key.
+        UsageError: one cannot be made.
     """
     async with _unserved(experiment, settings) as pool:
         knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model)
         for chatbot in experiment.chatbots:
             _make_chatbot(experiment, scenario, pool, knowledge, chatbot, experiment.seed)
-        pool.check_keys()
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from simulator.cli import bench, folders, listing, running, serving
+from simulator.cli import bench, folders, listing, running, serving, summarizing
 
 app = typer.Typer(
     name="hallulab",
@@ -27,6 +27,7 @@ app.command("view")(folders.view)
 app.command("export")(folders.export)
 app.command("bench", context_settings=_PASS_ON)(bench.bench)
 app.command("list")(listing.list_things)
+app.command("summarize", context_settings=_PASS_ON)(summarizing.summarize)
 app.command("init-scenario")(listing.init_scenario)
 
 

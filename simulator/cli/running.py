@@ -48,7 +48,7 @@ def run(
     """
     from simulator.cli.folders import show_report
 
-    flags = {**_flags(models), **_flags(conversations), "detectors": names(detectors)}
+    flags = {**flags_of(models), **flags_of(conversations), "detectors": names(detectors)}
     show_report(_execute(context, models.config, flags, folder, recording), as_json)
 
 
@@ -61,7 +61,7 @@ def simulate(
     recording: RecordingOptions,
 ) -> None:
     """Simulate conversations only; `detect` judges them later."""
-    flags = {**_flags(models), **_flags(conversations)}
+    flags = {**flags_of(models), **flags_of(conversations)}
     typer.echo(_execute(context, models.config, flags, folder, recording, judge=False).path)
 
 
@@ -88,14 +88,15 @@ def detect(
         given = load_experiment(models.config, {}).model_dump(mode="json", exclude_unset=True)
     values = experiment_to_judge(run, given.get("scenario"))
     values.update({name: given[name] for name in given.keys() & _JUDGING})
-    flags = {**_flags(models), "detectors": names(detectors)}
+    flags = {**flags_of(models), "detectors": names(detectors)}
     values.update({name: value for name, value in flags.items() if value is not None})
     experiment = load_experiment(None, values)
     asyncio.run(execute_experiment(experiment, run, settings(context, recording), simulate=False))
     show_report(run, as_json)
 
 
-def _flags(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
+def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
+    """Flags as fields of an experiment; None where one was not given."""
     values = dataclasses.asdict(options)
     values.pop("config", None)
     for listed in ("chatbots", "personas"):

@@ -1,0 +1,49 @@
+"""`hallulab summarize`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from simulator.cli.options import ModelOptions, RecordingOptions, grouped
+from simulator.cli.running import flags_of, settings
+
+
+@grouped
+def summarize(
+    context: typer.Context,
+    chat: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A chat: text with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
+        ),
+    ],
+    models: ModelOptions,
+    recording: RecordingOptions,
+    scenario: Annotated[
+        str | None, typer.Option(help="The pack that the chat belongs to: a name, or a path.")
+    ] = None,
+) -> None:
+    """Print the `summary` of a persona that is in the situation of a chat's user.
+
+    What stands after `--` is passed on to the model server.
+    """
+    from agents.summarizer import MAX_TOKENS, read_chat
+    from simulator.config import load_experiment
+    from simulator.summarizing import summary_of
+
+    messages = read_chat(chat)
+    experiment = load_experiment(models.config, {**flags_of(models), "scenario": scenario})
+    summary = asyncio.run(summary_of(messages, experiment, settings(context, recording)))
+    typer.echo(_line(summary.text))
+    if summary.cut:
+        typer.echo(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
+
+
+def _line(text: str) -> str:
+    """One line for `personas.yaml`, without control characters that a terminal would obey."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
