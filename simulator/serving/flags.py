@@ -35,6 +35,7 @@ def command_line(
     context: int | None,
     eager: bool,
     cpu: bool,
+    dtype: str | None,
     extra_flags: Sequence[str],
 ) -> list[str]:
     """The command that starts vLLM.
@@ -47,6 +48,7 @@ def command_line(
         context: positions the model has; None: unknown, vLLM finds out.
         eager: do not compile the model.
         cpu: it runs on a CPU.
+        dtype: number format of the activations; None: the model's.
         extra_flags: flags of vLLM that the user passed through; each replaces ours of the same name.
 
     Raises:
@@ -64,6 +66,8 @@ def command_line(
     }
     if eager:
         ours["--enforce-eager"] = None
+    if dtype is not None:
+        ours["--dtype"] = dtype
     if cpu:
         # The prefix cache shares whole blocks. The CPU's default is 128 tokens, more than the varying end of
         # a one-token question has.

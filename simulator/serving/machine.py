@@ -31,12 +31,26 @@ def machine_kind(proc: Path = Path("/proc")) -> MachineKind:
 
 
 def has_fast_int8(proc: Path = Path("/proc")) -> bool:
-    """Whether the processor has the instructions (AVX512-VNNI or AMX) that vLLM's int8 kernels need."""
+    """Whether int8 products are the fastest ones here: with AVX2 or better.
+
+    Measured at 512 × 1536 × 8960 on 2 cores with AVX2 only: int8 214, float32 123, bfloat16 19 billion
+    operations a second.
+    """
+    return "avx2" in _processor_flags(proc)
+
+
+def lacks_bf16(proc: Path = Path("/proc")) -> bool:
+    """Whether the processor has to emulate bfloat16, which is 7 times slower than float32 (AVX2)."""
+    flags = _processor_flags(proc)
+    return "avx2" in flags and not flags & {"avx512_bf16", "amx_bf16"}
+
+
+def _processor_flags(proc: Path) -> Set[str]:
+    """What the system says of the processor, as words; empty when it says nothing."""
     try:
-        flags = (proc / "cpuinfo").read_text(encoding="utf-8").split()
+        return set((proc / "cpuinfo").read_text(encoding="utf-8").split())
     except OSError:
-        return False
-    return "avx512_vnni" in flags or "amx_int8" in flags
+        return set()
 
 
 def has_compiler(environ: Mapping[str, str] = os.environ) -> bool:

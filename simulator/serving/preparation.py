@@ -35,6 +35,8 @@ class PreparedModel(Frozen):
     """Whether to serve without compiling the model."""
     cpu: bool
     """Whether it will run on a CPU."""
+    dtype: str | None
+    """Number format of the activations; None: the model's own."""
     python: Path
     """Interpreter of the server's environment."""
     variables: dict[str, str]
@@ -47,7 +49,15 @@ class PreparedModel(Frozen):
     def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
         """The command that serves it on a port of loopback."""
         return command_line(
-            self.python, self.source, self.names, port, self.context, self.eager, self.cpu, extra_flags
+            self.python,
+            self.source,
+            self.names,
+            port,
+            self.context,
+            self.eager,
+            self.cpu,
+            self.dtype,
+            extra_flags,
         )
 
     def environ(self, environ: dict[str, str]) -> dict[str, str]:
@@ -89,6 +99,7 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         context=positions(configuration(folder or named.hub or model)),
         eager=environment.kind == "cpu" and (wants_eager or not machine.has_compiler()),
         cpu=environment.kind == "cpu",
+        dtype="float32" if environment.kind == "cpu" and machine.lacks_bf16() else None,
         python=environment.python,
         variables=variables,
         offline=folder is not None,

@@ -54,6 +54,7 @@ def fake_prepared(folder: Path, script: str) -> PreparedModel:
         context=4096,
         eager=False,
         cpu=False,
+        dtype=None,
         python=python,
         variables={},
         offline=True,

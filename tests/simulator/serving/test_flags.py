@@ -19,8 +19,14 @@ OURS = [
 ]  # fmt: skip
 
 
-def line(*extra: str, context: int | None = None, eager: bool = False, cpu: bool = False) -> list[str]:
-    return command_line(Path("py"), "m", ["toy"], 8000, context, eager, cpu, extra)
+def line(
+    *extra: str,
+    context: int | None = None,
+    eager: bool = False,
+    cpu: bool = False,
+    dtype: str | None = None,
+) -> list[str]:
+    return command_line(Path("py"), "m", ["toy"], 8000, context, eager, cpu, dtype, extra)
 
 
 def test_without_flags_of_the_user_ours_stand() -> None:
@@ -50,6 +56,11 @@ def test_a_batch_is_never_shorter_than_the_context_that_the_user_wants(length: s
 @pytest.mark.parametrize("flag", ["--enable-chunked-prefill", "--no-enable-chunked-prefill"])
 def test_the_user_says_whether_prompts_are_split(flag: str) -> None:
     assert line(flag, cpu=True) == [*START, *OURS, "--block-size", "32", flag]
+
+
+def test_the_number_format_is_ours_unless_the_user_names_one() -> None:
+    assert line(dtype="float32") == [*START, *OURS, "--dtype", "float32"]
+    assert line("--dtype", "half", dtype="float32") == [*START, *OURS, "--dtype", "half"]
 
 
 def test_without_a_compiler_the_model_is_not_compiled() -> None:

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from simulator.serving.machine import as_ranges, available_memory, has_compiler, has_fast_int8, machine_kind
+from simulator.serving.machine import (
+    as_ranges,
+    available_memory,
+    has_compiler,
+    has_fast_int8,
+    lacks_bf16,
+    machine_kind,
+)
 
 
 @pytest.fixture
@@ -38,11 +45,28 @@ def test_a_lister_that_finds_no_driver_means_cpu(no_lister: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "fast"), [("avx2 avx512f", False), ("avx512_vnni", True), ("amx_int8", True)]
+    ("flags", "fast"), [("sse4_2 avx", False), ("avx avx2", True), ("avx2 avx512_vnni", True)]
 )
 def test_fast_int8_is_read_from_the_processors_flags(tmp_path: Path, flags: str, fast: bool) -> None:
     (tmp_path / "cpuinfo").write_text(f"flags\t\t: fpu {flags}\n")
     assert has_fast_int8(tmp_path) is fast
+
+
+@pytest.mark.parametrize(
+    ("flags", "lacking"),
+    [
+        ("avx2", True),
+        ("avx2 avx512f", True),
+        ("avx2 avx512_bf16", False),
+        ("avx2 amx_bf16", False),
+        ("", False),
+    ],
+)
+def test_bf16_is_lacking_where_the_processor_would_emulate_it(
+    tmp_path: Path, flags: str, lacking: bool
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"flags\t\t: fpu {flags}\n")
+    assert lacks_bf16(tmp_path) is lacking
 
 
 def test_a_compiler_is_the_chosen_one_or_one_of_the_usual(no_lister: Path) -> None:
