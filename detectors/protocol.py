@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from agents.model import ModelPool
+from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 
 ThresholdProtocol = Literal["published", "tuned", "given"]
@@ -29,6 +30,28 @@ class Detector(Protocol):
 
     async def detect(self, view: TurnView) -> Judgement:
         """Judge `view.reply` against the evidence in `view`."""
+        ...
+
+
+@runtime_checkable
+class BatchDetector(Detector, Protocol):
+    """A detector that asks no model server and judges many replies at once faster than one by one."""
+
+    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+        """Judge every reply; the same judgements, in the same order, that `detect` gives for each."""
+        ...
+
+
+@runtime_checkable
+class TrainableDetector(Detector, Protocol):
+    """A detector that learns from labelled replies; without training it uses the model it comes with."""
+
+    def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
+        """Learn from `replies`, and choose thresholds on a part of their groups that is not learnt from.
+
+        Raises:
+            UsageError: the replies lack what is learnt from (spans, or one of the two classes).
+        """
         ...
 
 

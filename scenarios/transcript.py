@@ -171,6 +171,8 @@ class Span(Frozen):
 class Unit(Frozen):
     """One thing a detector scored on the way: a factoid, a sentence, a word."""
 
+    kind: Literal["claim", "sentence", "word"] | None = None
+    """What was scored, for detectors that score the same text at several levels; None: a claim."""
     text: str
     """The unit as the detector saw it."""
     start: int | None = None
