@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData
 from scenarios.loaders.begin import load_begin
 from scenarios.loaders.jsonl import load_jsonl
+from scenarios.loaders.ragtruth import RagTruthOptions, load_ragtruth
+from scenarios.loaders.request import LoadRequest
+from scenarios.transcript import Frozen
 
-Loader = Callable[[Path | None, str | None], LabelledData]
-"""From the folder of a data set's files and the part of it to load, to its replies."""
+Loader = Callable[[LoadRequest], LabelledData]
+"""From what is asked of a data set to its replies."""
 
-LOADERS: dict[str, Loader] = {"begin": load_begin}
+LOADERS: dict[str, Loader] = {"begin": load_begin, "ragtruth": load_ragtruth}
 """Data sets by name."""
 
+OPTIONS: dict[str, type[Frozen]] = {"ragtruth": RagTruthOptions}
+"""The options of the data sets that have any; their loaders check them."""
 
-def load_labelled(dataset: str, data: Path | None = None, source: str | None = None) -> LabelledData:
+
+def load_labelled(
+    dataset: str,
+    data: Path | None = None,
+    source: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> LabelledData:
     """The labelled replies of a data set.
 
     Args:
         dataset: a name of `LOADERS`, or the path of a JSON-lines file (docs/labelled-data.md).
         data: folder of a named data set's files.
-        source: part of a named data set; None: all.
+        source: part of a named data set; None: all, or what docs/labelled-data.md says.
+        options: the data set's own options (`OPTIONS`): name → value.
 
     Raises:
         UsageError: there is no such data set, or something in it is wrong; names file, line and remedy.
     """
     if dataset in LOADERS:
-        return LOADERS[dataset](data, source)
+        if options and dataset not in OPTIONS:
+            raise UsageError(f"data set {dataset}: it has no options. Leave {', '.join(options)} out.")
+        return LOADERS[dataset](LoadRequest(dataset, data, source, options or {}))
     path = Path(dataset).expanduser()
     if not path.is_file():
         raise UsageError(
@@ -39,4 +54,6 @@ def load_labelled(dataset: str, data: Path | None = None, source: str | None = N
     for flag, value in (("--data", data), ("--source", source)):
         if value is not None:
             raise UsageError(f"{flag} {value}: a JSONL file is read whole. Leave {flag} out.")
+    if options:
+        raise UsageError(f"{dataset}: a JSONL file has no options. Leave {', '.join(options)} out.")
     return load_jsonl(path)

@@ -7,22 +7,18 @@ Replies of knowledge-grounded dialogue systems, each judged against one piece of
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Literal, get_args
 
 from pydantic import Field
 
 from scenarios.data_files import read_records
-from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData, LabelledReply
+from scenarios.loaders.request import SCHEMA, LoadRequest
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Passage
 
 FILE = "turns.jsonl"
 """The file in the data set's folder."""
-
-SCHEMA = "docs/labelled-data.md"
-"""Where the file is described."""
 
 Source = Literal["wow", "cmu", "tc"]
 """Wizard of Wikipedia, CMU-DoG, TopicalChat."""
@@ -47,28 +43,20 @@ class _Turn(Frozen):
     """What the annotators say."""
 
 
-def load_begin(data: Path | None, source: str | None) -> LabelledData:
+def load_begin(request: LoadRequest) -> LabelledData:
     """The replies of BEGIN; "Not fully attributable" is the positive class.
 
     "Generic" replies ("haha") say nothing that knowledge could bear out or contradict. They are left out, and
     counted. Replies to the same knowledge form a group.
 
     Args:
-        data: folder that holds `turns.jsonl`.
-        source: `wow`, `cmu` or `tc`; None: all.
+        request: its folder holds `turns.jsonl`, its source is `wow`, `cmu` or `tc`; None: all.
 
     Raises:
-        UsageError: an argument or a line of the file is wrong.
+        UsageError: the request or a line of the file is wrong.
     """
-    if data is None:
-        raise UsageError(f"begin: name the folder that holds {FILE} with --data DIR.")
-    path = data / FILE
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file. Give the folder that holds {FILE} with --data DIR.")
-    if source is not None and source not in get_args(Source):
-        raise UsageError(
-            f"--source {source}: begin has no such part. Give one of: {', '.join(get_args(Source))}."
-        )
+    path = request.file(FILE)
+    source = request.part(get_args(Source))
     replies = []
     left_out: Counter[str] = Counter()
     for number, turn in read_records(path, _Turn, SCHEMA):

@@ -14,11 +14,9 @@ from pydantic import Field, field_validator, model_validator
 from scenarios.data_files import read_records
 from scenarios.errors import UsageError
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
+from scenarios.loaders.request import SCHEMA
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Message, Passage
-
-SCHEMA = "docs/labelled-data.md"
-"""Where the format is described."""
 
 _UNLABELLED = "unlabelled"
 

@@ -8,7 +8,7 @@ import pytest
 
 from scenarios.errors import UsageError
 from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.loaders import load_labelled
+from scenarios.loaders import LOADERS, load_labelled
 from scenarios.transcript import Message, Passage
 
 TURN = {
@@ -108,7 +108,9 @@ def test_a_torn_line_is_refused_also_at_the_end(tmp_path: Path) -> None:
 
 
 def test_an_unknown_data_set_names_the_known_ones() -> None:
-    assert refused("bgin") == "bgin: no such labelled data. Give the path of a JSONL file, or one of: begin."
+    assert refused("bgin") == (
+        f"bgin: no such labelled data. Give the path of a JSONL file, or one of: {', '.join(LOADERS)}."
+    )
 
 
 def jsonl(folder: Path, *lines: dict[str, Any]) -> str:

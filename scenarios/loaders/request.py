@@ -1,0 +1,54 @@
+"""What is asked of a loader, and the checks that all loaders share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scenarios.errors import UsageError
+
+SCHEMA = "docs/labelled-data.md"
+"""Where the files of the data sets are described."""
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """A data set, where its files are, and which part of it is wanted."""
+
+    dataset: str
+    """Name of the data set."""
+    data: Path | None = None
+    """Folder that holds its files."""
+    source: str | None = None
+    """Part of the data set; None: what the loader takes for the whole."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """How labels are read, for data sets that leave a choice; checked by the loader."""
+
+    def file(self, name: str) -> Path:
+        """A file of the data set's folder.
+
+        Raises:
+            UsageError: no folder was named, or the file is not in it.
+        """
+        if self.data is None:
+            raise UsageError(f"{self.dataset}: name the folder that holds {name} with --data DIR.")
+        path = self.data / name
+        if not path.is_file():
+            raise UsageError(
+                f"{path}: there is no such file. Give the folder that holds {name} with --data DIR."
+            )
+        return path
+
+    def part(self, parts: Sequence[str]) -> str | None:
+        """The part that was asked for.
+
+        Raises:
+            UsageError: it is not among `parts`.
+        """
+        if self.source is not None and self.source not in parts:
+            raise UsageError(
+                f"--source {self.source}: {self.dataset} has no such part. Give one of: {', '.join(parts)}."
+            )
+        return self.source
