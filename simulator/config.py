@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
+from simulator.serving.catalogue import CATALOGUE
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 """The five chatbots of the HalluDetect paper, the default line-up."""
@@ -86,6 +87,8 @@ class Experiment(Frozen):
     """The simulated user does not decide to stop before this many replies."""
     max_turns: int = Field(default=4, ge=1)
     """The conversation is stopped after this many replies."""
+    reply_tokens: int | None = Field(default=None, ge=1)
+    """Limit of a reply, for those of the five chatbots whose options have no `max_tokens`; None: theirs."""
     top_k: int = Field(default=4, ge=1)
     """Passages retrieved for a query (HalluDetect section 4.1)."""
     embedding_model: str = "all-minilm-l6-v2"
@@ -112,6 +115,12 @@ class Experiment(Frozen):
             raise ValueError(f"unknown role {unknown[0]!r}; there are user, chatbot and detector")
         return roles
 
+    def options_of(self, chatbot: Component) -> dict[str, Any]:
+        """The options that a chatbot is made with: its own, and the experiment's limit of a reply."""
+        if self.reply_tokens is None or chatbot.kind not in ALL_CHATBOTS:
+            return chatbot.options
+        return {"max_tokens": self.reply_tokens, **chatbot.options}
+
     @model_validator(mode="after")
     def _turns_in_order(self) -> Self:
         if self.min_turns > self.max_turns:
@@ -125,14 +134,17 @@ class Experiment(Frozen):
 def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """Read an experiment file and put the flags that were given (not None) over it.
 
+    A model of the catalogue may have other defaults than `Experiment`'s (`CatalogueModel.experiment`).
+
     Raises:
         UsageError: the file is missing, malformed or has a wrong field.
     """
     values: dict[str, Any] = _read_yaml(path) if path is not None else {}
     values.update({name: value for name, value in flags.items() if value is not None})
     where = f"{path}: " if path is not None else ""
+    known = CATALOGUE.get(str(values.get("model")).lower())
     try:
-        return Experiment.model_validate(values)
+        return Experiment.model_validate({**(known.experiment if known else {}), **values})
     except ValidationError as error:
         raise UsageError(where + describe(error)) from error
 

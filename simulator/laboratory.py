@@ -318,6 +318,6 @@ def _make_chatbot(
         scenario=scenario,
         seed=seed,
         top_k=experiment.top_k,
-        options=chosen.options,
+        options=experiment.options_of(chosen),
     )
     return make_chatbot(chosen.kind, context)

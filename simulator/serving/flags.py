@@ -62,6 +62,7 @@ def command_line(
         # run into endless white space.
         "--structured-outputs-config": json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
         "--enable-prefix-caching": None,
+        "--enable-prompt-tokens-details": None,
         "--disable-uvicorn-access-log": None,
     }
     if eager:

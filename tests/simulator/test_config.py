@@ -40,6 +40,32 @@ def test_flags_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
     assert (experiment.seed, experiment.limit, experiment.repeats) == (3, 2, 1)
 
 
+def test_a_catalogue_models_defaults_yield_to_file_and_flags(tmp_path: Path) -> None:
+    experiment = load_experiment(None, {"model": "SmolLM2-135M"})
+    assert (experiment.max_turns, experiment.reply_tokens) == (2, 80)
+    experiment = load_experiment(
+        write(tmp_path, "max_turns: 3"), {"model": "smollm2-135m", "reply_tokens": 9}
+    )
+    assert (experiment.max_turns, experiment.reply_tokens) == (3, 9)
+    assert load_experiment(None, {"model": "qwen2.5-coder-1.5b"}) == Experiment(model="qwen2.5-coder-1.5b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "made_with"),
+    [
+        ("vanilla", {}, {"max_tokens": 80}),
+        ("vanilla", {"max_tokens": 5}, {"max_tokens": 5}),
+        ("callable", {"target": "a:b"}, {"target": "a:b"}),
+    ],
+)
+def test_the_limit_of_a_reply_is_for_chatbots_of_ours_without_one(
+    kind: str, options: dict[str, object], made_with: dict[str, object]
+) -> None:
+    chatbot = Component(name="bot", kind=kind, options=options)
+    assert Experiment(reply_tokens=80).options_of(chatbot) == made_with
+    assert Experiment().options_of(chatbot) == options
+
+
 def test_the_default_line_up_is_the_papers() -> None:
     experiment = load_experiment(None, {})
     assert [bot.name for bot in experiment.chatbots] == [

@@ -15,7 +15,7 @@ START = [
 
 OURS = [
     "--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}',
-    "--enable-prefix-caching", "--disable-uvicorn-access-log",
+    "--enable-prefix-caching", "--enable-prompt-tokens-details", "--disable-uvicorn-access-log",
 ]  # fmt: skip
 
 
