@@ -11,11 +11,11 @@ from scenarios.cache import building, cache_dir, replacing
 from scenarios.errors import OperationalError, UsageError
 from scenarios.seal import is_whole, sha256_of, write_seal
 from scenarios.steps import Listener, StepProgress, silent
+from scenarios.supervised import run_supervised
 from scenarios.weights import fetch
 from simulator.serving.catalogue import GGUF_NAME, CatalogueModel
 from simulator.serving.environment import ServerEnvironment
 from simulator.serving.machine import has_fast_int8
-from simulator.serving.supervised import run_supervised
 
 WeightFormat = Literal["bf16", "w8a8"]
 """Number format of the folder that is served."""

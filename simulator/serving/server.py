@@ -15,10 +15,10 @@ from pathlib import Path
 from scenarios.cache import disk_errors
 from scenarios.errors import OperationalError
 from scenarios.steps import Listener, StepProgress, silent
+from scenarios.supervised import start_supervised
 from scenarios.transcript import Frozen
 from simulator.serving.ports import reserved_port
 from simulator.serving.preparation import PreparedModel, prepare
-from simulator.serving.supervised import start_supervised
 
 STARTUP_TIMEOUT = 900.0
 """Seconds a server may take until it answers: loading and compiling a large model on a slow machine."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from scenarios import supervisor
 from scenarios.transcript import Frozen
-from simulator.serving import supervisor
 
 GRACE_SECONDS = 10.0
 """What a command gets to end by itself after SIGTERM."""
