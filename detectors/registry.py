@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from detectors.direct_judge.detector import DirectJudgeDetector
 from detectors.halludetect.detector import HalluDetectDetector
 from detectors.lexical import LexicalDetector
 from detectors.metarag.detector import MetaRagDetector
 from detectors.protocol import Detector, DetectorContext
+from detectors.self_check.detector import SelfCheckDetector
 from scenarios.plugins import component_names, find_component, make_component
 
 GROUP = "hallulab.detectors"
@@ -24,6 +26,8 @@ DETECTORS: dict[str, DetectorFactory] = {
     "halludetect": HalluDetectDetector,
     "metarag": MetaRagDetector,
     "lexical": LexicalDetector,
+    "direct-judge": DirectJudgeDetector,
+    "self-check": SelfCheckDetector,
 }
 """Ours. A name of ours cannot be taken by an entry point."""
 

@@ -17,7 +17,7 @@ from scenarios.errors import OperationalError, UsageError
 from tests.scripted import scripted_pool
 
 
-@pytest.mark.parametrize("kind", ["halludetect", "metarag", "lexical"])
+@pytest.mark.parametrize("kind", ["halludetect", "metarag", "lexical", "direct-judge", "self-check"])
 def test_a_detector_reports_under_the_name_it_is_given(kind: str) -> None:
     pool, _ = scripted_pool(lambda _: "")
     detector = make_detector(kind, "mine", DetectorContext(models=pool))
@@ -53,7 +53,7 @@ def test_an_entry_point_is_a_detector_unless_the_name_is_ours(offered: list[Entr
     offered += [EntryPoint(name, "math:sqrt", registry.GROUP) for name in ("theirs", "lexical")]
     assert find_detector("theirs") is math.sqrt  # type: ignore[comparison-overlap]
     assert find_detector("lexical") is DETECTORS["lexical"]
-    assert detector_names() == ["halludetect", "metarag", "lexical", "theirs"]
+    assert detector_names() == [*DETECTORS, "theirs"]
 
 
 def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -> None:

@@ -1,0 +1,1 @@
+"""One yes/no question about the whole reply: what every other method must justify its cost against."""

@@ -1,0 +1,119 @@
+"""The direct judge: is every piece of information in the reply supported? Read off token probabilities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from agents.model import Session
+from agents.prompt import Prompt, load_prompt
+from detectors.judging import (
+    Abstention,
+    configuration_version,
+    flagged_spans,
+    format_evidence,
+    gather_all,
+    judge,
+    served_name,
+)
+from detectors.protocol import DetectorContext
+from detectors.spans import Region, sentences
+from detectors.thresholds import choose_threshold, tuned_threshold
+from scenarios.options import read_options
+from scenarios.transcript import Frozen, Judgement, TurnView, Unit
+
+EVEN_ODDS = 0.5
+"""The threshold without any tuning: No is as likely as Yes."""
+
+
+class DirectJudgeOptions(Frozen):
+    """Options of the detector `direct-judge`."""
+
+    threshold: float | None = Field(default=None, gt=0.0, le=1.0)
+    """Probability of No from which a reply, and a sentence of it, is flagged. None: tuned for the model where
+    that was done, else `EVEN_ODDS`."""
+    sentences: bool = False
+    """Whether every sentence is asked about, too (one more call each), which locates what is flagged. The
+    reply's score stays that of the question about the whole reply."""
+    max_evidence_characters: int = Field(default=12000, ge=100)
+    """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
+
+
+class DirectJudgeDetector:
+    """One yes/no question about the whole reply, read off token probabilities: a cheap model judge.
+
+    The score is the probability of No among Yes and No. Nothing is corrected for the model.
+
+    Raises:
+        UsageError: an option is unknown or wrong, or the model is not in the pool.
+    """
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        options = read_options(f"detector {name}", DirectJudgeOptions, context.options)
+        self.name = name
+        self._context = context
+        self._options = options
+        self._reply_prompt = load_prompt("detectors.direct_judge", "reply")
+        self._sentence_prompt = load_prompt("detectors.direct_judge", "sentence")
+        model = served_name(context.models, context.model)
+        self._threshold, self.threshold_protocol = choose_threshold(
+            options.threshold, tuned_threshold("direct-judge", "reply", model), EVEN_ODDS, corrected=False
+        )
+        self.threshold: float | None = self._threshold
+        self.version = configuration_version(
+            __name__,
+            options.model_copy(update={"threshold": self._threshold}),
+            (self._reply_prompt, self._sentence_prompt),
+            {"model": model},
+            context.seed,
+        )
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`. Abstains when the reply has no words and when there is no evidence."""
+        session = self._context.models.session(self.name, self._context.seed, self._context.model)
+        return await judge(session, lambda: self._ask(session, view))
+
+    async def _ask(self, session: Session, view: TurnView) -> Judgement:
+        if not re.search(r"\w", view.reply):
+            raise Abstention("the reply has no words")
+        if not view.passages:
+            raise Abstention("there is no evidence")
+        evidence = format_evidence(view.passages, self._options.max_evidence_characters)
+        values = {"evidence": evidence.text, "reply": view.reply}
+        regions = sentences(view.reply) if self._options.sentences else []
+        score, *scores = await gather_all(
+            [
+                _probability_of_no(session, self._reply_prompt, values),
+                *(
+                    _probability_of_no(
+                        session, self._sentence_prompt, {**values, "sentence": region.of(view.reply)}
+                    )
+                    for region in regions
+                ),
+            ]
+        )
+        units = tuple(_unit(region, view.reply, of_it) for region, of_it in zip(regions, scores, strict=True))
+        spans = flagged_spans(units, self._threshold, _reason, evidence.passages)
+        return Judgement(
+            outcome="scored",
+            score=score,
+            flagged=score >= self._threshold,
+            spans=spans if self._options.sentences else None,
+            units=units,
+            truncated=evidence.truncated,
+        )
+
+
+async def _probability_of_no(session: Session, prompt: Prompt, values: Mapping[str, str]) -> float:
+    answer = await session.choose(prompt.name, prompt.fill(values), ("Yes", "No"))
+    return answer["No"]
+
+
+def _unit(region: Region, reply: str, score: float) -> Unit:
+    return Unit(kind="sentence", text=region.of(reply), start=region.start, end=region.end, score=score)
+
+
+def _reason(unit: Unit) -> str:
+    return f"supported by the evidence? No, with probability {unit.score:.2f}"

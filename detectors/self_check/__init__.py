@@ -1,0 +1,1 @@
+"""SelfCheckGPT: what a model would not say again when asked again is suspect."""

@@ -1,0 +1,155 @@
+"""SelfCheckGPT, the prompt variant (Manakul, Liusie and Gales, EMNLP 2023, section 5.5).
+
+The question is answered N times more, with sampling; each sentence of the reply is checked against each of
+these samples. A sentence's score is its mean inconsistency with the samples, a reply's the mean over its
+sentences (the paper's passage level).
+
+Ours: the samples see the evidence that the reply was given, as in the paper's setting they see the same
+prompt; a check is read off token probabilities instead of a printed word (Yes 0, No 1); the prompts' wording.
+"""
+
+from __future__ import annotations
+
+import re
+from statistics import fmean
+
+from pydantic import Field
+
+from agents.errors import UnparseableAnswer
+from agents.model import Session
+from agents.prompt import dialogue, load_prompt
+from detectors.judging import (
+    Abstention,
+    configuration_version,
+    flagged_spans,
+    format_evidence,
+    gather_all,
+    judge,
+    served_name,
+)
+from detectors.protocol import DetectorContext
+from detectors.spans import sentences
+from detectors.thresholds import choose_threshold, tuned_threshold
+from scenarios.options import read_options
+from scenarios.transcript import Frozen, Judgement, TurnView, Unit
+
+EVEN_ODDS = 0.5
+"""The threshold without any tuning: samples deny as often as they support. The paper ranks and has none."""
+
+UNDECIDED = 0.5
+"""Score of a check that is answered neither Yes nor No, as in the paper."""
+
+
+class SelfCheckOptions(Frozen):
+    """Options of the detector `self-check`."""
+
+    samples: int = Field(default=5, ge=1, le=20)
+    """N: further answers to the question. The paper draws 20; a reply costs N + N × sentences calls."""
+    temperature: float = Field(default=1.0, gt=0.0, le=2.0)
+    """Temperature of the samples; the paper samples at 1.0, too."""
+    threshold: float | None = Field(default=None, gt=0.0, le=1.0)
+    """Mean inconsistency from which a reply, and a sentence of it, is flagged. None: tuned for the model
+    where that was done, else `EVEN_ODDS`."""
+    max_tokens: int = Field(default=256, ge=16)
+    """Length limit of a sample."""
+    max_evidence_characters: int = Field(default=12000, ge=100)
+    """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
+
+
+class SelfCheckDetector:
+    """SelfCheckGPT: asks the question again and scores what the further answers do not support.
+
+    Raises:
+        UsageError: an option is unknown or wrong, or the model is not in the pool.
+    """
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        options = read_options(f"detector {name}", SelfCheckOptions, context.options)
+        self.name = name
+        self._context = context
+        self._options = options
+        self._sample_prompt = load_prompt("detectors.self_check", "sample")
+        self._check_prompt = load_prompt("detectors.self_check", "check")
+        model = served_name(context.models, context.model)
+        self._threshold, self.threshold_protocol = choose_threshold(
+            options.threshold, tuned_threshold("self-check", "probability", model), EVEN_ODDS, corrected=False
+        )
+        self.threshold: float | None = self._threshold
+        self.version = configuration_version(
+            __name__,
+            options.model_copy(update={"threshold": self._threshold}),
+            (self._sample_prompt, self._check_prompt),
+            {"model": model},
+            context.seed,
+        )
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`. Abstains when the reply has no words and when it answers no question."""
+        session = self._context.models.session(self.name, self._context.seed, self._context.model)
+        return await judge(session, lambda: self._check(session, view))
+
+    async def _check(self, session: Session, view: TurnView) -> Judgement:
+        regions = [r for r in sentences(view.reply) if re.search(r"\w", r.of(view.reply))]
+        if not regions:
+            raise Abstention("the reply has no words")
+        if not view.question.strip():
+            raise Abstention("the reply answers no question, so nothing can be asked again")
+        evidence = format_evidence(view.passages, self._options.max_evidence_characters)
+        samples = await self._samples(session, view, evidence.text)
+        checks = await gather_all(
+            self._inconsistency(session, sample, region.of(view.reply))
+            for region in regions
+            for sample in samples
+        )
+        step = len(samples)
+        units = tuple(
+            Unit(
+                kind="sentence",
+                text=region.of(view.reply),
+                start=region.start,
+                end=region.end,
+                score=fmean(checks[at : at + step]),
+                details={f"sample {n} P(No)": check for n, check in enumerate(checks[at : at + step], 1)},
+            )
+            for region, at in zip(regions, range(0, len(checks), step), strict=True)
+        )
+        score = fmean(checks)
+        return Judgement(
+            outcome="scored",
+            score=score,
+            flagged=score >= self._threshold,
+            spans=flagged_spans(units, self._threshold, _reason, evidence.passages),
+            units=(*(_sample_unit(n, text) for n, text in enumerate(samples, 1)), *units),
+            truncated=evidence.truncated,
+        )
+
+    async def _samples(self, session: Session, view: TurnView, evidence: str) -> list[str]:
+        messages = self._sample_prompt.fill(
+            evidence=evidence or "(none)", history=dialogue(view.history) or "(none)", question=view.question
+        )
+        return await gather_all(
+            session.text(
+                "sample",
+                messages,
+                temperature=self._options.temperature,
+                max_tokens=self._options.max_tokens,
+                sample=sample,
+            )
+            for sample in range(self._options.samples)
+        )
+
+    async def _inconsistency(self, session: Session, sample: str, sentence: str) -> float:
+        """Probability that the sample does not support the sentence."""
+        messages = self._check_prompt.fill(sample=" ".join(sample.split()), sentence=sentence)
+        try:
+            return (await session.choose("check", messages, ("Yes", "No")))["No"]
+        except UnparseableAnswer:
+            return UNDECIDED
+
+
+def _sample_unit(number: int, text: str) -> Unit:
+    return Unit(text=text, details={"step": f"sample {number}"})
+
+
+def _reason(unit: Unit) -> str:
+    return f"further answers to the question do not support this: {unit.score:.2f} on average"
