@@ -79,6 +79,7 @@ def test_a_flag_of_the_user_replaces_ours(spelling: tuple[str, ...]) -> None:
 def test_switching_off_and_a_single_field_count_as_the_flag() -> None:
     assert line("--no-enable-prefix-caching", "--structured-outputs-config.backend", "guidance") == [
         *START,
+        "--enable-prompt-tokens-details",
         "--disable-uvicorn-access-log",
         "--no-enable-prefix-caching",
         "--structured-outputs-config.backend",
