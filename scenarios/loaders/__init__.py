@@ -8,6 +8,7 @@ from typing import Any
 
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData
+from scenarios.loaders.audit import load_audit_corpus
 from scenarios.loaders.begin import load_begin
 from scenarios.loaders.jsonl import load_jsonl
 from scenarios.loaders.ragtruth import RagTruthOptions, load_ragtruth
@@ -17,7 +18,11 @@ from scenarios.transcript import Frozen
 Loader = Callable[[LoadRequest], LabelledData]
 """From what is asked of a data set to its replies."""
 
-LOADERS: dict[str, Loader] = {"begin": load_begin, "ragtruth": load_ragtruth}
+LOADERS: dict[str, Loader] = {
+    "audit-corpus": load_audit_corpus,
+    "begin": load_begin,
+    "ragtruth": load_ragtruth,
+}
 """Data sets by name."""
 
 OPTIONS: dict[str, type[Frozen]] = {"ragtruth": RagTruthOptions}

@@ -15,11 +15,11 @@ from typing import Literal, Self
 
 from pydantic import Field, RootModel, model_validator
 
+from scenarios.business import Business, business_chunks
 from scenarios.chunking import chunk
 from scenarios.data_files import read_records
 from scenarios.errors import UsageError
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from scenarios.loaders.business import Business, business_chunks
 from scenarios.loaders.request import SCHEMA, LoadRequest
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Passage
@@ -146,7 +146,7 @@ def load_ragtruth(request: LoadRequest) -> LabelledData:
 
     A reply is hallucinated when it has a span that the options let count. Replies to the same source form a
     group. Evidence: the retrieved passages (QA), the article in pieces of up to 120 words that keep
-    paragraphs and sentences whole (Summary), the record as in `scenarios.loaders.business` (Data2txt).
+    paragraphs and sentences whole (Summary), the record as in `scenarios.business` (Data2txt).
 
     Args:
         request: its folder holds the two files, its source is one of `PARTS`, its options are

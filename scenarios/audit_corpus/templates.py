@@ -1,0 +1,59 @@
+"""Sentences with slots, such as `It opened in {year}.`, and where the slots' values come to stand.
+
+`{name}` is the first form of a slot's value, `{name/1}` the second (the last one where there are fewer).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+Forms = tuple[str, ...]
+"""A value in all its forms; the first is the one that sources use."""
+
+_SLOT = re.compile(r"\{(\w+)(?:/(\d))?\}")
+
+
+class Filled(NamedTuple):
+    """A filled template."""
+
+    text: str
+    """The text."""
+    places: dict[str, list[tuple[int, int]]]
+    """Slot → where its value stands: [start, end) in characters of the text."""
+
+
+def fill(template: str, values: Mapping[str, Forms]) -> Filled:
+    """`template` with the slots' values; its first letter becomes a capital.
+
+    Raises:
+        KeyError: the template has a slot that `values` lacks.
+    """
+    text, at = "", 0
+    places: dict[str, list[tuple[int, int]]] = {}
+    for slot in _SLOT.finditer(template):
+        text += template[at : slot.start()]
+        forms = values[slot[1]]
+        value = forms[min(int(slot[2] or 0), len(forms) - 1)]
+        places.setdefault(slot[1], []).append((len(text), len(text) + len(value)))
+        text += value
+        at = slot.end()
+    text += template[at:]
+    return Filled(text[:1].upper() + text[1:], places)
+
+
+def fill_tree(tree: Any, values: Mapping[str, Forms]) -> Any:
+    """Mappings and lists with all texts in them filled; text of slots alone keeps its case."""
+    if isinstance(tree, str):
+        return _SLOT.sub(lambda slot: values[slot[1]][0], tree)
+    if isinstance(tree, Mapping):
+        return {fill_tree(key, values): fill_tree(value, values) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [fill_tree(item, values) for item in tree]
+    return tree
+
+
+def slots_of(template: str) -> list[str]:
+    """The slots of a template, in order; repeated where they are."""
+    return [slot[1] for slot in _SLOT.finditer(template)]
