@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from detectors.protocol import Detector, ThresholdProtocol
+from detectors.protocol import BatchDetector, Detector, ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
+
+_BATCH = 256
+"""Replies given to a batch detector at once, so that progress shows."""
 
 
 @dataclass(frozen=True)
@@ -28,36 +31,97 @@ class Evaluation:
     """One for each reply, in the same order."""
     seconds: float
     """Wall-clock time of the whole evaluation."""
+    cold_s: float | None = None
+    """Seconds of the first judgement, made alone: what the detector loads on the way is in it."""
+    latencies_s: tuple[float, ...] = ()
+    """Seconds of each further judgement; of a batch detector, of its batch over the batch's size."""
+    batched: bool = False
+    """Whether it judged in batches."""
+    train_s: float | None = None
+    """Seconds of training here; None where it was not trained here."""
 
 
 async def evaluate(
     detector: Detector,
     replies: Sequence[LabelledReply],
     concurrency: int,
-    on_judged: Callable[[], None] = lambda: None,
+    on_judged: Callable[[int], object] = lambda number: None,
+    train_s: float | None = None,
 ) -> Evaluation:
-    """Judge every reply; a detector that raises has failed on that reply."""
-    bench = asyncio.Semaphore(concurrency)
+    """Judge every reply; a detector that raises has failed on that reply.
 
-    async def judge(reply: LabelledReply) -> Judgement:
-        view = TurnView(
-            history=reply.history, question=reply.question, passages=reply.passages, reply=reply.reply
-        )
-        async with bench:
-            try:
-                judgement = await detector.detect(view)
-            except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything
-                judgement = Judgement(outcome="failed", error=f"{type(error).__name__}: {error}")
-        on_judged()
-        return judgement
+    The first reply is judged alone, to know what starting costs.
 
+    Args:
+        concurrency: replies judged at once by a detector that judges one by one.
+        on_judged: told how many more replies have been judged.
+    """
+    views = [_view(reply) for reply in replies]
+    batched = isinstance(detector, BatchDetector)
     started = time.perf_counter()
-    judgements = await asyncio.gather(*(judge(reply) for reply in replies))
+    first = await _judge_all(detector, views[:1], 1, on_judged)
+    cold = time.perf_counter() - started if first else None
+    others = await _judge_all(detector, views[1:], concurrency, on_judged)
     return Evaluation(
         detector=detector.name,
         threshold=detector.threshold,
         threshold_protocol=detector.threshold_protocol,
         replies=tuple(replies),
-        judgements=tuple(judgements),
+        judgements=tuple(judgement for judgement, _ in (*first, *others)),
         seconds=time.perf_counter() - started,
+        cold_s=cold,
+        latencies_s=tuple(seconds for _, seconds in others),
+        batched=batched,
+        train_s=train_s,
+    )
+
+
+Timed = tuple[Judgement, float]
+
+
+async def _judge_all(
+    detector: Detector,
+    views: Sequence[TurnView],
+    concurrency: int,
+    on_judged: Callable[[int], object],
+) -> list[Timed]:
+    if not isinstance(detector, BatchDetector):
+        bench = asyncio.Semaphore(concurrency)
+
+        async def judge(view: TurnView) -> Timed:
+            async with bench:
+                found = await _judge(detector, view)
+            on_judged(1)
+            return found
+
+        return list(await asyncio.gather(*(judge(view) for view in views)))
+    judged: list[Timed] = []
+    for at in range(0, len(views), _BATCH):
+        batch = views[at : at + _BATCH]
+        started = time.perf_counter()
+        try:
+            judgements = detector.detect_batch(batch)
+            if len(judgements) != len(batch):
+                raise ValueError(f"{len(judgements)} judgements of {len(batch)} replies")
+            each = (time.perf_counter() - started) / len(batch)
+            judged += [(judgement, each) for judgement in judgements]
+        except Exception:  # noqa: BLE001 - one by one, only the reply at fault fails
+            judged += [await _judge(detector, view) for view in batch]
+        on_judged(len(batch))
+        await asyncio.sleep(0)
+    return judged
+
+
+async def _judge(detector: Detector, view: TurnView) -> Timed:
+    started = time.perf_counter()
+    try:
+        judgement = await detector.detect(view)
+    except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything
+        judgement = Judgement(outcome="failed", error=f"{type(error).__name__}: {error}")
+    return judgement, time.perf_counter() - started
+
+
+def _view(reply: LabelledReply) -> TurnView:
+    return TurnView(
+        history=reply.history, question=reply.question, passages=reply.passages, reply=reply.reply
     )

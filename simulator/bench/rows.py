@@ -1,61 +1,157 @@
 """From judgements of labelled replies to rows of numbers.
 
-A reply that was not scored is in no numerator and no denominator but coverage. A number that is not
-defined (one class only, nothing flagged) is None.
+What was not scored is in no numerator and no denominator but coverage. A number that is not defined (one
+class only, nothing flagged) is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
+from simulator.bench.levels import Items, Level, group_numbers, items_of
+from simulator.bench.spans import SpanCounts, count_spans, span_numbers
+from simulator.bench.thresholds import threshold_protocols
+from simulator.measure.bootstrap import Replicates, interval, ratio_replicates, replicates
+from simulator.measure.detection import (
+    auroc,
+    average_precision,
+    brier,
+    calibration_error,
+    decisions,
+    reliability,
+)
 
 
 def response_row(evaluation: Evaluation, dataset: str) -> dict[str, Any]:
-    """Response-level row: AUROC of the score; precision, recall and F1 of the detector's own flag."""
-    scored = [
-        (bool(reply.label), judgement)
-        for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True)
-        if judgement.outcome == "scored" and reply.label is not None
-    ]
-    labels = [label for label, _ in scored]
-    calls = [call for judgement in evaluation.judgements for call in judgement.calls]
-    return {
+    """Response-level row; see `level_row`."""
+    groups = group_numbers(evaluation.replies)
+    items = items_of(evaluation, "response", groups)
+    drawn = replicates(items.sample, len(groups))
+    return level_row(evaluation, dataset, "response", items, drawn, len(groups))
+
+
+def level_row(
+    evaluation: Evaluation, dataset: str, level: Level, items: Items, drawn: Replicates, groups: int
+) -> dict[str, Any]:
+    """Ranking and calibration of the scores, agreement of the detector's own flags, coverage and cost.
+
+    Args:
+        items: what the detector scored at the level, see `items_of`.
+        drawn: the bootstrap of those.
+        groups: number of groups, the clusters of the intervals.
+    """
+    sample = items.sample
+    decided = decisions(sample)
+    threshold = evaluation.threshold if level == "response" else None
+    row: dict[str, Any] = {
         "detector": evaluation.detector,
         "dataset": dataset,
-        "level": "response",
-        "n": len(evaluation.replies),
-        "coverage": _round(len(scored) / len(evaluation.replies)) if evaluation.replies else None,
-        "auroc": auroc(labels, [float(judgement.score or 0.0) for _, judgement in scored]),
-        **precision_recall_f1(labels, [bool(judgement.flagged) for _, judgement in scored]),
-        "threshold": evaluation.threshold,
+        "level": level,
+        "n": items.n,
+        "positives": int(sample.labels.sum()),
+        "groups": groups,
+        "coverage": len(sample.labels) / items.n if items.n else None,
+        "auroc": auroc(sample),
+        "auroc_ci95": interval(drawn["auroc"]),
+        "auprc": average_precision(sample),
+        "auprc_ci95": interval(drawn["auprc"]),
+        "precision": decided["precision"],
+        "recall": decided["recall"],
+        "f1": decided["f1"],
+        "f1_ci95": interval(drawn["f1"]),
+        "balanced_accuracy": decided["balanced_accuracy"],
+        "balanced_accuracy_ci95": interval(drawn["balanced_accuracy"]),
+        "ece": calibration_error(sample),
+        "brier": brier(sample),
+        "reliability": [[item.n, item.score, item.positive] for item in reliability(sample)],
+        "threshold": threshold,
         "threshold_protocol": evaluation.threshold_protocol,
-        "calls": len(calls),
-        "tokens": sum(call.tokens for call in calls),
-        "seconds": round(evaluation.seconds, 3),
+        "thresholds": threshold_protocols(sample, groups, threshold),
+        **costs(evaluation),
     }
+    return {name: _rounded(value) for name, value in row.items()}
 
 
-def auroc(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
-    """Area under the ROC curve, ties counted half; None unless both classes occur."""
-    if len(set(labels)) < 2:
+def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> dict[str, Any] | None:
+    """Agreement of flagged and gold spans by the rules of `simulator.bench.spans`; None without gold spans.
+
+    `n` counts replies with gold spans (perhaps none in them).
+    """
+    counted: list[SpanCounts] = []
+    places: list[int] = []
+    n = 0
+    for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True):
+        n += reply.spans is not None
+        found = count_spans(reply, judgement)
+        if found is not None:
+            counted.append(found)
+            places.append(groups[reply.group])
+    if not n:
         return None
-    from sklearn.metrics import roc_auc_score
+    halves = [
+        (2.0 * item.characters.hits, float(item.characters.flagged + item.characters.gold))
+        for item in counted
+    ]
+    row: dict[str, Any] = {
+        "detector": evaluation.detector,
+        "dataset": dataset,
+        "level": "span",
+        "n": n,
+        "positives": sum(item.exact.gold for item in counted),
+        "groups": len(groups),
+        "coverage": len(counted) / n,
+        "auroc": None,
+        **span_numbers(counted),
+        "f1_ci95": interval(ratio_replicates(halves, places, len(groups))),
+        "threshold": None,
+        "threshold_protocol": evaluation.threshold_protocol,
+        **costs(evaluation),
+    }
+    return {name: _rounded(value) for name, value in row.items()}
 
-    return _round(float(roc_auc_score(labels, scores)))
 
-
-def precision_recall_f1(labels: Sequence[bool], flags: Sequence[bool]) -> dict[str, float | None]:
-    """Of the positive class; None where the denominator is empty."""
-    hits = sum(label and flag for label, flag in zip(labels, flags, strict=True))
-    flagged, positive = sum(flags), sum(labels)
+def costs(evaluation: Evaluation) -> dict[str, Any]:
+    """What judging cost and where it failed, whatever the level."""
+    judgements = evaluation.judgements
+    calls = [call for judgement in judgements for call in judgement.calls]
+    tokens = sum(call.tokens for call in calls)
+    times = np.array(evaluation.latencies_s or ([] if evaluation.cold_s is None else [evaluation.cold_s]))
+    p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if len(times) else (None, None)
     return {
-        "precision": _round(hits / flagged) if flagged else None,
-        "recall": _round(hits / positive) if positive else None,
-        "f1": _round(2 * hits / (flagged + positive)) if flagged + positive else None,
+        "abstained": sum(judgement.outcome == "abstained" for judgement in judgements),
+        "failed": sum(judgement.outcome == "failed" for judgement in judgements),
+        "parse_failures": sum(map(_unparseable, judgements)),
+        "truncated": sum(judgement.truncated for judgement in judgements),
+        "calls": len(calls),
+        "replayed_calls": sum(call.replayed for call in calls),
+        "tokens": tokens,
+        "calls_per_reply": len(calls) / len(judgements) if judgements else None,
+        "tokens_per_reply": tokens / len(judgements) if judgements else None,
+        "seconds": round(evaluation.seconds, 3),
+        "train_s": evaluation.train_s,
+        "cold_s": evaluation.cold_s,
+        "p50_ms": None if p50 is None else float(p50),
+        "p95_ms": None if p95 is None else float(p95),
+        "batched": evaluation.batched,
     }
 
 
-def _round(value: float) -> float:
-    return round(value, 6)
+def _unparseable(judgement: Judgement) -> bool:
+    """Whether the judgement failed though the model answered every request: in another form than asked."""
+    calls = judgement.calls
+    return judgement.outcome == "failed" and bool(calls) and all(call.error is None for call in calls)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, Mapping):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_rounded(item) for item in value]
+    return value

@@ -1,42 +1,137 @@
-"""Rows of numbers as a table on the terminal."""
+"""Rows of numbers as tables on the terminal, at most 80 columns wide: one for each level, and costs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from simulator.report.terminal import standard_output
+from simulator.report.terminal import NOTHING, number, standard_output, with_interval
 
-_COLUMNS = {
-    "detector": "detector",
-    "n": "n",
-    "coverage": "coverage",
-    "auroc": "AUROC",
-    "precision": "P",
-    "recall": "R",
-    "f1": "F1",
-    "threshold": "threshold",
-    "threshold_protocol": "",
-    "calls": "calls",
-    "tokens": "tokens",
-    "seconds": "s",
+Row = Mapping[str, Any]
+Columns = Mapping[str, Callable[[Row], str]]
+
+_NAME = 20
+"""Longest name of a detector that is shown whole."""
+
+
+def _plain(field: str, digits: int = 3, scale: float = 1) -> Callable[[Row], str]:
+    return lambda row: number(row[field], digits, scale)
+
+
+def _f1(protocol: str) -> Callable[[Row], str]:
+    return lambda row: number(row["thresholds"][protocol]["f1"], 3)
+
+
+_SCORED: Columns = {
+    "Cov\n%": _plain("coverage", 0, 100),
+    "AUROC [95% CI]": lambda row: with_interval(row["auroc"], row["auroc_ci95"], 3),
+    "AUPRC": _plain("auprc"),
+    "ECE": _plain("ece"),
+    "P": _plain("precision"),
+    "R": _plain("recall"),
+    "F1": _plain("f1"),
+    "F1\ntun.": _f1("tuned"),
+    "F1\nmax": _f1("oracle"),
 }
+_SPANS: Columns = {
+    "Cov\n%": _plain("coverage", 0, 100),
+    "P": _plain("precision"),
+    "R": _plain("recall"),
+    "F1 [95% CI]": lambda row: with_interval(row["f1"], row["f1_ci95"], 3),
+    "Pairwise\nF1": _plain("pairwise_f1"),
+    "IoU": _plain("iou"),
+    "Exact\nF1": _plain("exact_f1"),
+}
+_COSTS: Columns = {
+    "Threshold": lambda row: number(row["threshold"], 3),
+    "": lambda row: str(row["threshold_protocol"]),
+    "Abst.": lambda row: str(row["abstained"]),
+    "Failed": lambda row: str(row["failed"]),
+    "Cut": lambda row: str(row["truncated"]),
+    "Calls\n/reply": _plain("calls_per_reply", 1),
+    "Tokens\n/reply": _plain("tokens_per_reply", 0),
+    "Cold\ns": _plain("cold_s", 1),
+    "p50\nms": _plain("p50_ms", 1),
+    "p95\nms": _plain("p95_ms", 1),
+}
+_NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """One line a detector; what is not defined is shown as a dash."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for field, heading in _COLUMNS.items():
-        table.add_column(heading, justify="left" if field == "detector" else "right", no_wrap=True)
+def print_report(report: Mapping[str, Any], console: Console | None = None) -> None:
+    """Print the tables of a benchmark; what is not defined is shown as a dash."""
+    console = console or standard_output()
+    rows: Sequence[Row] = report["rows"]
+    for level in dict.fromkeys(row["level"] for row in rows):
+        of_level = [row for row in rows if row["level"] == level]
+        console.print(Text(_heading(level, of_level[0])))
+        console.print(table(of_level, _SPANS if level == "span" else _SCORED))
+    costs = [row for row in rows if row["level"] == "response" and row["cold_s"] is not None]
+    console.print(Text("Cost and failures"))
+    console.print(table(costs, _COSTS))
+    if report["chats"] is not None:
+        _print_chats(report["chats"], console)
+    for note in notes(costs):
+        console.print(Text(note))
+
+
+def table(rows: Sequence[Row], columns: Columns) -> Table:
+    """One line a detector."""
+    made = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    made.add_column("Detector", no_wrap=True, max_width=_NAME, overflow="ellipsis")
+    for heading in columns:
+        made.add_column(heading.replace("[", "\\["), justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(*(_cell(row[field]) for field in _COLUMNS))
-    standard_output().print(table)
+        made.add_row(Text(row["detector"]), *(Text(cell(row)) for cell in columns.values()))
+    return made
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+def notes(costs: Sequence[Row]) -> list[str]:
+    """Sentences on what the numbers leave out, and how to read them."""
+    found = ["F1 tun.: threshold tuned on the other half of the groups; F1 max: oracle, a ceiling."]
+    for row in costs:
+        gaps = {"abstained": "abstentions", "failed": "failures", "parse_failures": "unreadable answers"}
+        listed = ", ".join(f"{row[field]} {words}" for field, words in gaps.items() if row[field])
+        if listed:
+            found.append(f"{row['detector']}: {listed} enter no number but coverage.")
+    batched = [row["detector"] for row in costs if row["batched"]]
+    if batched:
+        found.append(
+            f"Judged in batches (time of a reply is its batch's over its size): {', '.join(batched)}."
+        )
+    replayed = [row["detector"] for row in costs if row["replayed_calls"]]
+    if replayed:
+        found.append(f"Times without the model, whose answers were replayed: {', '.join(replayed)}.")
+    return found
+
+
+def _heading(level: str, row: Row) -> str:
+    words = f"{level} level: {row['n']:,} {_NOUNS[level]} in {row['groups']:,} groups"
+    if level == "span":
+        return f"{words}, {row['positives']:,} gold spans"
+    share = number(row["positives"] / row["n"] if row["n"] else None, 1, 100)
+    return f"{words}, {share}% hallucinated"
+
+
+def _print_chats(chats: Mapping[str, Any], console: Console) -> None:
+    console.print(Text("Means over conversations"))
+    columns: Columns = {
+        "Chats": lambda row: str(row["conversations"]),
+        "Precision": _plain("precision"),
+        "over": lambda row: str(row["precision_over"]),
+        "Recall": _plain("recall"),
+        "over ": lambda row: str(row["recall_over"]),
+    }
+    console.print(table(chats["rows"], columns))
+    for test in chats["tests"]:
+        p = NOTHING if test["p_holm"] is None else f"{test['p_holm']:.3g}"
+        console.print(
+            Text(
+                f"{test['metric']}, {test['a']} − {test['b']}: {number(test['difference'], 3)} over "
+                f"{test['conversations']} chats, p = {p} (Wilcoxon, Holm)"
+            )
+        )

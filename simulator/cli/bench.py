@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from scenarios.errors import UsageError
 from simulator.cli.options import Detectors, ModelOptions, RecordingOptions, grouped, names
 from simulator.cli.running import settings
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    """Options of a data set by name; values are read as YAML.
+
+    Raises:
+        UsageError: one is not of the form NAME=VALUE.
+    """
+    import yaml
+
+    options: dict[str, Any] = {}
+    for option in given:
+        name, equals, value = option.partition("=")
+        try:
+            options[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            equals = ""
+        if not equals or not name:
+            raise UsageError(f"--option {option}: give NAME=VALUE, such as --option quality=good.")
+    return options
 
 
 @grouped
@@ -21,8 +42,18 @@ def bench(
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data set's files.")] = None,
     detectors: Detectors = None,
     source: Annotated[str | None, typer.Option(help="Part of the data set (begin: wow, cmu, tc).")] = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder (of a JSONL data set: file) that detectors learn from; else they learn from one "
+            "half of the groups, and all are measured on the other."
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE: an option of the data set; may be repeated.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many replies.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the choice that --limit makes.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of training, and of the choice that --limit makes.")] = 0,
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the rows into this file.")] = None,
 ) -> None:
     """Measure detectors on labelled data, next to the lexical floor.
@@ -35,6 +66,8 @@ def bench(
         dataset=dataset,
         data=data,
         source=source,
+        options=_options(option or []),
+        train=train,
         detectors=names(detectors),
         limit=limit,
         seed=seed,

@@ -68,6 +68,25 @@ def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
     return _percentiles(np.concatenate(ratios))
 
 
+def cluster_weights(clusters: int, resamples: int) -> Integers:
+    """How often a cluster bootstrap draws each cluster: shape (resamples, clusters), rows sum to `clusters`.
+
+    Equal arguments give equal weights, so detectors measured on the same clusters are resampled together and
+    the differences of their replicates are paired.
+    """
+    generator = np.random.default_rng(_SEED)
+    return generator.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=resamples)
+
+
+def percentiles(values: Floats) -> tuple[float, float] | None:
+    """95% percentile interval of bootstrap replicates; those that are not defined (NaN) are left out.
+
+    None when no more than one is defined.
+    """
+    defined = values[~np.isnan(values)]
+    return _percentiles(defined) if len(defined) > 1 else None
+
+
 def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:
     """Compare two chatbots on the same personas and seeds: `first[i]` and `second[i]` are a pair.
 

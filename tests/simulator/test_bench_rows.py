@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from detectors.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
 from simulator.bench.evaluate import Evaluation, evaluate
-from simulator.bench.rows import auroc, precision_recall_f1, response_row
+from simulator.bench.rows import response_row
 from tests.simulator.journal import call
 
 SKIPPED = Judgement(outcome="abstained", error="there is no evidence")
@@ -39,23 +36,54 @@ def row(labels: Sequence[bool | None], judgements: Sequence[Judgement]) -> dict[
     return response_row(Evaluation("judge", 0.5, "published", replies, tuple(judgements), 1.23456), "d")
 
 
-def test_every_column_of_a_row() -> None:
+def test_every_number_of_a_row() -> None:
     judgements = [scored(0.9), scored(0.4), scored(0.6), scored(0.1), FAILED, SKIPPED]
-    assert row([True, True, False, False, True, False], judgements) == {
+    found = row([True, True, False, False, True, False], judgements)
+    chosen = {"threshold": 0.4, "precision": 0.666667, "recall": 1.0, "f1": 0.8, "balanced_accuracy": 0.75}
+    own = {"precision": 0.5, "recall": 0.5, "f1": 0.5, "balanced_accuracy": 0.5}
+    assert found.pop("thresholds") == {
+        "default": {"threshold": 0.5, **own},
+        "tuned": dict.fromkeys(chosen),
+        "oracle": chosen,
+    }
+    assert found == {
         "detector": "judge",
         "dataset": "d",
         "level": "response",
         "n": 6,
+        "positives": 2,
+        "groups": 1,
         "coverage": 0.666667,
         "auroc": 0.75,
+        "auroc_ci95": None,
+        "auprc": 0.833333,
+        "auprc_ci95": None,
         "precision": 0.5,
         "recall": 0.5,
         "f1": 0.5,
+        "f1_ci95": None,
+        "balanced_accuracy": 0.5,
+        "balanced_accuracy_ci95": None,
+        "ece": 0.35,
+        "brier": 0.185,
+        "reliability": [[1, 0.1, 0.0], [1, 0.4, 1.0], [1, 0.6, 0.0], [1, 0.9, 1.0]],
         "threshold": 0.5,
         "threshold_protocol": "published",
+        "abstained": 1,
+        "failed": 1,
+        "parse_failures": 1,
+        "truncated": 0,
         "calls": 5,
+        "replayed_calls": 0,
         "tokens": 60,
+        "calls_per_reply": 0.833333,
+        "tokens_per_reply": 10.0,
         "seconds": 1.235,
+        "train_s": None,
+        "cold_s": None,
+        "p50_ms": None,
+        "p95_ms": None,
+        "batched": False,
     }
 
 
@@ -74,28 +102,6 @@ def test_no_replies_have_no_coverage() -> None:
     assert row([], [])["coverage"] is None
 
 
-def test_one_class_alone_has_no_auroc() -> None:
-    assert auroc([True, True], [0.1, 0.9]) is None
-
-
-def test_ties_count_half() -> None:
-    assert auroc([True, False], [0.5, 0.5]) == 0.5
-
-
-def test_nothing_flagged_has_no_precision() -> None:
-    assert precision_recall_f1([True, False], [False, False]) == {"precision": None, "recall": 0, "f1": 0}
-
-
-def test_no_positives_have_no_recall() -> None:
-    assert precision_recall_f1([False, False], [True, False]) == {"precision": 0, "recall": None, "f1": 0}
-
-
-@given(st.lists(st.booleans(), min_size=1))
-def test_gold_as_prediction_scores_one(labels: list[bool]) -> None:
-    expected = 1.0 if any(labels) else None
-    assert set(precision_recall_f1(labels, labels).values()) == {expected}
-
-
 async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
     class Fussy:
         name = "fussy"
@@ -110,7 +116,7 @@ async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
 
     replies = [reply(0, True), reply(1, True).model_copy(update={"reply": "B."})]
     seen: list[int] = []
-    evaluation = await evaluate(Fussy(), replies, 2, lambda: seen.append(1))
+    evaluation = await evaluate(Fussy(), replies, 2, seen.append)
     assert [judgement.outcome for judgement in evaluation.judgements] == ["scored", "failed"]
     assert evaluation.judgements[1].error == "RuntimeError: no B"
     assert len(seen) == 2

@@ -238,6 +238,8 @@ def test_bench_takes_detectors_and_their_options_from_the_file(hallulab: Hallula
     assert hallulab("bench", data, "-c", config, "--json", out).code == 0
     rows = json.loads(out.read_text())["rows"]
     assert [(row["detector"], row["threshold"], row["recall"]) for row in rows] == [
+        ("flag-all", None, 1.0),
+        ("majority", None, 0.0),
         ("lexical", 0.25, 1.0),
         ("strict", 0.9, 0.0),
     ]

@@ -1,0 +1,43 @@
+"""The floors that need no detector: flag everything, and always say what is more frequent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Judgement, Span
+from simulator.bench.evaluate import Evaluation
+from simulator.bench.levels import Level, gold_labels
+
+FLAG_ALL = "flag-all"
+MAJORITY = "majority"
+
+
+def flag_all(replies: Sequence[LabelledReply]) -> Evaluation:
+    """Every reply flagged, from its first to its last character."""
+    return _constant(FLAG_ALL, replies, True)
+
+
+def majority(replies: Sequence[LabelledReply], level: Level) -> Evaluation:
+    """The more frequent class of that level everywhere, as known from these very labels; a tie is clean."""
+    labels = [found for reply in replies if (found := gold_labels(reply, level)) is not None]
+    share = float(np.concatenate(labels).mean()) if labels else 0.0
+    return _constant(MAJORITY, replies, share > 0.5)
+
+
+def _constant(name: str, replies: Sequence[LabelledReply], flagged: bool) -> Evaluation:
+    return Evaluation(
+        detector=name,
+        threshold=None,
+        threshold_protocol="given",
+        replies=tuple(replies),
+        judgements=tuple(_judgement(reply.reply, flagged) for reply in replies),
+        seconds=0.0,
+    )
+
+
+def _judgement(text: str, flagged: bool) -> Judgement:
+    spans = (Span(start=0, end=len(text), text=text),) if flagged else ()
+    return Judgement(outcome="scored", score=float(flagged), flagged=flagged, spans=spans)

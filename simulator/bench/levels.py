@@ -1,0 +1,172 @@
+"""What is counted at each level: replies, their sentences, their words; gold and the detector's view of each.
+
+A sentence or word is positive when any gold span overlaps it, and flagged when any flagged span does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detectors.spans import Region, sentences
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Judgement
+from simulator.bench.evaluate import Evaluation
+from simulator.measure.detection import Booleans, Sample
+from simulator.measure.statistics import Floats, Integers
+
+Level = Literal["response", "sentence", "word"]
+LEVELS: tuple[Level, ...] = ("response", "sentence", "word")
+
+Scored = tuple[int, int, float]
+"""Start, end and score of a stretch of a reply."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """What a detector scored at a level."""
+
+    sample: Sample
+    """Labels, scores, flags and group numbers, one an item."""
+    replies: Integers
+    """Position of each item's reply in the evaluation."""
+    n: int
+    """Items that there are, scored or not."""
+
+    def of_replies(self, chosen: Booleans) -> Items:
+        """Those of the replies chosen by a mask over replies."""
+        mask = chosen[self.replies]
+        return Items(self.sample.only(mask), self.replies[mask], self.n)
+
+
+def group_numbers(replies: Sequence[LabelledReply]) -> dict[str, int]:
+    """The groups of replies, numbered in alphabetical order."""
+    return {group: number for number, group in enumerate(sorted({reply.group for reply in replies}))}
+
+
+@lru_cache(maxsize=65536)
+def regions(text: str, level: Level) -> tuple[Region, ...]:
+    """The items of a reply: itself, its sentences, or its words (white-space tokens)."""
+    if level == "response":
+        return (Region(0, len(text)),)
+    if level == "sentence":
+        return tuple(sentences(text))
+    return tuple(Region(*match.span()) for match in re.finditer(r"\S+", text))
+
+
+def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) -> Items:
+    """The items of a level that have both a gold label and a score.
+
+    Sentences and words have gold labels where their reply has gold spans (perhaps none in it).
+    """
+    labels: list[Booleans] = []
+    scores: list[Floats] = []
+    flags: list[Booleans] = []
+    places: list[int] = []
+    sizes: list[int] = []
+    total = 0
+    for place, (reply, judgement) in enumerate(zip(evaluation.replies, evaluation.judgements, strict=True)):
+        gold = gold_labels(reply, level)
+        if gold is None:
+            total += level == "response"
+            continue
+        total += len(gold)
+        if judgement.outcome != "scored":
+            continue
+        labels.append(gold)
+        scores.append(scores_of(reply.reply, judgement, level))
+        flags.append(flags_of(reply.reply, judgement, level))
+        places.append(place)
+        sizes.append(len(gold))
+    of_reply = np.repeat(np.array(places, dtype=np.int64), sizes)
+    numbers = np.array([groups[reply.group] for reply in evaluation.replies], dtype=np.int64)
+    sample = Sample(_joined(labels, bool), _joined(scores, float), _joined(flags, bool), numbers[of_reply])
+    return Items(sample, of_reply, total)
+
+
+def gold_labels(reply: LabelledReply, level: Level, kind: str | None = None) -> Booleans | None:
+    """Whether each item of a reply is hallucinated; None where nobody said.
+
+    Args:
+        kind: count only gold spans with this label.
+    """
+    if level == "response" and kind is None:
+        return None if reply.label is None else np.array([reply.label])
+    if reply.spans is None:
+        return None
+    chosen = ((span.start, span.end) for span in reply.spans if kind in (None, span.label))
+    return touched(reply.reply, chosen, regions(reply.reply, level))
+
+
+def touched(text: str, spans: Iterable[tuple[int, int]], places: Sequence[Region]) -> Booleans:
+    """Whether any of `spans` has a character in common with each of `places`."""
+    marks = np.zeros(len(text), dtype=np.int64)
+    for start, end in spans:
+        marks[start:end] = 1
+    before = np.concatenate([[0], np.cumsum(marks)])
+    bounds = np.array(places, dtype=np.int64).reshape(-1, 2)
+    found: Booleans = before[bounds[:, 1]] > before[bounds[:, 0]]
+    return found
+
+
+def flags_of(text: str, judgement: Judgement, level: Level) -> Booleans:
+    """Whether the detector flags each item; all items of a flagged reply where it does not say which."""
+    places = regions(text, level)
+    found = located(judgement)
+    if level == "response" or found is None:
+        return np.full(len(places), bool(judgement.flagged))
+    return touched(text, ((start, end) for start, end, _ in found), places)
+
+
+def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
+    """The score of each item.
+
+    The highest among the units of the item's kind that overlap it; of a detector without such units, among
+    its units of any kind that have a place; of one without any of those, among its flagged spans. What none
+    of them overlaps has score 0: the detector found nothing there to object to. A detector that does not say
+    where at all gives each item the reply's score.
+    """
+    places = regions(text, level)
+    whole = float(judgement.score or 0.0)
+    if level == "response":
+        return np.array([whole])
+    found = _units(judgement, level) or _units(judgement, None) or located(judgement)
+    if found is None:
+        return np.full(len(places), whole)
+    heat = np.full(len(text) + 1, -np.inf)
+    for start, end, score in found:
+        np.maximum(heat[start:end], score, out=heat[start:end])
+    bounds = np.array(places, dtype=np.int64).reshape(-1)
+    highest: Floats = np.maximum.reduceat(heat, bounds)[::2] if len(bounds) else np.zeros(0)
+    return np.where(np.isneginf(highest), 0.0, highest)
+
+
+def located(judgement: Judgement) -> list[Scored] | None:
+    """The flagged spans that have a place; None where the detector flags a reply and does not say where."""
+    if judgement.spans is None:
+        return None
+    found = [
+        (span.start, span.end, float(judgement.score or 0.0) if span.score is None else span.score)
+        for span in judgement.spans
+        if span.start is not None and span.end is not None
+    ]
+    return found if found or not judgement.flagged else None
+
+
+def _units(judgement: Judgement, kind: Level | None) -> list[Scored]:
+    return [
+        (unit.start, unit.end, unit.score)
+        for unit in judgement.units
+        if unit.start is not None and unit.end is not None and unit.score is not None
+        if kind is None or unit.kind == kind
+    ]
+
+
+def _joined(parts: Sequence[np.ndarray], kind: type) -> NDArray[Any]:
+    return np.concatenate(parts).astype(kind) if parts else np.zeros(0, dtype=kind)

@@ -1,0 +1,117 @@
+"""All numbers of a benchmark: rows, parts, paired differences, chats; plain JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from simulator.bench.breakdown import breakdown
+from simulator.bench.chats import chat_report
+from simulator.bench.evaluate import Evaluation
+from simulator.bench.floors import flag_all, majority
+from simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
+from simulator.bench.rows import level_row, span_row
+from simulator.measure.bootstrap import Replicates, interval, replicates
+from simulator.measure.detection import Booleans, Sample, auroc, average_precision, decisions
+
+_COMPARED = ("auroc", "auprc", "f1")
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a benchmark found."""
+
+    report: dict[str, Any]
+    """Keys `rows`, `comparisons`, `breakdown`, `chats`; what `--json` writes."""
+    samples: Mapping[tuple[str, Level], Sample]
+    """What curves are drawn from, by detector and level."""
+
+
+def measure(evaluations: Sequence[Evaluation], dataset: str) -> Results:
+    """Measure detectors that judged the same replies, next to the floors flag-all and majority."""
+    replies = evaluations[0].replies
+    groups = group_numbers(replies)
+    rows: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
+    samples: dict[tuple[str, Level], Sample] = {}
+    for level in LEVELS:
+        resamples = _Resamples(len(groups))
+        floors = (flag_all(replies), majority(replies, level))
+        measured = {one.detector: items_of(one, level, groups) for one in (*floors, *evaluations)}
+        if not any(items.n for items in measured.values()):
+            continue
+        for one in (*floors, *evaluations):
+            items = measured[one.detector]
+            rows.append(level_row(one, dataset, level, items, resamples(one.detector, items), len(groups)))
+        for one in evaluations:
+            parts += breakdown(one, level, measured[one.detector])
+            samples[one.detector, level] = measured[one.detector].sample
+        compared = {one.detector: measured[one.detector] for one in evaluations}
+        differences += _differences(level, compared, len(replies), resamples)
+    for one in (flag_all(replies), majority(replies, "word"), *evaluations):
+        row = span_row(one, dataset, groups)
+        rows += [row] if row is not None else []
+    report = {
+        "rows": rows,
+        "comparisons": differences,
+        "breakdown": parts,
+        "chats": chat_report(evaluations),
+    }
+    return Results(report, samples)
+
+
+class _Resamples:
+    """Bootstraps of a level's samples, each made once."""
+
+    def __init__(self, groups: int) -> None:
+        self._groups = groups
+        self._made: dict[tuple[str, bytes], Replicates] = {}
+
+    def __call__(self, detector: str, items: Items) -> Replicates:
+        key = (detector, items.replies.tobytes())
+        if key not in self._made:
+            self._made[key] = replicates(items.sample, self._groups)
+        return self._made[key]
+
+
+def _differences(
+    level: Level, measured: Mapping[str, Items], replies: int, resamples: _Resamples
+) -> list[dict[str, Any]]:
+    """First minus second of every two detectors, on the replies that both scored; paired over groups."""
+    found = []
+    for a, b in combinations(measured, 2):
+        shared = _scored(measured[a], replies) & _scored(measured[b], replies)
+        one, two = measured[a].of_replies(shared), measured[b].of_replies(shared)
+        first, second = _numbers(one.sample), _numbers(two.sample)
+        for metric in _COMPARED:
+            x, y = first[metric], second[metric]
+            known = x is not None and y is not None
+            found.append(
+                {
+                    "level": level,
+                    "metric": metric,
+                    "a": a,
+                    "b": b,
+                    "n": len(one.sample.labels),
+                    "difference": round(x - y, 6) if x is not None and y is not None else None,
+                    "ci95": interval(resamples(a, one)[metric] - resamples(b, two)[metric])
+                    if known
+                    else None,
+                }
+            )
+    return found
+
+
+def _scored(items: Items, replies: int) -> Booleans:
+    mask = np.zeros(replies, dtype=bool)
+    mask[items.replies] = True
+    return mask
+
+
+def _numbers(sample: Sample) -> dict[str, float | None]:
+    return {"auroc": auroc(sample), "auprc": average_precision(sample), "f1": decisions(sample)["f1"]}

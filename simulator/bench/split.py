@@ -1,0 +1,57 @@
+"""Which labelled replies detectors learn from, and which they are measured on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+
+TEST = "test"
+"""The value of `meta["split"]` that marks replies to measure on."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Two sets of replies without a group in common."""
+
+    train: tuple[LabelledReply, ...]
+    """To learn from."""
+    test: tuple[LabelledReply, ...]
+    """To measure on."""
+    how: str
+    """Where the cut comes from, for people."""
+
+
+def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
+    """The data's own split where it has one in `meta["split"]`, else one half of the groups for each side.
+
+    Everything that the data's own split does not call `test` is learnt from.
+
+    Raises:
+        UsageError: there are not two groups to cut between, or the data's own split cuts through one.
+    """
+    marked = {reply.group for reply in replies if reply.meta.get("split") == TEST}
+    groups = sorted({reply.group for reply in replies})
+    if marked and any(reply.meta.get("split") not in (TEST, None) for reply in replies):
+        train = tuple(reply for reply in replies if reply.meta.get("split") != TEST)
+        both = sorted(marked & {reply.group for reply in train})
+        if both:
+            raise UsageError(
+                f"group {both[0]} is in the test split and in another one. Put it in one of them."
+            )
+        test = tuple(reply for reply in replies if reply.meta.get("split") == TEST)
+        return Split(train, test, "the data's own split")
+    if len(groups) < 2:
+        raise UsageError(
+            "all replies are of one group, so none can be kept for measuring. Give the data to learn from "
+            "with --train."
+        )
+    chosen = set(random.Random(seed).sample(groups, len(groups) // 2))  # noqa: S311 - a seeded choice
+    return Split(
+        tuple(reply for reply in replies if reply.group in chosen),
+        tuple(reply for reply in replies if reply.group not in chosen),
+        f"one half of the groups, chosen with seed {seed}",
+    )

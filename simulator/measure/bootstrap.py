@@ -1,0 +1,106 @@
+"""Cluster bootstrap of rank statistics: groups are resampled, every item of a drawn group comes along.
+
+A resample is a weight per group, so nothing is sorted twice: items are sorted by score once, and each
+resample's AUROC and average precision are cumulative sums of weights. 150,000 words take seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from simulator.measure.detection import Sample
+from simulator.measure.statistics import Floats, Integers, cluster_weights, percentiles
+
+RESAMPLES = 1_000
+"""Bootstrap samples of rank statistics."""
+_CELLS = 1_000_000
+"""Largest number of sums of weights held in memory at once."""
+
+Replicates = Mapping[str, Floats]
+"""Name of a number to its values in the resamples; NaN where a resample leaves it undefined."""
+
+
+def replicates(sample: Sample, clusters: int) -> Replicates:
+    """`auroc`, `auprc`, `f1` and `balanced_accuracy` in each of `RESAMPLES` resamples of the groups.
+
+    Args:
+        clusters: number of groups, of which `sample.clusters` are numbers; those without items count, too.
+    """
+    if not len(sample.labels) or clusters < 2:
+        nothing = np.full(RESAMPLES, np.nan)
+        return dict.fromkeys(("auroc", "auprc", "f1", "balanced_accuracy"), nothing)
+    weights = cluster_weights(clusters, RESAMPLES)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {**_ranked(sample, weights), **_decided(sample, weights, clusters)}
+
+
+def interval(values: Floats) -> list[float] | None:
+    """95% percentile interval, rounded to 6 decimals; None where fewer than two replicates are defined."""
+    found = percentiles(values)
+    return None if found is None else [round(bound, 6) for bound in found]
+
+
+def ratio_replicates(rows: Sequence[tuple[float, float]], groups: Sequence[int], clusters: int) -> Floats:
+    """Ratio of sums of `rows` (numerator, denominator) in each resample; NaN where the denominator is 0."""
+    if not rows or clusters < 2:
+        return np.full(RESAMPLES, np.nan)
+    sums = np.zeros((clusters, 2))
+    np.add.at(sums, np.asarray(groups), np.asarray(rows, dtype=float))
+    drawn = cluster_weights(clusters, RESAMPLES) @ sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio: Floats = drawn[:, 0] / drawn[:, 1]
+    return ratio
+
+
+def _decided(sample: Sample, weights: Integers, clusters: int) -> dict[str, Floats]:
+    columns = (sample.labels & sample.flags, sample.flags, sample.labels, np.ones(len(sample.labels)))
+    sums = np.stack([np.bincount(sample.clusters, column, clusters) for column in columns], axis=1)
+    hits, flagged, positive, total = (weights @ sums).T
+    negative = total - positive
+    return {
+        "f1": 2 * hits / (flagged + positive),
+        "balanced_accuracy": (hits / positive + (negative - flagged + hits) / negative) / 2,
+    }
+
+
+def _ranked(sample: Sample, weights: Integers) -> dict[str, Floats]:
+    from scipy.sparse import csr_array
+
+    rank = _coarsest_ranks(sample)
+    shape = (int(rank.max()) + 1, weights.shape[1])
+    positive, negative = (
+        csr_array((chosen.astype(np.float64), (rank, sample.clusters)), shape=shape)
+        for chosen in (sample.labels, ~sample.labels)
+    )
+    step = max(1, _CELLS // shape[0])
+    found = []
+    for at in range(0, len(weights), step):
+        drawn = np.ascontiguousarray(weights[at : at + step].T, dtype=np.float64)
+        found.append(_areas(positive @ drawn, negative @ drawn))
+    return {
+        "auroc": np.concatenate([areas[0] for areas in found]),
+        "auprc": np.concatenate([areas[1] for areas in found]),
+    }
+
+
+def _coarsest_ranks(sample: Sample) -> Integers:
+    """Rank of each item, 0 for the highest score; neighbouring scores without a positive share one.
+
+    Neither area changes by that, and where positives are rare there are far fewer ranks than scores.
+    """
+    scores, rank = np.unique(-sample.scores, return_inverse=True)
+    positive = np.bincount(rank, sample.labels, len(scores)) > 0
+    begins = positive | np.append(True, positive[:-1])
+    ranks: Integers = (np.cumsum(begins) - 1)[rank]
+    return ranks
+
+
+def _areas(hits: Floats, misses: Floats) -> tuple[Floats, Floats]:
+    """AUROC and average precision from weights of shape (scores, resamples), highest score first."""
+    all_hits, all_misses = np.cumsum(hits, axis=0), np.cumsum(misses, axis=0)
+    positives, negatives = all_hits[-1], all_misses[-1]
+    area = (hits * (negatives - all_misses + misses / 2)).sum(axis=0) / (positives * negatives)
+    reached = np.maximum(all_hits + all_misses, 1.0)
+    return area, (hits * (all_hits / reached)).sum(axis=0) / positives

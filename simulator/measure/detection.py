@@ -1,0 +1,161 @@
+"""How well scores and flags agree with gold labels: numbers of one sample, none of them invented.
+
+Whatever has no value on a sample (one class only, nothing flagged, scores that are no probabilities) is None.
+Each item (a reply, a sentence, a word) weighs the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.measure.statistics import Floats, Integers
+
+BINS = 10
+"""Bins of equal width over [0, 1] in the calibration error and the reliability curve."""
+
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Items that a detector scored; all arrays have the same length n."""
+
+    labels: Booleans
+    """Gold: whether the item is hallucinated."""
+    scores: Floats
+    """The detector's score, higher is worse."""
+    flags: Booleans
+    """Whether the detector flags it at its own threshold."""
+    clusters: Integers
+    """Number of the group that the item belongs to."""
+
+    def only(self, chosen: Booleans) -> Sample:
+        """The items chosen by a mask of length n."""
+        return Sample(self.labels[chosen], self.scores[chosen], self.flags[chosen], self.clusters[chosen])
+
+    def flagged_from(self, threshold: float | None) -> Sample:
+        """The same items, flagged where the score reaches `threshold`; None flags nothing."""
+        flags = np.zeros(len(self.labels), dtype=bool) if threshold is None else self.scores >= threshold
+        return Sample(self.labels, self.scores, flags, self.clusters)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Counts at every distinct score, from the highest: what is flagged from that score on."""
+
+    thresholds: Floats
+    """The distinct scores, falling."""
+    hits: Integers
+    """Positives with at least that score."""
+    flagged: Integers
+    """Items with at least that score."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Items with scores in one bin of the reliability curve."""
+
+    n: int
+    """How many."""
+    score: float
+    """Their mean score."""
+    positive: float
+    """Share of them that is positive."""
+
+
+def curve(sample: Sample) -> Curve:
+    """What every threshold would flag; empty arrays for an empty sample."""
+    order = np.argsort(-sample.scores, kind="stable")
+    scores, hits = sample.scores[order], np.cumsum(sample.labels[order])
+    last = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1) if len(scores) else np.array([], int)
+    return Curve(scores[last], hits[last].astype(np.int64), (last + 1).astype(np.int64))
+
+
+def auroc(sample: Sample) -> float | None:
+    """Area under the ROC curve: the chance that a positive outscores a negative, ties counted half."""
+    positive = int(sample.labels.sum())
+    negative = len(sample.labels) - positive
+    if not positive or not negative:
+        return None
+    found = curve(sample)
+    hits = np.diff(found.hits, prepend=0)
+    misses = np.diff(found.flagged - found.hits, prepend=0)
+    below = negative - np.cumsum(misses) + misses / 2
+    return float((hits * below).sum() / (positive * negative))
+
+
+def average_precision(sample: Sample) -> float | None:
+    """Area under the precision-recall curve as a step function (no interpolation); None without positives."""
+    positive = int(sample.labels.sum())
+    if not positive:
+        return None
+    found = curve(sample)
+    hits = np.diff(found.hits, prepend=0)
+    return float((hits * (found.hits / found.flagged)).sum() / positive)
+
+
+def precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[str, float | None]:
+    """Of the positive class; each None where its denominator is empty."""
+    return {
+        "precision": hits / flagged if flagged else None,
+        "recall": hits / positive if positive else None,
+        "f1": 2 * hits / (flagged + positive) if flagged + positive else None,
+    }
+
+
+def decisions(sample: Sample) -> dict[str, float | None]:
+    """Precision, recall, F1, balanced accuracy and accuracy of the flags."""
+    n, positive = len(sample.labels), int(sample.labels.sum())
+    hits = int((sample.labels & sample.flags).sum())
+    flagged = int(sample.flags.sum())
+    passed = n - positive - flagged + hits
+    both = positive and n - positive
+    return {
+        **precision_recall_f1(hits, flagged, positive),
+        "balanced_accuracy": (hits / positive + passed / (n - positive)) / 2 if both else None,
+        "accuracy": (hits + passed) / n if n else None,
+    }
+
+
+def best_threshold(sample: Sample) -> float | None:
+    """The threshold with the highest F1, the highest one of several; None without positives."""
+    positive = int(sample.labels.sum())
+    if not positive:
+        return None
+    found = curve(sample)
+    return float(found.thresholds[np.argmax(2 * found.hits / (found.flagged + positive))])
+
+
+def brier(sample: Sample) -> float | None:
+    """Mean squared distance of score and label; None where the scores are no probabilities."""
+    if not _probabilities(sample):
+        return None
+    return float(((sample.scores - sample.labels) ** 2).mean())
+
+
+def reliability(sample: Sample) -> tuple[Bin, ...]:
+    """The non-empty ones of `BINS` bins, [0, 0.1), … [0.9, 1]; empty where scores are no probabilities."""
+    if not _probabilities(sample):
+        return ()
+    places = np.minimum((sample.scores * BINS).astype(int), BINS - 1)
+    return tuple(
+        Bin(int(here.sum()), float(sample.scores[here].mean()), float(sample.labels[here].mean()))
+        for here in (places == place for place in range(BINS))
+        if here.any()
+    )
+
+
+def calibration_error(sample: Sample) -> float | None:
+    """Expected calibration error: mean over items of |mean score − share positive| of their bin."""
+    bins = reliability(sample)
+    if not bins:
+        return None
+    return sum(item.n * abs(item.score - item.positive) for item in bins) / len(sample.labels)
+
+
+def _probabilities(sample: Sample) -> bool:
+    scores = sample.scores
+    return len(scores) > 0 and bool(scores.min() >= 0.0) and bool(scores.max() <= 1.0)

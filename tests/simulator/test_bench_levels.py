@@ -1,0 +1,188 @@
+"""Sentences, words and spans: whose score counts where; gold given as prediction is perfect by every rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenarios.labelled import GoldSpan, LabelledReply
+from scenarios.transcript import Judgement, Passage, Span, Unit
+from simulator.bench.evaluate import Evaluation
+from simulator.bench.levels import flags_of, gold_labels, scores_of
+from simulator.bench.results import measure
+from simulator.bench.spans import count_spans, span_numbers
+
+TEXT = "Chalk came first. Crayons cost Rs 5."
+
+
+def reply(*spans: tuple[int, int], text: str = TEXT, group: str = "g") -> LabelledReply:
+    return LabelledReply(
+        id=f"{group}-{spans}",
+        dataset="d",
+        task="qa",
+        passages=(Passage(id="p#0", document="p", text="Chalk came first."),),
+        reply=text,
+        label=bool(spans),
+        spans=tuple(GoldSpan(start=start, end=end) for start, end in spans),
+        group=group,
+    )
+
+
+def judged(*spans: tuple[int, int], units: tuple[Unit, ...] = (), text: str = TEXT) -> Judgement:
+    return Judgement(
+        outcome="scored",
+        score=float(bool(spans)),
+        flagged=bool(spans),
+        spans=tuple(Span(start=start, end=end, text=text[start:end]) for start, end in spans),
+        units=units,
+    )
+
+
+def unit(start: int, end: int, score: float | None, kind: str | None = None) -> Unit:
+    return Unit.model_validate(
+        {"kind": kind, "text": TEXT[start:end], "start": start, "end": end, "score": score}
+    )
+
+
+def test_an_item_is_positive_where_a_gold_span_overlaps_it() -> None:
+    found = gold_labels(reply((13, 20)), "word")
+    assert found is not None
+    assert found.tolist() == [False, False, True, True, False, False, False]
+    both = gold_labels(reply((13, 20)), "sentence")
+    assert both is not None
+    assert both.tolist() == [True, True]
+
+
+def test_only_spans_of_the_kind_asked_for_count() -> None:
+    found = gold_labels(reply((0, 5)), "response", kind="conflict")
+    assert found is not None
+    assert found.tolist() == [False]
+
+
+def test_units_of_the_items_kind_come_first() -> None:
+    units = (unit(0, 17, 0.9), unit(0, 5, 0.2, "word"), unit(18, 36, 0.4, "sentence"))
+    assert scores_of(TEXT, judged(units=units), "word").tolist() == [0.2, 0, 0, 0, 0, 0, 0]
+    assert scores_of(TEXT, judged(units=units), "sentence").tolist() == [0.0, 0.4]
+
+
+def test_without_them_the_highest_unit_that_overlaps_counts() -> None:
+    units = (unit(0, 17, 0.3), unit(11, 25, 0.6), unit(26, 30, None))
+    assert scores_of(TEXT, judged(units=units), "word").tolist() == [0.3, 0.3, 0.6, 0.6, 0, 0, 0]
+
+
+def test_without_units_the_flagged_spans_count() -> None:
+    assert scores_of(TEXT, judged((18, 25)), "sentence").tolist() == [0.0, 1.0]
+
+
+def test_a_detector_that_does_not_say_where_gives_all_the_same() -> None:
+    whole = Judgement(outcome="scored", score=0.7, flagged=True)
+    assert scores_of(TEXT, whole, "sentence").tolist() == [0.7, 0.7]
+    assert flags_of(TEXT, whole, "sentence").tolist() == [True, True]
+
+
+def test_a_flagged_reply_whose_spans_have_no_place_is_flagged_throughout() -> None:
+    span = Span(start=None, end=None, text="not there")
+    lost = Judgement(outcome="scored", score=0.7, flagged=True, spans=(span,))
+    assert flags_of(TEXT, lost, "sentence").tolist() == [True, True]
+
+
+def test_span_rules_by_hand() -> None:
+    counted = [count_spans(reply((0, 4), (10, 20)), judged((0, 4), (16, 22)))]
+    found = span_numbers([item for item in counted if item is not None])
+    assert found["precision"] == 0.8
+    assert found["recall"] == pytest.approx(8 / 14)
+    assert found["f1"] == pytest.approx(16 / 24)
+    assert found["pairwise_f1"] == pytest.approx(16 / 24)
+    assert found["iou"] == 0.5
+    assert (found["exact_precision"], found["exact_recall"], found["exact_f1"]) == (0.5, 0.5, 0.5)
+
+
+def test_pairwise_counts_an_overlap_for_each_pair_and_the_union_counts_it_once() -> None:
+    counted = count_spans(reply((0, 10)), judged((0, 4), (2, 6)))
+    assert counted is not None
+    assert (counted.characters.hits, counted.characters.flagged) == (6, 6)
+    assert (counted.pairwise.hits, counted.pairwise.flagged) == (8, 8)
+
+
+def test_a_span_without_a_place_is_a_wrong_exact_span() -> None:
+    lost = Judgement(
+        outcome="scored", score=1, flagged=True, spans=(Span(start=None, end=None, text="gone"),)
+    )
+    counted = count_spans(reply((0, 5)), lost)
+    assert counted is not None
+    assert span_numbers([counted])["exact_precision"] == 0.0
+
+
+def test_nothing_to_find_and_nothing_found_has_no_numbers() -> None:
+    counted = count_spans(reply(), judged())
+    assert counted is not None
+    assert set(span_numbers([counted]).values()) == {None}
+
+
+words = st.lists(st.sampled_from(["a", "bc.", "def", "Gh"]), min_size=1, max_size=12).map(" ".join)
+
+
+@st.composite
+def gold_replies(draw: st.DrawFn) -> list[LabelledReply]:
+    made = []
+    for number in range(draw(st.integers(1, 4))):
+        text = draw(words)
+        ends = st.integers(0, len(text))
+        cuts = draw(st.lists(st.tuples(ends, ends).map(sorted), max_size=4))
+        spans = [(a, b) for a, b in cuts if text[a:b].strip()]
+        made.append(reply(*spans, text=text, group=f"{number // 2}"))
+    return made
+
+
+@settings(deadline=None, max_examples=40)
+@given(gold_replies())
+def test_gold_as_prediction_scores_one_by_every_rule_at_every_level(replies: list[LabelledReply]) -> None:
+    judgements = tuple(
+        judged(*((span.start, span.end) for span in one.spans or ()), text=one.reply) for one in replies
+    )
+    gold = Evaluation("gold", 0.5, "given", tuple(replies), judgements, 0.0)
+    for row in measure([gold], "d").report["rows"]:
+        if row["detector"] != "gold":
+            continue
+        rules = ("precision", "recall", "f1", "auroc", "auprc", "balanced_accuracy", "iou")
+        prefixed = [name for name in row if name.startswith(("pairwise_", "exact_"))]
+        values = [row[name] for name in (*rules, *prefixed) if row.get(name) is not None]
+        assert set(values) <= {1.0}
+        assert row["coverage"] == 1.0
+        if any(one.spans for one in replies):
+            assert (row["precision"], row["recall"], row["f1"]) == (1.0, 1.0, 1.0)
+            if row["level"] != "span":
+                assert row["thresholds"]["oracle"]["f1"] == 1.0
+                assert (row["ece"], row["brier"], row["auprc"]) == (0.0, 0.0, 1.0)
+
+
+def test_data_without_spans_has_the_response_level_alone() -> None:
+    one = reply().model_copy(update={"spans": None})
+    gold = Evaluation("gold", 0.5, "given", (one,), (judged(),), 0.0)
+    assert {row["level"] for row in measure([gold], "d").report["rows"]} == {"response"}
+
+
+def test_majority_is_of_the_level() -> None:
+    replies = (reply((0, 5)), reply((0, 5), group="h"), reply(group="i"))
+    gold = Evaluation("gold", 0.5, "given", replies, (judged((0, 5)), judged((0, 5)), judged()), 0.0)
+    rows = {(row["detector"], row["level"]): row for row in measure([gold], "d").report["rows"]}
+    assert rows["majority", "response"]["recall"] == 1.0
+    assert rows["majority", "word"]["recall"] == 0.0
+    assert rows["flag-all", "word"]["precision"] == pytest.approx(2 / 21, abs=1e-6)
+
+
+def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
+    replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate([[(0, 5)], [], [(0, 5)], []]))
+    right = [judged((0, 5)), judged(), judged((0, 5)), judged()]
+    lost = Judgement(outcome="failed", error="no answer")
+    evaluations = [
+        Evaluation("a", 0.5, "given", replies, tuple(right), 0.0),
+        Evaluation("b", 0.5, "given", replies, (lost, lost, judged(), judged((0, 5))), 0.0),
+    ]
+    found = measure(evaluations, "d").report["comparisons"]
+    first = next(item for item in found if item["metric"] == "auroc" and item["level"] == "response")
+    assert (first["a"], first["b"], first["n"], first["difference"]) == ("a", "b", 2, 1.0)
+    assert first["ci95"] == [1.0, 1.0]
+    assert np.isfinite(first["difference"])

@@ -1,0 +1,91 @@
+"""Numbers of a sample: exact values by hand, agreement with scikit-learn, None where nothing is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+
+from simulator.measure.detection import (
+    Bin,
+    Sample,
+    auroc,
+    average_precision,
+    best_threshold,
+    brier,
+    calibration_error,
+    decisions,
+    reliability,
+)
+
+
+def sample(labels: Sequence[int], scores: Sequence[float], threshold: float = 0.5) -> Sample:
+    values = np.array(scores, dtype=float)
+    return Sample(np.array(labels, bool), values, values >= threshold, np.zeros(len(values), dtype=np.int64))
+
+
+scored = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.2, 0.5, 0.5001, 1.0])), max_size=30)
+
+
+@given(scored)
+def test_areas_and_balanced_accuracy_agree_with_scikit_learn(pairs: list[tuple[bool, float]]) -> None:
+    labels, scores = [label for label, _ in pairs], [score for _, score in pairs]
+    found = sample(labels, scores)
+    if any(labels):
+        assert average_precision(found) == pytest.approx(average_precision_score(labels, scores))
+    if len(set(labels)) == 2:
+        assert auroc(found) == pytest.approx(roc_auc_score(labels, scores))
+        expected = balanced_accuracy_score(labels, found.flags)
+        assert decisions(found)["balanced_accuracy"] == pytest.approx(expected)
+
+
+@given(scored.filter(lambda pairs: len({label for label, _ in pairs}) == 2))
+def test_gold_as_score_is_perfect_whatever_is_measured(pairs: list[tuple[bool, float]]) -> None:
+    labels = [label for label, _ in pairs]
+    gold = sample(labels, labels)
+    assert (auroc(gold), average_precision(gold)) == (1.0, 1.0)
+    assert (calibration_error(gold), brier(gold)) == (0.0, 0.0)
+    assert set(decisions(gold).values()) == {1.0}
+    assert best_threshold(gold) == 1.0
+
+
+def test_ties_count_half() -> None:
+    assert auroc(sample([1, 0], [0.5, 0.5])) == 0.5
+
+
+def test_one_class_alone_has_no_auroc_and_no_balanced_accuracy() -> None:
+    found = sample([1, 1], [0.1, 0.9])
+    assert (auroc(found), decisions(found)["balanced_accuracy"]) == (None, None)
+
+
+def test_nothing_flagged_has_no_precision_and_no_positives_have_no_recall() -> None:
+    assert decisions(sample([1, 0], [0.1, 0.1]))["precision"] is None
+    assert decisions(sample([0, 0], [0.9, 0.1]))["recall"] is None
+
+
+def test_an_empty_sample_has_no_numbers() -> None:
+    empty = sample([], [])
+    assert set(decisions(empty).values()) == {None}
+    assert [auroc(empty), average_precision(empty), brier(empty), best_threshold(empty)] == [None] * 4
+
+
+def test_calibration_by_hand() -> None:
+    found = sample([0, 1, 1, 1], [0.0, 0.25, 0.75, 1.0])
+    assert reliability(found) == (Bin(1, 0.0, 0.0), Bin(1, 0.25, 1.0), Bin(1, 0.75, 1.0), Bin(1, 1.0, 1.0))
+    assert calibration_error(found) == 0.25
+    assert brier(found) == 0.15625
+
+
+def test_scores_beyond_one_are_no_probabilities() -> None:
+    found = sample([0, 1], [1.0, 4.0])
+    assert (brier(found), calibration_error(found), reliability(found)) == (None, None, ())
+
+
+def test_the_best_threshold_is_the_highest_of_equals() -> None:
+    assert best_threshold(sample([1, 0, 1], [0.9, 0.5, 0.1])) == 0.1
+    assert best_threshold(sample([1, 0], [0.9, 0.5])) == 0.9
+    assert best_threshold(sample([0, 0], [0.9, 0.5])) is None
