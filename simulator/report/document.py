@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.transcript import Conversation, Verdict
+from simulator.measure.agreement import agreement
 from simulator.measure.compare import compare
 from simulator.measure.conversations import Flaws, audit_report, chat_statistics
 from simulator.measure.costs import efficiency, ledger
@@ -49,6 +50,7 @@ def build_report(
         "schema": SCHEMA,
         "rows": [item.model_dump(mode="json") for item in rows(tallies)],
         "comparisons": [item.model_dump(mode="json") for item in compare(tallies, chatbots, detectors)],
+        "agreement": agreement(about, detectors).model_dump(mode="json"),
         "ledger": [item.model_dump(mode="json") for item in ledger(ordered, about)],
         "efficiency": [
             item.model_dump(mode="json") for item in efficiency(ordered, about, chatbots, detectors)

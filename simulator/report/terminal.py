@@ -30,8 +30,8 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     """Print the table and what limits it (failures, abstentions, flaws of the simulated user)."""
     console = console or standard_output()
     console.print(table(report, narrow=console.width < NARROW))
-    for note in notes(report):
-        console.print(Text(note))
+    for line in (*agreement_lines(report["agreement"]), *notes(report)):
+        console.print(Text(line))
 
 
 def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
@@ -107,6 +107,22 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         found.append(
             f"simulated user: {affected} of {counted(audit['conversations'], 'conversation')} "
             f"{have} flaws ({kinds}); the report gives the numbers without {them} too."
+        )
+    return found
+
+
+def agreement_lines(agreement: Mapping[str, Any]) -> list[str]:
+    """How far the detectors agree on which turns to flag; nothing where only one judged."""
+    found = [
+        f"agreement of {pair['a']} and {pair['b']}: {number(pair['agreement'], 0, 100)}% of "
+        f"{counted(pair['turns'], 'turn')}, kappa {number(pair['kappa'], 2)}."
+        for pair in agreement["pairs"]
+        if pair["turns"]
+    ]
+    if len(found) > 1:
+        turns = counted(agreement["turns"], "turn")
+        found.append(
+            f"agreement of all detectors: Krippendorff's alpha {number(agreement['alpha'], 2)} over {turns}."
         )
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 
@@ -31,6 +31,7 @@ def sample(labels: Sequence[int], scores: Sequence[float], threshold: float = 0.
 scored = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.2, 0.5, 0.5001, 1.0])), max_size=30)
 
 
+@settings(deadline=None)
 @given(scored)
 def test_areas_and_balanced_accuracy_agree_with_scikit_learn(pairs: list[tuple[bool, float]]) -> None:
     labels, scores = [label for label, _ in pairs], [score for _, score in pairs]
@@ -43,6 +44,7 @@ def test_areas_and_balanced_accuracy_agree_with_scikit_learn(pairs: list[tuple[b
         assert decisions(found)["balanced_accuracy"] == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(scored.filter(lambda pairs: len({label for label, _ in pairs}) == 2))
 def test_gold_as_score_is_perfect_whatever_is_measured(pairs: list[tuple[bool, float]]) -> None:
     labels = [label for label, _ in pairs]

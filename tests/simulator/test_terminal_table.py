@@ -32,6 +32,13 @@ def test_the_table_fits_a_hundred_columns() -> None:
     assert sum("metarag " in line for line in lines) == 5
 
 
+def test_the_detectors_agreement_is_told() -> None:
+    lines = printed(example_report(), 100)
+    assert [line for line in lines if line.startswith("agreement")] == [
+        "agreement of halludetect and metarag: 100% of 38 turns, kappa 1.00."
+    ]
+
+
 def test_eighty_columns_fold_no_name() -> None:
     lines = printed(example_report(), 80)
     assert lines[3:7] == [

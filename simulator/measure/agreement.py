@@ -1,0 +1,120 @@
+"""Whether detectors agree on which turns to flag: observed agreement, Cohen's kappa, Krippendorff's alpha.
+
+Each turn is a unit, each detector a rater; a turn that a detector did not score has no rating of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from itertools import combinations
+
+from scenarios.transcript import Frozen, Verdict
+
+Ratings = Sequence[Hashable | None]
+"""What one rater says of each unit, in the same order for all raters; None: nothing."""
+
+
+class PairAgreement(Frozen):
+    """Two detectors on the turns that both scored."""
+
+    a: str
+    """First detector."""
+    b: str
+    """Second detector."""
+    turns: int
+    """Turns that both scored."""
+    agreement: float | None
+    """Share of them that both flag or neither flags; None without any."""
+    kappa: float | None
+    """Cohen's kappa; None where chance alone explains everything, as when neither ever flags."""
+
+
+class Agreement(Frozen):
+    """All detectors of a run on the same turns."""
+
+    detectors: tuple[str, ...]
+    """Their names."""
+    turns: int
+    """Turns that at least two of them scored."""
+    alpha: float | None
+    """Krippendorff's alpha for nominal data; None without such turns, or where all ratings are the same."""
+    pairs: tuple[PairAgreement, ...]
+    """Every two detectors."""
+
+
+def agreement(verdicts: Sequence[Verdict], detectors: Sequence[str]) -> Agreement:
+    """Compare the flags of detectors; failures and abstentions are no ratings."""
+    flags = {
+        (verdict.detector, verdict.conversation, verdict.turn): verdict.flagged
+        for verdict in verdicts
+        if verdict.outcome == "scored"
+    }
+    turns = sorted({(verdict.conversation, verdict.turn) for verdict in verdicts})
+    raters = [[flags.get((name, *turn)) for turn in turns] for name in detectors]
+    pairs = []
+    for (a, one), (b, two) in combinations(zip(detectors, raters, strict=True), 2):
+        both = _both(one, two)
+        same = sum(x == y for x, y in both)
+        pairs.append(
+            PairAgreement(
+                a=a,
+                b=b,
+                turns=len(both),
+                agreement=_rounded(same / len(both) if both else None),
+                kappa=_rounded(cohens_kappa(one, two)),
+            )
+        )
+    return Agreement(
+        detectors=tuple(detectors),
+        turns=sum(len(unit) > 1 for unit in _units(raters)),
+        alpha=_rounded(krippendorffs_alpha(raters)),
+        pairs=tuple(pairs),
+    )
+
+
+def cohens_kappa(first: Ratings, second: Ratings) -> float | None:
+    """Agreement beyond chance on the units that both rate (Cohen 1960).
+
+    None without such units, or where both use one and the same rating only.
+    """
+    both = _both(first, second)
+    n = len(both)
+    ones, twos = Counter(x for x, _ in both), Counter(y for _, y in both)
+    expected = sum(ones[rating] * twos[rating] for rating in ones)
+    if n * n == expected:
+        return None
+    return (n * sum(x == y for x, y in both) - expected) / (n * n - expected)
+
+
+def krippendorffs_alpha(raters: Sequence[Ratings]) -> float | None:
+    """Krippendorff's alpha for nominal data, where ratings may be missing.
+
+    Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011. Units with fewer than two
+    ratings are left out. None without any other unit, or where all ratings are the same: then no
+    disagreement can be expected.
+    """
+    units = [unit for unit in _units(raters) if len(unit) > 1]
+    totals = Counter(rating for unit in units for rating in unit)
+    n = sum(totals.values())
+    expected = n * n - sum(count * count for count in totals.values())
+    if not expected:
+        return None
+    observed = sum(
+        (len(unit) ** 2 - sum(count * count for count in Counter(unit).values())) / (len(unit) - 1)
+        for unit in units
+    )
+    return 1 - (n - 1) * observed / expected
+
+
+def _units(raters: Sequence[Ratings]) -> list[list[Hashable]]:
+    return [[rating for rating in unit if rating is not None] for unit in zip(*raters, strict=True)]
+
+
+def _both(first: Ratings, second: Ratings) -> list[tuple[Hashable, Hashable]]:
+    pairs = zip(first, second, strict=True)
+    return [(x, y) for x, y in pairs if x is not None and y is not None]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
