@@ -1,0 +1,1 @@
+"""Other people's detectors, each in a Python environment and a process of its own."""

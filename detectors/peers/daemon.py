@@ -1,0 +1,41 @@
+"""Blocking work beside the event loop, in threads that do not keep the program from ending."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+async def in_daemon(work: Callable[[], Result]) -> Result:
+    """What `work` returns or raises, run in a thread of its own.
+
+    `asyncio.to_thread` would not do: at its end the interpreter waits for such threads, here for half an hour
+    where an installation or a download is under way.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def settle(result: Result | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # a result where there is no error
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - handed on, whatever it is
+            failure = error
+        with suppress(RuntimeError):  # the loop has ended: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future

@@ -1,0 +1,313 @@
+"""The peers as detectors: an environment and a worker of their own, made when the first reply comes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from agents.model import Session
+from agents.prompt import ChatMessage
+from detectors.judging import (
+    Abstention,
+    best_passage,
+    configuration_version,
+    gather_all,
+    judge,
+    served_name,
+)
+from detectors.peers.daemon import in_daemon
+from detectors.peers.environment import peer_python, peer_requirements
+from detectors.peers.process import Answerer, Worker
+from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text, WorkerError
+from detectors.protocol import DetectorContext, ThresholdProtocol
+from detectors.spans import sentences
+from scenarios.errors import OperationalError, UsageError
+from scenarios.options import read_options
+from scenarios.recording import digest
+from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
+
+WORKERS = Path(__file__).with_name("workers")
+"""Where the workers' programs are."""
+
+_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+
+
+class PeerOptions(Frozen):
+    """What every peer can be told."""
+
+    weights: str | None = Field(default=None, min_length=1)
+    """Folder with the model's files, or its name on the model hub. None: the published model on the hub."""
+    threshold: float | None = Field(default=None, gt=0.0, le=1.0)
+    """Score from which a reply, and what is flagged in it, is hallucinated. None: the published one."""
+    timeout_s: float = Field(default=300.0, gt=0.0)
+    """Seconds without a sign of the worker, once its model is loaded, after which a judgement fails."""
+
+
+class PeerDetector:
+    """A peer's worker behind the detectors' protocol.
+
+    Nothing is installed, downloaded or started before the first reply. Where that fails, every judgement
+    fails with the one sentence that says why. A worker that ends while it judges is started anew for the next
+    reply.
+
+    Raises:
+        UsageError: an option is unknown or wrong, or `weights` names a folder that holds no model.
+    """
+
+    peer: ClassVar[str]
+    """Which peer."""
+    published: ClassVar[float]
+    """The threshold that it is published with."""
+    weights: ClassVar[str | None]
+    """Where its published weights are."""
+    asks_a_model: ClassVar[bool] = False
+    """Whether it needs the served model."""
+    schema: ClassVar[type[PeerOptions]] = PeerOptions
+    """Its options."""
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        options = read_options(f"detector {name}", self.schema, context.options)
+        self.name = name
+        self._context = context
+        self._timeout_s = options.timeout_s
+        threshold = self.published if options.threshold is None else options.threshold
+        self.threshold: float | None = threshold
+        self.threshold_protocol: ThresholdProtocol = "published" if options.threshold is None else "given"
+        chosen = self.weights if options.weights is None else _model_source(name, "weights", options.weights)
+        self._configuration = {**options.model_dump(), "weights": chosen, "threshold": threshold}
+        del self._configuration["timeout_s"]
+        models = {"model": served_name(context.models, context.model)} if self.asks_a_model else {}
+        seed = context.seed if self.asks_a_model else None
+        configured = options.model_copy(update={"weights": chosen, "threshold": threshold})
+        self.version = digest(
+            [
+                configuration_version(__name__, configured, models=models, seed=seed),
+                peer_requirements(self.peer),
+                _program(self.peer),
+            ]
+        )[:16]
+        self._worker: Worker | None = None
+        self._unusable: str | None = None
+        self._turn = threading.Lock()
+        self._numbers = count()
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`. Abstains when the reply has no words and when there is no evidence."""
+        session = self._context.models.session(self.name, self._context.seed, self._context.model)
+        return await judge(session, lambda: self._judge(session, view))
+
+    async def _judge(self, session: Session, view: TurnView) -> Judgement:
+        if not re.search(r"\w", view.reply):
+            raise Abstention("the reply has no words")
+        if not any(re.search(r"\w", passage.text) for passage in view.passages):
+            raise Abstention("there is no evidence")
+        loop = asyncio.get_running_loop()
+
+        def answer(prompts: Sequence[Prompt]) -> tuple[str, ...]:
+            return asyncio.run_coroutine_threadsafe(_answers(session, prompts), loop).result()
+
+        try:
+            request = _request(view, next(self._numbers))
+            said = await in_daemon(lambda: self._converse(request, answer))
+        except asyncio.CancelledError:
+            self.close()  # else it would go on computing an answer that nobody wants
+            raise
+        if isinstance(said, Abstained):
+            raise Abstention(said.abstained)
+        if isinstance(said, Failed):
+            raise WorkerError(f"{self.peer} failed on this reply: {said.error}")
+        return self._judgement(said, view)
+
+    def close(self) -> None:
+        """End the worker, if it runs. The next reply starts another one."""
+        if self._worker is not None:
+            self._worker.stop()
+
+    def _converse(self, request: Request, answer: Answerer) -> Judged | Abstained | Failed:
+        """One reply at a time; blocks."""
+        with self._turn:
+            worker = self._started()
+            try:
+                return worker.judge(request, answer, self._timeout_s)
+            except WorkerError as error:
+                self._worker = None
+                raise WorkerError(f"{self.peer}: {error}.") from error
+
+    def _started(self) -> Worker:
+        """The worker; what keeps it from starting is found out once."""
+        if self._unusable is not None:
+            raise WorkerError(self._unusable)
+        if self._worker is None:
+            try:
+                self._worker = Worker(worker_command(self.peer))
+                self._worker.load(self._configuration)
+            except WorkerError as error:
+                self._worker = None
+                remedy = (
+                    "; where the model hub cannot be reached, name a folder with the model in `weights`"
+                    if self._configuration["weights"]
+                    else ""
+                )
+                self._unusable = f"{self.peer}: {error}{remedy}."
+                raise WorkerError(self._unusable) from error
+            except OperationalError as error:
+                self._unusable = str(error)
+                raise
+        return self._worker
+
+    def _judgement(self, said: Judged, view: TurnView) -> Judgement:
+        for place in (*(said.spans or ()), *said.units):
+            if place.end is not None and place.end > len(view.reply):
+                raise WorkerError(
+                    f"{self.peer}: its worker gave [{place.start}, {place.end}), which ends after the reply "
+                    f"of {len(view.reply)} characters."
+                )
+        spans = None if said.spans is None else tuple(self._span(span, view) for span in said.spans)
+        units = tuple(
+            Unit(
+                kind=unit.kind,
+                text=_text(unit, view.reply),
+                start=unit.start,
+                end=unit.end,
+                score=unit.score,
+                details=unit.details,
+            )
+            for unit in said.units
+        )
+        return Judgement(
+            outcome="scored",
+            score=said.score,
+            flagged=self.threshold is not None and said.score >= self.threshold,
+            spans=spans,
+            units=units,
+            truncated=said.truncated,
+        )
+
+    def _span(self, span: Located, view: TurnView) -> Span:
+        text = _text(span, view.reply)
+        return Span(
+            start=span.start,
+            end=span.end,
+            text=text,
+            score=span.score,
+            reason=f"{self.peer} gives it {span.score:.2f}",
+            evidence=best_passage(text, view.passages),
+        )
+
+
+class LettuceDetectDetector(PeerDetector):
+    """LettuceDetect: a token classifier on ModernBERT marks words; in an environment of its own."""
+
+    peer = "lettucedetect"
+    published = 0.5
+    weights = "KRLabsOrg/lettucedect-base-modernbert-en-v1"
+
+
+class HhemOptions(PeerOptions):
+    """Options of the detector `hhem`."""
+
+    foundation: str | None = Field(default=None, min_length=1)
+    """Folder or hub name of the T5 whose tokenizer and shape the model has. None: the one that `config.json`
+    beside the weights names."""
+    sentences: bool = False
+    """Whether each sentence is judged, too, which locates what is flagged."""
+
+
+class HhemDetector(PeerDetector):
+    """HHEM-2.1-Open, Vectara's consistency classifier on T5; in an environment of its own."""
+
+    peer = "hhem"
+    published = 0.5
+    weights = "vectara/hallucination_evaluation_model"
+    schema = HhemOptions
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        super().__init__(name, context)
+        foundation = self._configuration["foundation"]
+        if foundation is not None:
+            self._configuration["foundation"] = _model_source(name, "foundation", str(foundation))
+
+
+class MiniCheckDetector(PeerDetector):
+    """MiniCheck-Flan-T5-Large checks each sentence against the evidence; in an environment of its own."""
+
+    peer = "minicheck"
+    published = 0.5
+    weights = "lytang/MiniCheck-Flan-T5-Large"
+
+
+class RefCheckerDetector(PeerDetector):
+    """RefChecker labels the knowledge triplets of a reply; in an environment of its own.
+
+    Triplets are extracted and checked by the served model; with `weights`, an NLI model checks them.
+    """
+
+    peer = "refchecker"
+    published = 0.001
+    """The package's strict aggregation: one triplet that is not entailed is enough."""
+    weights = None
+    asks_a_model = True
+
+
+def worker_command(peer: str) -> list[str]:
+    """What starts a peer's worker; its environment is made when there is none.
+
+    Raises:
+        OperationalError: the environment cannot be made.
+    """
+    return [str(peer_python(peer)), "-I", str(WORKERS / "loop.py"), str(WORKERS / f"{peer}_worker.py")]
+
+
+def _program(peer: str) -> list[str]:
+    """Source of what runs in the peer's environment."""
+    folder = files("detectors.peers").joinpath("workers")
+    return [folder.joinpath(name).read_text(encoding="utf-8") for name in ("loop.py", f"{peer}_worker.py")]
+
+
+def _model_source(owner: str, option: str, given: str) -> str:
+    """A folder with a model as an absolute path, or a hub name as it is."""
+    folder = Path(given).expanduser()
+    if (folder / "config.json").is_file():
+        return str(folder.absolute())
+    if folder.exists():
+        raise UsageError(f"detector {owner}: option `{option}`: {folder} holds no config.json of a model.")
+    if not _HUB_NAME.fullmatch(given):
+        raise UsageError(
+            f"detector {owner}: option `{option}`: there is no folder {given}; name one that holds a "
+            "model, or a model on the hub (owner/name)."
+        )
+    return given
+
+
+def _request(view: TurnView, number: int) -> Request:
+    return Request(
+        id=f"reply {number}",
+        question=view.question,
+        passages=tuple(_with_sentences(passage.text) for passage in view.passages),
+        reply=_with_sentences(view.reply),
+    )
+
+
+def _with_sentences(text: str) -> Text:
+    return Text(text=text, sentences=tuple((region.start, region.end) for region in sentences(text)))
+
+
+async def _answers(session: Session, prompts: Sequence[Prompt]) -> tuple[str, ...]:
+    return tuple(
+        await gather_all(
+            session.text(each.step, [ChatMessage("user", each.prompt)], max_tokens=each.max_tokens)
+            for each in prompts
+        )
+    )
+
+
+def _text(place: Located, reply: str) -> str:
+    return reply[place.start : place.end] if place.start is not None else str(place.text)

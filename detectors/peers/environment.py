@@ -1,0 +1,43 @@
+"""The peers' Python environments: pinned in requirements.yaml, made once in the cache folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from pydantic import TypeAdapter
+
+from scenarios.cache import cache_dir
+from scenarios.environments import python_environment
+from scenarios.steps import Listener, silent
+
+
+def peer_requirements(peer: str) -> tuple[str, ...]:
+    """The pinned packages of a peer, `name==version`."""
+    return _requirements()[peer]
+
+
+def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener = silent) -> Path:
+    """The interpreter of a peer's environment, which is made when there is no whole one.
+
+    Raises:
+        OperationalError: it cannot be made (pip's reason is given) or the disk is full.
+    """
+    pins = peer_requirements(peer)
+    return python_environment(
+        (cache or cache_dir()) / "peers" / peer,
+        "\n".join(pins),
+        ["--only-binary=:all:", *pins],
+        owner=peer,
+        total=None,
+        on_progress=on_progress,
+    )
+
+
+@cache
+def _requirements() -> Mapping[str, tuple[str, ...]]:
+    text = files("detectors.peers").joinpath("requirements.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, tuple[str, ...]]).validate_python(yaml.safe_load(text))

@@ -1,0 +1,112 @@
+"""MiniCheck: is each sentence of the reply supported by some part of the passages?
+
+Tang, Laban and Durrett, EMNLP 2024: the document is cut into chunks at sentence ends, a sentence is supported
+as well as by its best chunk. The paper leaves it open how sentences make a reply's score; here the worst one
+counts, for one unsupported sentence makes a reply hallucinated.
+
+The Flan-T5 model reads the first decoded token, RoBERTa and DeBERTa are classifiers. The authors' package is
+not on the package index; this needs only transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+T5_LABELS = (3, 209)
+"""Token ids of "unsupported" and "supported" in the T5 model's answer."""
+T5_CHUNK_WORDS, CHUNK_TOKENS = 500, 400
+"""Length of a chunk for the T5 model, in words, and for the others, in tokens."""
+LONGEST = {"roberta": 512}
+"""Tokens of an input by kind of model, where it is not `LONGEST_ELSE`."""
+LONGEST_ELSE = 2048
+
+
+class Peer:
+    """Configuration: `weights` (folder or hub name) and `threshold`."""
+
+    def __init__(self, configuration: dict[str, Any], ask: Callable[..., list[str]]) -> None:
+        import torch
+        from transformers import (
+            AutoConfig,
+            AutoModelForSeq2SeqLM,
+            AutoModelForSequenceClassification,
+            AutoTokenizer,
+        )
+
+        weights = configuration["weights"]
+        kind = AutoConfig.from_pretrained(weights).model_type
+        self._is_t5 = kind == "t5"
+        kept: Any = AutoModelForSeq2SeqLM if self._is_t5 else AutoModelForSequenceClassification
+        self._torch: Any = torch
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(weights)
+        self._model: Any = kept.from_pretrained(weights).eval().to(self._device)
+        self._longest = LONGEST.get(kind, LONGEST_ELSE)
+        self._threshold: float = configuration["threshold"]
+
+    def judge(self, request: dict[str, Any]) -> dict[str, Any]:
+        """See docs/peers.md. Units are sentences, spans those that are unsupported."""
+        chunks = [
+            chunk
+            for passage in request["passages"]
+            for chunk in chunks_of(
+                passage["text"],
+                passage["sentences"],
+                T5_CHUNK_WORDS if self._is_t5 else CHUNK_TOKENS,
+                self._length,
+            )
+        ]
+        reply = request["reply"]
+        if not chunks or not reply["sentences"]:
+            return {"abstained": "the reply or the evidence has no sentences"}
+        units, cut = [], False
+        for start, end in reply["sentences"]:
+            support = 0.0
+            for chunk in chunks:
+                share, too_long = self._support(chunk, reply["text"][start:end])
+                support, cut = max(support, share), cut or too_long
+            units.append({"kind": "sentence", "start": start, "end": end, "score": 1.0 - support})
+        flagged = [
+            {key: unit[key] for key in ("start", "end", "score")}
+            for unit in units
+            if unit["score"] >= self._threshold
+        ]
+        worst = max(unit["score"] for unit in units)
+        return {"score": worst, "spans": flagged, "units": units, "truncated": cut}
+
+    def _length(self, text: str) -> int:
+        if self._is_t5:
+            return len(text.split())
+        return len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _support(self, chunk: str, sentence: str) -> tuple[float, bool]:
+        """Probability that the chunk supports the sentence, and whether they were too long for the model."""
+        text = ("predict: " if self._is_t5 else "") + chunk + self._tokenizer.eos_token + sentence
+        too_long = len(self._tokenizer(text)["input_ids"]) > self._longest
+        inputs = self._tokenizer(text, max_length=self._longest, truncation=True, return_tensors="pt").to(
+            self._device
+        )
+        with self._torch.no_grad():
+            if self._is_t5:
+                first = self._torch.zeros((1, 1), dtype=self._torch.long, device=self._device)
+                logits = self._model(**inputs, decoder_input_ids=first).logits[0, 0, list(T5_LABELS)]
+            else:
+                logits = self._model(**inputs).logits[0]
+        return float(self._torch.softmax(logits, dim=-1)[1]), too_long
+
+
+def chunks_of(
+    text: str, sentences: Sequence[Sequence[int]], size: int, length: Callable[[str], int]
+) -> Iterator[str]:
+    """Runs of sentences with a length of up to `size`; a longer sentence is a chunk of its own."""
+    start, end, filled = 0, 0, 0
+    for first, last in sentences:
+        added = length(text[first:last])
+        if filled and filled + added > size:
+            yield text[start:end]
+            filled = 0
+        start = start if filled else first
+        end, filled = last, filled + added
+    if filled:
+        yield text[start:end]

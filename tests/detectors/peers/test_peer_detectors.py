@@ -1,0 +1,224 @@
+"""The peers as detectors, on a fake worker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detectors.peers import detector as peers
+from detectors.peers.detector import (
+    HhemDetector,
+    LettuceDetectDetector,
+    MiniCheckDetector,
+    PeerDetector,
+    RefCheckerDetector,
+)
+from detectors.peers.environment import peer_python, peer_requirements
+from detectors.protocol import DetectorContext
+from scenarios.errors import OperationalError, UsageError
+from scenarios.transcript import Judgement, Passage, TurnView
+from tests.detectors.peers.test_process import FRAME
+from tests.scripted import last_user, scripted_pool
+from tests.wheels import make_wheel, only_wheels_from
+
+POOL = Passage(id="pool#0", document="pool", text="The pool opens at 6.")
+ALL = (LettuceDetectDetector, HhemDetector, MiniCheckDetector, RefCheckerDetector)
+
+
+class Starts:
+    """Counts how often a worker was started."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, peer: str) -> list[str]:
+        self.count += 1
+        return FRAME
+
+
+@pytest.fixture(autouse=True)
+def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
+    counter = Starts()
+    monkeypatch.setattr(peers, "worker_command", counter)
+    return counter
+
+
+def made(kind: type[PeerDetector] = HhemDetector, **options: Any) -> PeerDetector:
+    pool, _ = scripted_pool(lambda body: last_user(body).upper())
+    return kind("peer", DetectorContext(models=pool, options=options))
+
+
+@pytest.fixture
+def detector() -> Iterator[PeerDetector]:
+    peer = made()
+    yield peer
+    peer.close()
+
+
+async def judged(peer: PeerDetector, reply: str, evidence: str = POOL.text) -> Judgement:
+    passages = (POOL.model_copy(update={"text": evidence}),)
+    return await peer.detect(TurnView(question="When?", passages=passages, reply=reply))
+
+
+async def test_an_answer_becomes_a_judgement(detector: PeerDetector) -> None:
+    judgement = await judged(detector, "Fine. It opens at 6.")
+    assert (judgement.outcome, judgement.score, judgement.flagged) == ("scored", 0.75, True)
+    assert judgement.spans is not None
+    [span] = judgement.spans
+    assert (span.start, span.end, span.text) == (6, 20, "It opens at 6.")
+    assert span.evidence == "pool#0: The pool opens at 6."
+    assert [(unit.kind, unit.text) for unit in judgement.units] == [("sentence", "It opens at 6.")]
+
+
+async def test_one_worker_serves_replies_that_come_at_once(detector: PeerDetector, starts: Starts) -> None:
+    assert starts.count == 0
+    judgements = await asyncio.gather(*(judged(detector, f"Fine {number}.") for number in range(8)))
+    assert {judgement.outcome for judgement in judgements} == {"scored"}
+    assert starts.count == 1
+
+
+async def test_a_span_beyond_the_reply_is_a_failure(detector: PeerDetector) -> None:
+    judgement = await judged(detector, "Beyond.")
+    assert judgement.outcome == "failed"
+    assert judgement.error == ("hhem: its worker gave [0, 1000), which ends after the reply of 7 characters.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        ("Crash.", "hhem: its worker ended with exit code 3 (out of memory)."),
+        ("Raise.", "hhem failed on this reply: ValueError: too long"),
+    ],
+)
+async def test_after_a_failure_the_next_reply_is_judged(
+    reply: str, error: str, detector: PeerDetector
+) -> None:
+    judgement = await judged(detector, reply)
+    assert (judgement.outcome, judgement.error) == ("failed", error)
+    assert (await judged(detector, "Fine.")).outcome == "scored"
+
+
+async def test_silence_is_a_failure() -> None:
+    judgement = await judged(made(timeout_s=0.5), "Sleep now.")
+    assert judgement.error == "hhem: its worker was silent for 0.5 seconds and was ended."
+
+
+async def test_what_keeps_a_worker_from_starting_is_found_out_once(starts: Starts) -> None:
+    peer = made(weights="no/model")
+    errors = {(await judged(peer, "Fine.")).error for _ in range(3)}
+    assert errors == {
+        "hhem: its worker cannot load its model (OSError: no/model is nowhere); where the model hub "
+        "cannot be reached, name a folder with the model in `weights`."
+    }
+    assert starts.count == 1
+
+
+async def test_an_environment_that_cannot_be_made_fails_every_judgement(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    only_wheels_from(tmp_path, monkeypatch)
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path))
+    monkeypatch.setattr(peers, "worker_command", lambda peer: [str(peer_python(peer))])
+    judgement = await judged(made(), "Fine.")
+    assert judgement.outcome == "failed"
+    assert judgement.error is not None
+    assert judgement.error.startswith("cannot make hhem's environment: No matching distribution found")
+
+
+async def test_the_served_model_is_asked_through_our_ledger() -> None:
+    peer = made(RefCheckerDetector)
+    judgement = await judged(peer, "Ask_model")
+    peer.close()
+    assert [call.purpose for call in judgement.calls] == ["peer.extract", "peer.extract"]
+    assert judgement.spans is not None
+    assert [(span.start, span.text) for span in judgement.spans] == [(None, "A B")]
+
+
+async def test_a_cancelled_judgement_ends_its_worker() -> None:
+    peer = made()
+    await judged(peer, "Fine.")
+    worker = peer._worker
+    task = asyncio.create_task(judged(peer, "Sleep now."))
+    await asyncio.sleep(0.2)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert worker is not None
+    assert worker._process.poll() is not None
+
+
+@pytest.mark.parametrize(
+    ("reply", "evidence", "error"),
+    [
+        ("?!", "x", "the reply has no words"),
+        ("Fine.", " ", "there is no evidence"),
+        ("Abstain.", "x", "nothing is claimed"),
+    ],
+)
+async def test_without_anything_to_judge_it_abstains(
+    reply: str, evidence: str, error: str, detector: PeerDetector
+) -> None:
+    judgement = await judged(detector, reply, evidence)
+    assert (judgement.outcome, judgement.error) == ("abstained", error)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_thresholds_are_published_unless_given(kind: type[PeerDetector]) -> None:
+    assert made(kind).threshold_protocol == "published"
+    assert made(kind, threshold=0.3).threshold_protocol == "given"
+    assert made(kind, threshold=0.3).version != made(kind).version
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_the_workers_program_and_packages_count_for_the_version(
+    kind: type[PeerDetector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {made(kind).version}
+    monkeypatch.setattr(peers, "peer_requirements", lambda peer: ("torch==1",))
+    versions.add(made(kind).version)
+    monkeypatch.setattr(peers, "_program", lambda peer: ["edited"])
+    versions.add(made(kind).version)
+    assert len(versions) == 3
+
+
+def test_only_refchecker_depends_on_the_served_model() -> None:
+    pool, _ = scripted_pool(lambda _: "")
+    for kind in ALL:
+        versions = {kind("peer", DetectorContext(models=pool, seed=seed)).version for seed in (0, 1)}
+        assert len(versions) == 1 + kind.asks_a_model
+
+
+def test_weights_are_a_folder_with_a_model_or_a_hub_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"option `weights`: .* holds no config\.json of a model\.$"):
+        made(weights=str(tmp_path))
+    (tmp_path / "config.json").touch()
+    assert made(weights=str(tmp_path))._configuration["weights"] == str(tmp_path)
+    assert made(weights="owner/model-1.0")._configuration["weights"] == "owner/model-1.0"
+    for wrong in ("/no/folder", "../model", "model", "a/b/c", "owner/model; rm"):
+        with pytest.raises(UsageError, match="there is no folder"):
+            made(weights=wrong)
+    with pytest.raises(UsageError, match="option `foundation`: there is no folder nowhere"):
+        made(foundation="nowhere")
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_package_of_an_environment_is_pinned(kind: type[PeerDetector]) -> None:
+    pins = peer_requirements(kind.peer)
+    assert len({pin.split("==")[0] for pin in pins}) == len(pins)
+    assert all(len(pin.split("==")) == 2 for pin in pins)
+
+
+def test_an_environment_is_made_once_from_the_pins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    make_wheel(index, "toy", {"toy.py": b""})
+    only_wheels_from(index, monkeypatch)
+    monkeypatch.setattr("detectors.peers.environment.peer_requirements", lambda peer: ("toy==1.0",))
+    python = peer_python("hhem", cache=tmp_path)
+    assert python.is_relative_to(tmp_path / "peers")
+    monkeypatch.setattr("detectors.peers.environment.peer_requirements", lambda peer: ("toy==2.0",))
+    with pytest.raises(OperationalError, match="cannot make hhem's environment"):
+        peer_python("hhem", cache=tmp_path)

@@ -1,0 +1,174 @@
+"""A worker process: the protocol, its failures, and its end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detectors.peers.detector import WORKERS
+from detectors.peers.process import Worker
+from detectors.peers.protocol import Failed, Judged, Prompt, Request, Text, WorkerError, read_message
+
+FAKE = Path(__file__).with_name("fake_worker.py")
+FRAME = [sys.executable, "-I", str(WORKERS / "loop.py"), str(FAKE)]
+
+
+@contextmanager
+def running(command: Sequence[str] = FRAME) -> Iterator[Worker]:
+    worker = Worker(command)
+    try:
+        worker.load({"weights": "some"})
+        yield worker
+    finally:
+        worker.stop()
+
+
+def script(body: str) -> list[str]:
+    """A worker that is ready, reads one request, and then does `body`."""
+    program = "import json, os, sys, time\ninput(); print('{\"ready\": true}', flush=True)\nasked = input()\n"
+    return [sys.executable, "-I", "-c", program + textwrap.dedent(body)]
+
+
+def request(reply: str, id: str = "1") -> Request:
+    return Request(
+        id=id,
+        question="When?",
+        passages=(Text(text="The pool opens at 6.", sentences=((0, 20),)),),
+        reply=Text(text=reply, sentences=((0, len(reply)),)),
+    )
+
+
+def nobody(prompts: Sequence[Prompt]) -> tuple[str, ...]:
+    raise AssertionError("no model is asked")
+
+
+def test_replies_are_judged_one_after_the_other_whatever_packages_print() -> None:
+    with running() as worker:
+        for id in ("1", "2"):
+            said = worker.judge(request("Fine größer 🏊 \ud800.", id), nobody, 20)
+            assert isinstance(said, Judged)
+            assert (said.id, said.score, said.spans and said.spans[0].end) == (id, 0.75, 16)
+
+
+def test_what_a_reply_raises_is_of_that_reply_only() -> None:
+    with running() as worker:
+        assert worker.judge(request("Raise"), nobody, 20) == Failed(id="1", error="ValueError: too long")
+        assert isinstance(worker.judge(request("Fine"), nobody, 20), Judged)
+
+
+def test_the_served_models_answers_come_through_us() -> None:
+    asked: list[Prompt] = []
+
+    def answer(prompts: Sequence[Prompt]) -> tuple[str, ...]:
+        asked.extend(prompts)
+        return ("one", "two")
+
+    with running() as worker:
+        said = worker.judge(request("Ask_model"), answer, 20)
+    assert isinstance(said, Judged)
+    assert said.units[0].text == "one two"
+    assert asked == [Prompt(step="extract", prompt=text, max_tokens=9) for text in ("a", "b")]
+
+
+def test_what_asking_the_model_raises_is_raised_and_the_worker_goes_on() -> None:
+    def refuse(prompts: Sequence[Prompt]) -> tuple[str, ...]:
+        raise KeyError("no model")
+
+    with running() as worker:
+        with pytest.raises(KeyError, match="no model"):
+            worker.judge(request("Ask_model"), refuse, 20)
+        assert isinstance(worker.judge(request("Fine", "2"), nobody, 20), Judged)
+
+
+def test_no_key_of_ours_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with running() as worker:
+        said = worker.judge(request("Key"), nobody, 20)
+    assert said.model_dump() == {"id": "1", "abstained": "False"}
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("print('x', file=sys.stderr); sys.exit(3)", r"^its worker ended with exit code 3 \(x\)$"),
+        ("os.kill(os.getpid(), 9)", "^its worker ended with exit code -9$"),
+        ("print('not json', flush=True); time.sleep(60)", "said b'not json.n', which is no answer"),
+        ("print(json.dumps({'id': '1'}), flush=True); time.sleep(60)", "which is no answer"),
+        (
+            "print(json.dumps({'id': '0', 'error': 'late'}), flush=True); time.sleep(60)",
+            r"answered out of turn \(Failed\)",
+        ),
+        ("time.sleep(60)", "^its worker was silent for 0.5 seconds and was ended$"),
+    ],
+    ids=["exit", "killed", "no json", "no answer", "another reply", "silence"],
+)
+def test_a_worker_that_fails_is_ended_and_named(body: str, sentence: str) -> None:
+    with running(script(body)) as worker:
+        with pytest.raises(WorkerError, match=sentence):
+            worker.judge(request("Fine"), nobody, 0.5 if "silent" in sentence else 20)
+        assert worker._process.poll() is not None
+
+
+def test_a_worker_that_cannot_load_says_why_on_one_line() -> None:
+    worker = Worker(FRAME)
+    with pytest.raises(WorkerError, match=r"cannot load its model \(OSError: no/model is nowhere\)$"):
+        worker.load({"weights": "no/model"})
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(WorkerError, match=r"does not start \(No such file or directory: /no/python\)"):
+        Worker(["/no/python"])
+
+
+def test_a_computing_worker_ends_when_our_process_is_killed() -> None:
+    program = """
+        import sys
+        from tests.detectors.peers.test_process import nobody, request, running
+        with running() as worker:
+            print(worker._process.pid, flush=True)
+            worker.judge(request("Sleep"), nobody, 600)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root) as ours:
+        assert ours.stdout is not None
+        worker = Path(f"/proc/{int(ours.stdout.readline())}/cmdline")
+        _wait(lambda: worker.exists() and FAKE.name in worker.read_text())
+        ours.send_signal(signal.SIGKILL)
+    _wait(lambda: not worker.exists() or not worker.read_text())
+
+
+def _wait(until: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"score": float("nan")},
+        {"score": 1.5},
+        {"spans": [{"start": 3, "end": 3, "score": 1.0}]},
+        {"spans": [{"start": 3, "score": 1.0}]},
+        {"spans": [{"score": 1.0}]},
+        {"units": [{"kind": "novel", "start": 0, "end": 1, "score": 1.0}]},
+        {"more": 1},
+    ],
+)
+def test_an_answer_is_validated(wrong: dict[str, Any]) -> None:
+    right = {"id": "1", "score": 0.5, "spans": [], "units": []}
+    assert isinstance(read_message(json.dumps(right).encode()), Judged)
+    with pytest.raises(WorkerError, match="no answer"):
+        read_message(json.dumps({**right, **wrong}).encode())
