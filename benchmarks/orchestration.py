@@ -2,9 +2,10 @@
 
 Against an instant stub endpoint in another process, it counts the model calls a second that a whole
 experiment makes (five chatbots, two detectors), and divides by what a bare loop of the openai client
-makes in the same process and run. With `--live` it serves smollm2-135m on vLLM, without prefix cache,
-and measures a smaller experiment at concurrency 16 and 1, and its requests sent again as fast as the
-client can.
+makes in the same process and run. With `--live` it serves smollm2-135m on vLLM and measures a smaller
+experiment at concurrency 16 and 1, and its requests sent again by a bare client as fast as their
+dependencies allow: each conversation's in their order, all conversations at once. vLLM's prefix cache is
+on, but no measurement finds there what another one left.
 
 The last line of the output is a JSON object.
 """
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,9 @@ from openai import AsyncOpenAI
 from agents.wire import Wire
 from scenarios.steps import silent
 from simulator.config import Experiment
+from simulator.experiment import _Run
 from simulator.laboratory import Settings, execute_experiment
+from simulator.plan import Job
 from simulator.run_folder import RunFolder
 
 CONCURRENCY = 16
@@ -39,36 +43,73 @@ PERSONAS = 24
 """In five conversations each: enough that what a run does once weighs no more than in a real one."""
 
 
-LIVE: dict[str, Any] = {"chatbots": ["vanilla", "prompt-engineered"], "detectors": ["lexical"]}
-"""What the live measurement runs: all five chatbots and both detectors take a quarter of an hour a pass."""
-LIVE_PERSONAS = 8
+LIVE: dict[str, Any] = {
+    "chatbots": ["prompt-engineered"],
+    "detectors": ["lexical"],
+    "min_turns": 1,
+    "max_turns": 1,
+    "reply_tokens": 64,
+}
+"""What the live measurement runs: one request of a conversation follows from the one before, and all five
+chatbots with both detectors would take a quarter of an hour a pass."""
+
+Body = dict[str, Any]
+
+CONVERSATION: ContextVar[str | None] = ContextVar("CONVERSATION", default=None)
+"""The conversation whose request is sent."""
 
 
 class RequestLog:
-    """Keeps every request body that really leaves the process."""
+    """Keeps every request body that really leaves the process, by conversation.
 
-    def __init__(self) -> None:
-        self._bodies: list[bytes] = []
+    Args:
+        salt: vLLM shares cached prefixes only among requests of the same salt; None: they carry none.
+    """
+
+    def __init__(self, salt: str | None) -> None:
+        self._bodies: list[tuple[str | None, bytes]] = []
+        self._salt = salt
         self._send = Wire._send
+        self._hold = _Run.hold
 
     @property
-    def bodies(self) -> list[dict[str, Any]]:
-        """The bodies so far; read only now, as reading them is none of the runner's work."""
-        return [json.loads(body) for body in self._bodies]
+    def chains(self) -> list[list[Body]]:
+        """The bodies by conversation, in the order they were sent; read only now, as reading them is none of
+        the runner's work."""
+        chains: dict[str | None, list[Body]] = {}
+        for conversation, body in self._bodies:
+            chains.setdefault(conversation, []).append(json.loads(body))
+        return list(chains.values())
 
     def __enter__(self) -> RequestLog:
         log = self
 
         async def send(wire: Wire, request: httpx2.Request) -> httpx2.Response:
             if request.method == "POST":
-                log._bodies.append(request.content)
+                log._bodies.append((CONVERSATION.get(), request.content))
+                request = request if log._salt is None else salted(request, log._salt)
             return await log._send(wire, request)
 
-        Wire._send = send  # type: ignore[method-assign]
+        async def hold(run: _Run, job: Job, tasks: asyncio.TaskGroup) -> None:
+            CONVERSATION.set(job.key.id)
+            await log._hold(run, job, tasks)
+
+        Wire._send = send  # type: ignore[method-assign,assignment]
+        _Run.hold = hold  # type: ignore[method-assign,assignment]
         return self
 
     def __exit__(self, *_: object) -> None:
-        Wire._send = self._send  # type: ignore[method-assign]
+        Wire._send = self._send  # type: ignore[method-assign,assignment]
+        _Run.hold = self._hold  # type: ignore[method-assign,assignment]
+
+
+def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
+    """The request with a salt for vLLM's prefix cache."""
+    content = json.dumps({**json.loads(request.content), "cache_salt": salt}).encode()
+    headers = {name: value for name, value in request.headers.items() if name != "content-length"}
+    return httpx2.Request(
+        request.method, request.url, headers=headers, content=content, extensions=request.extensions
+    )
 
 
 @contextmanager
@@ -89,30 +130,33 @@ def stub() -> Iterator[str]:
 
 
 async def run_experiment(
-    base_url: str, model: str, limit: int, concurrency: int, **fields: Any
-) -> tuple[float, list[dict[str, Any]]]:
-    """Seconds of a whole experiment, and the requests it sent."""
+    base_url: str, model: str, limit: int, concurrency: int, salt: str | None = None, **fields: Any
+) -> tuple[float, list[list[Body]]]:
+    """Seconds of a whole experiment, and the requests it sent, by conversation."""
     values = {"base_url": base_url, "model": model, "limit": limit, "max_turns": 2, **fields}
     experiment = Experiment.model_validate({**values, "concurrency": concurrency})
-    with tempfile.TemporaryDirectory() as directory, RequestLog() as log:
+    with tempfile.TemporaryDirectory() as directory, RequestLog(salt) as log:
         started = time.perf_counter()
         await execute_experiment(experiment, RunFolder(Path(directory)), Settings(quiet=True), simulate=True)
         seconds = time.perf_counter() - started
-        return seconds, log.bodies
+        return seconds, log.chains
 
 
-async def send_again(base_url: str, bodies: Sequence[dict[str, Any]], concurrency: int) -> float:
-    """Seconds that a bare openai client needs for the same requests."""
+async def send_again(
+    base_url: str, chains: Sequence[Sequence[Body]], concurrency: int, extra: Body | None = None
+) -> float:
+    """Seconds that a bare openai client needs for the same requests, each chain's one after the other."""
     client = AsyncOpenAI(base_url=base_url, api_key="EMPTY", max_retries=0, timeout=600)
     gate = asyncio.Semaphore(concurrency)
 
-    async def ask(body: dict[str, Any]) -> None:
-        async with gate:
-            await client.chat.completions.create(**body)
+    async def ask(chain: Sequence[Body]) -> None:
+        for body in chain:
+            async with gate:
+                await client.chat.completions.create(**body, extra_body=extra)
 
     gc.freeze()  # as the runner does: the run before left objects that a bare client would not have
     started = time.perf_counter()
-    await asyncio.gather(*(ask(body) for body in bodies))
+    await asyncio.gather(*(ask(chain) for chain in chains))
     seconds = time.perf_counter() - started
     gc.unfreeze()
     await client.close()
@@ -125,12 +169,15 @@ async def against_stub() -> dict[str, float]:
         await run_experiment(
             base_url, "stub", 1, CONCURRENCY
         )  # builds the knowledge base, imports everything
-        seconds, bodies = await run_experiment(base_url, "stub", PERSONAS, CONCURRENCY)
-        bare = await send_again(base_url, bodies, CONCURRENCY)
-    print(f"stub: {len(bodies)} calls; runner {seconds:.2f} s, bare openai client {bare:.2f} s")
+        seconds, chains = await run_experiment(base_url, "stub", PERSONAS, CONCURRENCY)
+        # Detectors ask many things at once, so the bare loop gets every request free of the others.
+        single = [[body] for chain in chains for body in chain]
+        bare = await send_again(base_url, single, CONCURRENCY)
+    calls = len(single)
+    print(f"stub: {calls} calls; runner {seconds:.2f} s, bare openai client {bare:.2f} s")
     return {
-        "calls": len(bodies),
-        "calls_per_second": round(len(bodies) / seconds, 1),
+        "calls": calls,
+        "calls_per_second": round(calls / seconds, 1),
         "ratio_to_bare_client": round(bare / seconds, 3),
     }
 
@@ -139,14 +186,17 @@ async def against_vllm(model: str) -> dict[str, float]:
     """Speed-up of concurrency 16 over 1, and the run's time against the bare requests' time."""
     from simulator.serving.server import serve
 
-    async with serve(model, extra_flags=("--no-enable-prefix-caching",), on_progress=silent) as served:
-        await run_experiment(served.base_url, model, 1, CONCURRENCY, **LIVE)
-        many, bodies = await run_experiment(served.base_url, model, LIVE_PERSONAS, CONCURRENCY, **LIVE)
-        again = await send_again(served.base_url, bodies, CONCURRENCY)
-        one, _ = await run_experiment(served.base_url, model, LIVE_PERSONAS, 1, **LIVE)
-    print(
-        f"{model}: {len(bodies)} calls; 16 at once {many:.1f} s, one by one {one:.1f} s, bare {again:.1f} s"
-    )
+    async with serve(model, on_progress=silent) as served:
+
+        async def run(limit: int, concurrency: int, salt: str) -> tuple[float, list[list[Body]]]:
+            return await run_experiment(served.base_url, model, limit, concurrency, salt, **LIVE)
+
+        await run(1, CONCURRENCY, "warm-up")
+        many, chains = await run(CONCURRENCY, CONCURRENCY, "many")
+        again = await send_again(served.base_url, chains, CONCURRENCY, {"cache_salt": "again"})
+        one, _ = await run(CONCURRENCY, 1, "one")
+    calls = sum(map(len, chains))
+    print(f"{model}: {calls} calls; 16 at once {many:.1f} s, one by one {one:.1f} s, bare {again:.1f} s")
     return {
         "speedup_16_over_1": round(one / many, 2),
         "ratio_to_replayed_requests": round(many / again, 3),
