@@ -99,8 +99,8 @@ class RequestLog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        Wire._send = self._send  # type: ignore[method-assign,assignment]
-        _Run.hold = self._hold  # type: ignore[method-assign,assignment]
+        Wire._send = self._send  # type: ignore[method-assign]
+        _Run.hold = self._hold  # type: ignore[method-assign]
 
 
 def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
