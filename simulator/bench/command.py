@@ -16,6 +16,7 @@ from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders import LOADERS, load_labelled
 from simulator.bench.evaluate import Evaluation, evaluate
+from simulator.bench.page import render_page
 from simulator.bench.results import measure
 from simulator.bench.split import Split, split_replies
 from simulator.bench.table import print_report
@@ -62,7 +63,9 @@ class BenchSettings:
     run: Settings
     """How: recording, replay, progress, flags of the model server."""
     json_file: Path | None
-    """Where the rows go."""
+    """Where the numbers go."""
+    html_file: Path | None
+    """Where the page goes."""
 
 
 async def bench_command(settings: BenchSettings) -> None:
@@ -81,6 +84,8 @@ async def bench_command(settings: BenchSettings) -> None:
     report = {**results.report, "data": _described(settings, data, split, len(tested))}
     if settings.json_file is not None:
         write_atomically(settings.json_file, json.dumps(report, indent=2, allow_nan=False) + "\n")
+    if settings.html_file is not None:
+        write_atomically(settings.html_file, render_page(report, results.samples))
     print_report(report)
 
 

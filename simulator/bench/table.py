@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.report.terminal import NOTHING, number, standard_output, with_interval
+from simulator.report.wording import counted
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Row], str]]
@@ -94,10 +95,12 @@ def notes(costs: Sequence[Row]) -> list[str]:
     """Sentences on what the numbers leave out, and how to read them."""
     found = ["F1 tun.: threshold tuned on the other half of the groups; F1 max: oracle, a ceiling."]
     for row in costs:
-        gaps = {"abstained": "abstentions", "failed": "failures", "parse_failures": "unreadable answers"}
-        listed = ", ".join(f"{row[field]} {words}" for field, words in gaps.items() if row[field])
+        gaps = {"abstained": "abstention", "failed": "failure"}
+        listed = ", ".join(counted(row[field], word) for field, word in gaps.items() if row[field])
+        if row["parse_failures"]:
+            listed += f" ({row['parse_failures']} by an unreadable answer)"
         if listed:
-            found.append(f"{row['detector']}: {listed} enter no number but coverage.")
+            found.append(f"{row['detector']}: in no number but coverage: {listed}.")
     batched = [row["detector"] for row in costs if row["batched"]]
     if batched:
         found.append(

@@ -54,7 +54,8 @@ def bench(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many replies.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of training, and of the choice that --limit makes.")] = 0,
-    as_json: Annotated[Path | None, typer.Option("--json", help="Write the rows into this file.")] = None,
+    as_json: Annotated[Path | None, typer.Option("--json", help="Write the numbers into this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with curves into this file.")] = None,
 ) -> None:
     """Measure detectors on labelled data, next to the lexical floor.
 
@@ -81,5 +82,6 @@ def bench(
         },
         run=settings(context, recording),
         json_file=as_json,
+        html_file=html,
     )
     asyncio.run(bench_command(chosen))

@@ -7,11 +7,8 @@ and this very style sheet, by hash, and nothing else: markup that came through a
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +17,11 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.measure.conversations import Flaws
 from simulator.report.browser import browser_data
 from simulator.report.charts import LEFT, TOP, WIDTH, chart
-from simulator.report.terminal import NOTHING, notes, number, with_interval
-from simulator.report.wording import noun
+from simulator.report.markup import asset, policy_hash, render
+from simulator.report.terminal import notes, with_interval
 from simulator.run_folder import write_atomically
+
+_PACKAGE = "simulator.report"
 
 
 def render_page(
@@ -44,20 +43,16 @@ def render_page(
         personas: personas by identifier, for their names and grievances; may lack any.
         experiment: the resolved configuration, shown as it is; None leaves it out.
     """
-    from jinja2 import Environment, StrictUndefined
-
     chatbots = list(dict.fromkeys(row["chatbot"] for row in report["rows"]))
     detectors = list(dict.fromkeys(row["detector"] for row in report["rows"]))
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals.update(number=number, with_interval=with_interval, nothing=NOTHING, noun=noun)
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = asset(_PACKAGE, "page.css"), asset(_PACKAGE, "page.js")
     charts = [
         chart(report["rows"], "hpt_1", "Hallucinations per turn (HPT-1), lower is better", 1, "", None),
         chart(report["rows"], "tokacc_1", "Token accuracy (TokAcc-1), higher is better", 100, "%", 100),
     ]
-    return environment.from_string(_asset("page.html")).render(
+    return render(
+        _PACKAGE,
+        "page.html",
         report=report,
         chatbots=chatbots,
         detectors=detectors,
@@ -74,8 +69,8 @@ def render_page(
         data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas)),
         style=style,
         script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=policy_hash(style),
+        script_hash=policy_hash(script),
     )
 
 
@@ -125,14 +120,6 @@ def _significance(sure: int, others: int) -> str:
         return "significant (Holm, 5%)." if sure else "not significant (Holm, 5%)."
     against = f"{sure} of the {others} others" if sure else "none of the others"
     return f"significant (Holm, 5%) against {against}."
-
-
-def _asset(name: str) -> str:
-    return files("simulator.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _embedded(value: Any) -> Any:

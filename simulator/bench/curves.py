@@ -1,0 +1,176 @@
+"""Geometry of the benchmark page's charts: precision-recall, reliability, cost against quality.
+
+Drawn by our own SVG template, for the reasons that `simulator.report.charts` gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simulator.measure.detection import Sample, curve
+from simulator.measure.pareto import pareto_front
+
+WIDTH, HEIGHT = 440.0, 320.0
+"""Size of a chart in the SVG's units; the page scales it."""
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 10.0, 46.0
+"""Margins of the plot."""
+POINTS = 200
+"""Points that a curve keeps."""
+_UNIT = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A grid line."""
+
+    at: float
+    """Where it stands, horizontally or vertically."""
+    label: str
+    """What is written at its end."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve."""
+
+    path: str
+    """Points as SVG has them: `x,y x,y`."""
+    detector: int | None
+    """Position of the detector: chooses the colour; None: a line of reference."""
+    title: str
+    """What it is, in words."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point of its own."""
+
+    x: float
+    y: float
+    detector: int
+    """Position of the detector: chooses the colour."""
+    title: str
+    """The same in words."""
+    optimal: bool = False
+    """Whether it is on the Pareto front."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A chart ready to be drawn."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    lines: tuple[Line, ...]
+    marks: tuple[Mark, ...] = ()
+
+
+def precision_recall(level: str, samples: Mapping[str, Sample], detectors: Sequence[str]) -> Plot:
+    """Precision over recall as the threshold falls; the detector's own decision is a mark."""
+    lines, marks = [], []
+    for name, sample in samples.items():
+        positive = int(sample.labels.sum())
+        if not positive:
+            continue
+        found = curve(sample)
+        chosen = _thinned(len(found.hits))
+        points = zip((found.hits / positive)[chosen], (found.hits / found.flagged)[chosen], strict=True)
+        number = detectors.index(name)
+        lines.append(Line(_path([(float(r), float(p)) for r, p in points]), number, name))
+        flagged = int(sample.flags.sum())
+        if flagged:
+            hits = int((sample.labels & sample.flags).sum())
+            r, p = hits / positive, hits / flagged
+            title = f"{name}, as it decides: recall {r:.2f}, precision {p:.2f}"
+            marks.append(Mark(_x(r), _y(p), number, title))
+    title = f"Precision and recall, {level} level"
+    return _unit_plot(title, "Recall", "Precision", lines, marks)
+
+
+def reliability_plot(level: str, rows: Sequence[Mapping[str, Any]], detectors: Sequence[str]) -> Plot:
+    """Share of positives over the mean score in bins of scores; the diagonal is perfect calibration."""
+    lines = [Line(_path([(0.0, 0.0), (1.0, 1.0)]), None, "perfect calibration")]
+    marks = []
+    for row in rows:
+        if row["level"] != level or row["detector"] not in detectors or not row["reliability"]:
+            continue
+        number = detectors.index(row["detector"])
+        points = [(score, positive) for _, score, positive in row["reliability"]]
+        lines.append(Line(_path(points), number, row["detector"]))
+        for n, score, positive in row["reliability"]:
+            title = f"{row['detector']}: {positive:.0%} of {n} with mean score {score:.2f}"
+            marks.append(Mark(_x(score), _y(positive), number, title))
+    title = f"Reliability, {level} level"
+    return _unit_plot(title, "Mean score", "Share hallucinated", lines, marks)
+
+
+def frontier(
+    rows: Sequence[Mapping[str, Any]], cost: str, cost_label: str, detectors: Sequence[str]
+) -> Plot | None:
+    """AUROC of replies over what one reply costs, on a logarithmic axis; None where nobody has that cost."""
+    shown = [
+        row
+        for row in rows
+        if row["level"] == "response" and row["detector"] in detectors and row["auroc"] is not None
+        if row[cost]
+    ]
+    if not shown:
+        return None
+    optimal = pareto_front([row["auroc"] for row in shown], [row[cost] for row in shown])
+    logs = [math.log10(row[cost]) for row in shown]
+    first, last = math.floor(min(logs)), math.ceil(max(logs))
+    last += first == last
+    marks = [
+        Mark(
+            _x((place - first) / (last - first)),
+            _y(row["auroc"]),
+            detectors.index(row["detector"]),
+            f"{row['detector']}: AUROC {row['auroc']:.3f}, {cost_label} {row[cost]:.4g}",
+            best,
+        )
+        for row, place, best in zip(shown, logs, optimal, strict=True)
+    ]
+    front = sorted((mark.x, mark.y) for mark in marks if mark.optimal)
+    ticks = tuple(
+        Tick(_x((power - first) / (last - first)), f"{10.0**power:g}") for power in range(first, last + 1)
+    )
+    path = " ".join(f"{x:g},{y:g}" for x, y in front)
+    lines = (Line(path, None, "Pareto front"),)
+    title = f"Quality and cost: AUROC of replies over {cost_label}"
+    return Plot(title, cost_label, "AUROC", ticks, _y_ticks(), lines, tuple(marks))
+
+
+def _unit_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line], marks: Sequence[Mark]) -> Plot:
+    ticks = tuple(Tick(_x(value), f"{value:g}") for value in _UNIT)
+    return Plot(title, x_label, y_label, ticks, _y_ticks(), tuple(lines), tuple(marks))
+
+
+def _y_ticks() -> tuple[Tick, ...]:
+    return tuple(Tick(_y(value), f"{value:g}") for value in _UNIT)
+
+
+def _thinned(n: int) -> list[int]:
+    """At most `POINTS` places in a curve of n points, its ends among them."""
+    return sorted({round(place) for place in np.linspace(0, n - 1, min(n, POINTS))})
+
+
+def _path(points: Sequence[Point]) -> str:
+    return " ".join(f"{_x(x):g},{_y(y):g}" for x, y in points)
+
+
+def _x(value: float) -> float:
+    return round(LEFT + value * (WIDTH - LEFT - RIGHT), 2)
+
+
+def _y(value: float) -> float:
+    return round(HEIGHT - BOTTOM - value * (HEIGHT - TOP - BOTTOM), 2)

@@ -1,0 +1,71 @@
+"""The benchmark as one HTML file that needs no network and runs no script.
+
+Everything is escaped by the template; the content security policy allows this very style sheet, by hash, and
+nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simulator.bench.curves import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Plot,
+    frontier,
+    precision_recall,
+    reliability_plot,
+)
+from simulator.bench.levels import LEVELS, Level
+from simulator.bench.table import notes
+from simulator.measure.detection import Sample
+from simulator.report.markup import asset, policy_hash, render
+
+_COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
+
+
+def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], Sample]) -> str:
+    """The whole page as HTML.
+
+    Args:
+        report: what `--json` writes.
+        samples: what curves are drawn from, by detector and level.
+    """
+    rows = report["rows"]
+    detectors = list(dict.fromkeys(name for name, _ in samples))
+    levels = list(dict.fromkeys(row["level"] for row in rows))
+    plots: dict[str, list[Plot]] = {level: [] for level in levels}
+    for level in LEVELS:
+        if level in plots:
+            shown = {name: sample for (name, at), sample in samples.items() if at == level}
+            plots[level] = [
+                precision_recall(level, shown, detectors),
+                reliability_plot(level, rows, detectors),
+            ]
+    drawn = (frontier(rows, cost, label, detectors) for cost, label in _COSTS.items())
+    plots["cost"] = [plot for plot in drawn if plot is not None]
+    style = asset("simulator.report", "page.css") + asset("simulator.bench", "page.css")
+    return render(
+        "simulator.bench",
+        "page.html",
+        report=report,
+        detectors=detectors,
+        levels=levels,
+        plots=plots,
+        box={
+            "width": WIDTH,
+            "height": HEIGHT,
+            "left": LEFT,
+            "right": RIGHT,
+            "top": TOP,
+            "bottom": BOTTOM,
+        },
+        notes=notes([row for row in rows if row["level"] == "response" and row["detector"] in detectors]),
+        style=style,
+        style_hash=policy_hash(style),
+    )

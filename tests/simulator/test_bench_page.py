@@ -1,0 +1,124 @@
+"""The benchmark's page: self-contained, without a script, every text escaped; curves by hand."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.labelled import GoldSpan, LabelledReply
+from scenarios.transcript import Judgement, Passage, Span
+from simulator.bench.curves import BOTTOM, HEIGHT, LEFT, POINTS, RIGHT, WIDTH, frontier, precision_recall
+from simulator.bench.evaluate import Evaluation
+from simulator.bench.page import render_page
+from simulator.bench.results import measure
+from simulator.measure.detection import Sample
+from simulator.measure.pareto import pareto_front
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def page() -> str:
+    replies = tuple(
+        LabelledReply(
+            id=str(number),
+            dataset="d",
+            task=HOSTILE,
+            passages=(Passage(id="p#0", document="p", text="Evidence."),),
+            reply="A reply.",
+            label=number % 2 == 0,
+            spans=(GoldSpan(start=0, end=1, label=HOSTILE),) if number % 2 == 0 else (),
+            group=str(number),
+        )
+        for number in range(4)
+    )
+    judged = Judgement(outcome="scored", score=0.9, flagged=True, spans=(Span(start=0, end=1, text="A"),))
+    lost = Judgement(outcome="failed", error="no answer")
+    evaluation = Evaluation("d0", 0.5, "given", replies, (judged, judged, lost, judged), 1.0, 0.5, (0.1,) * 3)
+    results = measure([evaluation], "d")
+    data = {"dataset": HOSTILE, "replies": 4, "tested_on": 4, "trained_on": 0, "split": "all replies"}
+    return render_page({**results.report, "data": data}, results.samples)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        self.loaded += [name for name, _ in attrs if name in ("src", "style", "onclick")]
+
+
+def test_the_page_runs_nothing_and_loads_nothing() -> None:
+    tags = Tags()
+    tags.feed(page())
+    assert "script" not in tags.seen
+    assert "link" not in tags.seen
+    assert tags.loaded == []
+
+
+def test_the_policy_allows_this_style_sheet_and_nothing_else() -> None:
+    made = page()
+    style = re.search(r"<style>(.*?)</style>", made, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'; base-uri" in made.replace("&#39;", "'")
+
+
+def test_what_limits_the_numbers_is_told() -> None:
+    assert "d0: in no number but coverage: 1 failure." in page()
+
+
+def test_a_curve_goes_through_every_threshold() -> None:
+    labels = np.array([True, False])
+    sample = Sample(labels, np.array([0.9, 0.1]), labels, np.array([0, 1]))
+    plot = precision_recall("word", {"a": sample}, ["a"])
+    right = WIDTH - RIGHT
+    half = round(HEIGHT - BOTTOM - 0.5 * (HEIGHT - 10 - BOTTOM), 2)
+    assert plot.lines[0].path == f"{right:g},10 {right:g},{half:g}"
+    assert (plot.marks[0].x, plot.marks[0].y) == (right, 10.0)
+
+
+def test_a_long_curve_is_thinned() -> None:
+    labels = np.arange(5000) % 3 == 0
+    sample = Sample(labels, np.linspace(0, 1, 5000), labels, np.zeros(5000, dtype=np.int64))
+    path = precision_recall("word", {"a": sample}, ["a"]).lines[0].path
+    assert len(path.split()) == POINTS
+
+
+def row(name: str, auroc: float | None, cost: float) -> dict[str, object]:
+    return {"detector": name, "level": "response", "auroc": auroc, "p50_ms": cost}
+
+
+def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
+    rows = [row("a", 0.7, 1.0), row("b", 0.6, 10.0), row("c", 0.9, 100.0), row("d", None, 1.0)]
+    plot = frontier(rows, "p50_ms", "ms", ["a", "b", "c", "d"])
+    assert plot is not None
+    assert [mark.optimal for mark in plot.marks] == [True, False, True]
+    assert [tick.label for tick in plot.x_ticks] == ["1", "10", "100"]
+    assert plot.lines[0].path.startswith(f"{LEFT:g},")
+
+
+def test_nobody_with_that_cost_has_no_frontier() -> None:
+    assert frontier([row("a", 0.7, 0.0)], "p50_ms", "ms", ["a"]) is None
+
+
+def test_equal_choices_are_both_optimal_and_a_dearer_equal_is_not() -> None:
+    assert pareto_front([0.5, 0.5, 0.5, None], [1.0, 1.0, 2.0, 0.1]) == [True, True, False, False]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1))
+def test_each_choice_is_optimal_or_beaten_by_one_that_is(points: list[tuple[int, int]]) -> None:
+    optimal = pareto_front([q for q, _ in points], [c for _, c in points])
+    front = [point for point, best in zip(points, optimal, strict=True) if best]
+    assert all(
+        best or any(q >= point[0] and c <= point[1] and (q, c) != point for q, c in front)
+        for point, best in zip(points, optimal, strict=True)
+    )
