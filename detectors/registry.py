@@ -11,6 +11,7 @@ from collections.abc import Callable
 from detectors.direct_judge.detector import DirectJudgeDetector
 from detectors.halludetect.detector import HalluDetectDetector
 from detectors.lexical import LexicalDetector
+from detectors.logic_graph.detector import LogicGraphDetector
 from detectors.metarag.detector import MetaRagDetector
 from detectors.protocol import Detector, DetectorContext
 from detectors.self_check.detector import SelfCheckDetector
@@ -26,6 +27,7 @@ DETECTORS: dict[str, DetectorFactory] = {
     "halludetect": HalluDetectDetector,
     "metarag": MetaRagDetector,
     "lexical": LexicalDetector,
+    "logic-graph": LogicGraphDetector,
     "direct-judge": DirectJudgeDetector,
     "self-check": SelfCheckDetector,
 }

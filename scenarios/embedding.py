@@ -93,7 +93,7 @@ def _load(name: str, path: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
     try:
-        with _without_progress_bars():
+        with without_progress_bars():
             return SentenceTransformer(path, device="cpu")
     except Exception as error:  # whatever the hub, the configuration and the weights raise
         reason = str(error).strip().splitlines()
@@ -120,7 +120,7 @@ def limit_thread(cores: int) -> None:
 
 
 @contextmanager
-def _without_progress_bars() -> Iterator[None]:
+def without_progress_bars() -> Iterator[None]:
     """Loading weights draws a bar of its own, across ours."""
     from transformers.utils import logging
 

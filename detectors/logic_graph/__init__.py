@@ -1,0 +1,1 @@
+"""LogicGraph: evidence cut up, related pieces put together, entailment weighted by relevance."""

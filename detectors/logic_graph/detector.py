@@ -1,0 +1,188 @@
+"""LogicGraph, "Logic Matters in Lightweight Hallucination Classification for RAG System" (section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.model import Session
+from detectors.judging import (
+    Abstention,
+    configuration_version,
+    flagged_spans,
+    gather_all,
+    judge,
+    served_name,
+)
+from detectors.logic_graph.consistency import support
+from detectors.logic_graph.options import LogicGraphOptions
+from detectors.logic_graph.relations import clusters, distances
+from detectors.logic_graph.scorers import (
+    EmbeddingRelevance,
+    Group,
+    Pair,
+    Scorer,
+    served_entailment,
+    served_relevance,
+)
+from detectors.logic_graph.segmentation import (
+    Claim,
+    answer_claims,
+    document_chunks,
+    sentence_claims,
+    whole_documents,
+    whole_reply,
+)
+from detectors.logic_graph.vectors import Vectors, shared_embedder
+from detectors.logic_graph.weights import HhemScorer, RerankScorer
+from detectors.protocol import DetectorContext
+from detectors.spans import words
+from detectors.thresholds import choose_threshold, tuned_threshold
+from scenarios.embedding import Embedder
+from scenarios.options import read_options
+from scenarios.transcript import Judgement, Passage, TurnView, Unit
+
+PAPER_THRESHOLD = 0.6
+"""1 − T_s with the paper's T_s = 0.4 (section 4.2)."""
+
+
+class LogicGraphDetector:
+    """Holds each factual sentence of a reply against groups of related pieces of the evidence.
+
+    A sentence's score is 1 − S, so that higher is worse; the reply's is that of its worst sentence, as one
+    invented sentence makes a reply wrong however many true ones stand beside it. With `claims: answer` all
+    sentences together are one claim, as in the paper. Units are the claims, of kind `sentence` in the first
+    case; their details have entailment and relevance of every group.
+
+    Args:
+        embedder: makes the vectors in place of the option's model.
+
+    Raises:
+        UsageError: an option is unknown or wrong, the served model is not in the pool, or the weights of a
+            model that the options name cannot be had.
+    """
+
+    def __init__(self, name: str, context: DetectorContext, embedder: Embedder | None = None) -> None:
+        options = read_options(f"detector {name}", LogicGraphOptions, context.options)
+        self.name = name
+        self._context = context
+        self._options = options
+        self._vectors = Vectors(
+            embedder or shared_embedder(options.embedding_model), context.models.recording
+        )
+        self._entailment: Scorer = (
+            served_entailment() if options.entailment == "served" else HhemScorer(options.hhem_model)
+        )
+        self._relevance = self._relevance_scorer()
+        used = [self._entailment, *([self._relevance] if self._relevance else [])]
+        model = served_name(context.models, context.model)
+        tuned = tuned_threshold("logic-graph", options.entailment, model)
+        self._threshold, self.threshold_protocol = choose_threshold(
+            options.threshold, tuned, PAPER_THRESHOLD, corrected=False
+        )
+        self.threshold: float | None = self._threshold
+        self.version = configuration_version(
+            __name__,
+            options.model_copy(update={"threshold": self._threshold}),
+            [prompt for scorer in used for prompt in scorer.prompts],
+            {"model": model},
+            context.seed,
+        )
+
+    def _relevance_scorer(self) -> Scorer | None:
+        """None where relevance does not count."""
+        if self._options.weighting != "relevance":
+            return None
+        if self._options.relevance == "embedding":
+            return EmbeddingRelevance(self._vectors)
+        if self._options.relevance == "reranker":
+            return RerankScorer(self._options.reranker_model)
+        return served_relevance()
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`. Abstains without evidence and when the reply claims nothing."""
+        session = self._context.models.session(self.name, self._context.seed, self._context.model)
+        return await judge(session, lambda: self._pipeline(session, view))
+
+    async def _pipeline(self, session: Session, view: TurnView) -> Judgement:
+        if not words(view.reply):
+            raise Abstention("the reply has no words")
+        passages = [passage for passage in view.passages if words(passage.text)]
+        if not passages:
+            raise Abstention("there is no evidence")
+        claims = self._claims(view)
+        if not claims:
+            raise Abstention("no factual statement")
+        room = self._options.max_group_characters
+        groups = await self._groups(passages)
+        units = await self._units(session, [group.cut(room) for group in groups], claims)
+        score = max(unit.score for unit in units if unit.score is not None)
+        return Judgement(
+            outcome="scored",
+            score=score,
+            flagged=score >= self._threshold,
+            spans=flagged_spans(units, self._threshold, self._reason, passages),
+            units=tuple(units),
+            truncated=any(len(group.text) > room for group in groups),
+        )
+
+    def _claims(self, view: TurnView) -> list[Claim]:
+        question = " ".join(view.question.split()) if self._options.question else ""
+        if not self._options.segmentation:
+            return whole_reply(view.reply, question)
+        if self._options.claims == "sentence":
+            return sentence_claims(view.reply, question)
+        return answer_claims(view.reply, self._options.answer_tokens, question)
+
+    async def _groups(self, passages: Sequence[Passage]) -> list[Group]:
+        """D_1 … D_K; every chunk alone where module B is off."""
+        options = self._options
+        chunks = (
+            document_chunks(passages, options.document_tokens, options.chunk_tokens)
+            if options.segmentation
+            else whole_documents(passages)
+        )
+        members = [[index] for index in range(len(chunks))]
+        if options.relation_capture and len(chunks) > 1:
+            apart = distances(await self._vectors.of([chunk.text for chunk in chunks]))
+            members = clusters(apart, [chunk.tokens for chunk in chunks], options.alpha, options.group_tokens)
+        return [Group(tuple(chunks[index].text for index in cluster)) for cluster in members]
+
+    async def _units(self, session: Session, groups: Sequence[Group], claims: Sequence[Claim]) -> list[Unit]:
+        """The claims with their scores. Pairs go by group, so that a server has its evidence at hand."""
+        pairs = [Pair(each, claim) for each in groups for claim in claims]
+        scorers = [self._entailment, *([self._relevance] if self._relevance else [])]
+        entailed, *relevant = await gather_all(scorer.score(session, pairs) for scorer in scorers)
+        count = len(claims)
+        return [
+            self._unit(
+                claim,
+                entailed[index::count],
+                relevant[0][index::count] if relevant else None,
+            )
+            for index, claim in enumerate(claims)
+        ]
+
+    def _unit(self, claim: Claim, entailments: list[float], relevances: list[float] | None) -> Unit:
+        supported = (
+            max(entailments)
+            if self._options.weighting == "best"
+            else support(entailments, relevances, self._options.top_groups)
+        )
+        details: dict[str, float | str | None] = {
+            f"entailment {number}": value for number, value in enumerate(entailments, start=1)
+        }
+        details |= {f"relevance {number}": value for number, value in enumerate(relevances or (), start=1)}
+        return Unit(
+            kind="sentence" if self._options.segmentation and self._options.claims == "sentence" else "claim",
+            text=claim.text,
+            start=claim.region.start,
+            end=claim.region.end,
+            score=1.0 - supported,
+            details=details,
+        )
+
+    def _reason(self, unit: Unit) -> str:
+        return (
+            f"1 − S = {unit.score:.2f}, threshold {self._threshold:.2f}. No group of related pieces of the "
+            "evidence that matters to this bears it out."
+        )

@@ -1,0 +1,64 @@
+"""What can be set about LogicGraph: the paper's parameters (section 4.2) and its ablation (table 5)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from detectors.logic_graph.consistency import Weighting
+from scenarios.transcript import Frozen
+
+
+class LogicGraphOptions(Frozen):
+    """Options of the detector `logic-graph`.
+
+    The ablation of table 5: `segmentation: false` is "w/o A", `relation_capture: false` "w/o B", `weighting:
+    equal` "w/o C". The baseline that B and C must beat is the best single chunk: `relation_capture: false`
+    with `weighting: best`.
+    """
+
+    threshold: float | None = Field(default=None, gt=0.0, le=1.0)
+    """Score 1 − S from which a claim, and with it the reply, is flagged. None: tuned for the model where that
+    was needed, else 0.6: the paper calls S > T_s = 0.4 no hallucination."""
+    claims: Literal["sentence", "answer"] = "sentence"
+    """What is judged: each factual sentence, so that a verdict has a place in the reply, or all factual
+    sentences together, as in the paper (A′)."""
+    answer_tokens: int = Field(default=512, ge=1)
+    """T_a: longer answers are judged in parts (`claims: answer`)."""
+    document_tokens: int = Field(default=512, ge=1)
+    """T_d: longer passages are cut."""
+    chunk_tokens: int = Field(default=256, ge=1)
+    """C: no chunk is longer; see `segmentation.document_chunks` for how it goes with T_d."""
+    group_tokens: int = Field(default=1024, ge=1)
+    """T_t: chunks are put together up to this length."""
+    alpha: float = Field(default=0.95, gt=0.0)
+    """α: chunks are related when no farther apart than α times the mean distance. The paper does not give it.
+    Of the pairs of paragraphs in 45 HotpotQA questions, 0.95 relates 51% of those that answer a question
+    together and 24% of the others, the largest difference of all values (0.9: 31% and 13%; 1.0: 67% and
+    42%)."""
+    segmentation: bool = True
+    """Module A: whether passages are cut and the reply is filtered and taken apart."""
+    relation_capture: bool = True
+    """Module B: whether related chunks are read together."""
+    weighting: Weighting = "relevance"
+    """Module C: how groups count: by relevance, all the same, or only the one that entails most."""
+    top_groups: int | None = Field(default=None, ge=1)
+    """So many of the most relevant groups count; None: all, as in the equation. See `consistency.support`."""
+    question: bool = True
+    """Whether the question is part of the claim H, as in the paper: alone, a short answer says nothing."""
+    entailment: Literal["served", "hhem"] = "served"
+    """Who says how far a group entails a claim: the served model, by the probability of Yes, or
+    HHEM-2.1-Open."""
+    relevance: Literal["served", "reranker", "embedding"] = "served"
+    """Who says how relevant a group is: the served model, by the probability of Yes, mxbai-rerank-base-v2, or
+    the cosine of the claim and the group's nearest chunk, which is free where B has embedded the chunks."""
+    embedding_model: str = "all-minilm-l6-v2"
+    """Makes the vectors; see `scenarios.embedding.SentenceEmbedder`."""
+    hhem_model: str = "vectara/hallucination_evaluation_model"
+    """Folder or hub's name of HHEM-2.1-Open."""
+    reranker_model: str = "mixedbread-ai/mxbai-rerank-base-v2"
+    """Folder or hub's name of the reranker."""
+    max_group_characters: int = Field(default=12000, ge=100)
+    """A longer group is cut (only without A, or with a long T_t, is there any); the judgement is then marked
+    truncated."""

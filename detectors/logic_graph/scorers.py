@@ -1,0 +1,140 @@
+"""Who says how far evidence entails a claim, and how relevant it is: behind one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from agents.model import Session
+from agents.prompt import ChatMessage, Prompt, load_prompt
+from detectors.judging import gather_all
+from detectors.logic_graph.segmentation import Claim
+from detectors.logic_graph.vectors import Vectors
+
+
+@dataclass(frozen=True)
+class Group:
+    """D_k: chunks that are read together."""
+
+    chunks: tuple[str, ...]
+    """Their texts, in document order."""
+
+    @property
+    def text(self) -> str:
+        """How they read as evidence: one a line."""
+        return "\n".join(self.chunks)
+
+    def cut(self, characters: int) -> Group:
+        """The group, or as one chunk what of it fits."""
+        return self if len(self.text) <= characters else Group((self.text[:characters],))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A group of chunks and a claim that is held against it."""
+
+    group: Group
+    """The evidence."""
+    claim: Claim
+    """What is claimed."""
+
+
+class Scorer(Protocol):
+    """One of R and NLI in section 3.2.3."""
+
+    prompts: tuple[Prompt, ...]
+    """Prompt files that it asks a served model with; none where it asks none."""
+
+    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
+        """A number for each pair, in order: entailments are in [0, 1], relevances may be any (below 0: none).
+
+        Raises:
+            HallulabError: a model gave no answer, or its weights cannot be had.
+        """
+        ...
+
+
+class ServedScorer:
+    """The probability of Yes to a question about evidence and claim: one call of one token a pair.
+
+    The evidence comes first and the claim, then the question, last, so that the server computes a group once.
+    Pairs with the same evidence are asked one after the other for the same reason.
+
+    Args:
+        step: name of the question in the ledger.
+        of_statement: prompt with `{{evidence}}` and `{{statement}}`, for claims without a question.
+        of_answer: prompt that has `{{question}}`, too.
+    """
+
+    def __init__(self, step: str, of_statement: Prompt, of_answer: Prompt) -> None:
+        self._step = step
+        self._of_statement = of_statement
+        self._of_answer = of_answer
+        self.prompts: tuple[Prompt, ...] = (of_statement, of_answer)
+
+    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
+        """See `Scorer.score`.
+
+        Raises:
+            UnparseableAnswer: the model says neither Yes nor No.
+            ModelError: no answer.
+        """
+        return await gather_all(self._ask(session, pair) for pair in pairs)
+
+    async def _ask(self, session: Session, pair: Pair) -> float:
+        answer = await session.choose(self._step, self._messages(pair), ("Yes", "No"))
+        return answer["Yes"]
+
+    def _messages(self, pair: Pair) -> list[ChatMessage]:
+        values = {"evidence": pair.group.text, "statement": pair.claim.text}
+        if not pair.claim.question:
+            return self._of_statement.fill(values)
+        return self._of_answer.fill(values, question=pair.claim.question)
+
+
+def served_entailment() -> ServedScorer:
+    """Entailment by the served model."""
+    return ServedScorer(
+        "entailed",
+        load_prompt("detectors", "supported"),
+        load_prompt("detectors.logic_graph", "entailed_answer"),
+    )
+
+
+def served_relevance() -> ServedScorer:
+    """Relevance by the served model."""
+    return ServedScorer(
+        "relevant",
+        load_prompt("detectors.logic_graph", "relevant_statement"),
+        load_prompt("detectors.logic_graph", "relevant_answer"),
+    )
+
+
+class EmbeddingRelevance:
+    """Cosine of the claim and the nearest chunk of the group.
+
+    Chunks, not the group's whole text: an embedding model reads little more than a chunk. A claim with a
+    question is embedded with it, as a short answer alone is near to nothing.
+    """
+
+    prompts: tuple[Prompt, ...] = ()
+
+    def __init__(self, vectors: Vectors) -> None:
+        self._vectors = vectors
+
+    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
+        """See `Scorer.score`; in [-1, 1]. Raises like `Vectors.of`."""
+        texts = list(
+            dict.fromkeys(text for pair in pairs for text in (*pair.group.chunks, hypothesis(pair.claim)))
+        )
+        vectors = dict(zip(texts, await self._vectors.of(texts), strict=True))
+        return [
+            max(float(vectors[chunk] @ vectors[hypothesis(pair.claim)]) for chunk in pair.group.chunks)
+            for pair in pairs
+        ]
+
+
+def hypothesis(claim: Claim) -> str:
+    """H, made of the question and the answer, for models that take a text: one after the other."""
+    return f"{claim.question} {claim.text}".strip()

@@ -1,0 +1,92 @@
+"""Vectors of texts, each computed once and kept in the recording, so that a replay needs no weights."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from scenarios.batching import Batches
+from scenarios.embedding import Embedder, SentenceEmbedder
+from scenarios.recording import Recording, digest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+VECTOR = "vector"
+"""Kind of the entries that vectors leave in a recording."""
+
+_LARGEST_BATCH = 32
+"""Texts embedded together at most."""
+
+_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vectors")
+"""One for all detectors: an embedder computes for one caller at a time, and they share it."""
+
+
+class Vectors:
+    """Unit vectors by text.
+
+    They are rounded to 16 bits, also when they were just computed: what shares a batch then changes nothing,
+    a replay has the same vectors, and an entry of the recording has 1 kB. A vector that the recording does
+    not hold is computed, also in a replay.
+
+    Args:
+        embedder: makes the vectors.
+        recording: where they are kept and looked up.
+    """
+
+    def __init__(self, embedder: Embedder, recording: Recording) -> None:
+        self._name = embedder.name
+        self._recording = recording
+        self._batches: Batches[str, NDArray[Any]] = Batches(
+            lambda texts: list(embedder.passages(texts)), _THREAD, _LARGEST_BATCH
+        )
+        self._under_way: dict[str, asyncio.Task[str]] = {}
+
+    async def of(self, texts: Sequence[str]) -> NDArray[Any]:
+        """The texts' vectors, shape (texts, dimensions), in float32.
+
+        Raises:
+            UsageError: the embedding model's folder does not exist.
+            OperationalError: its weights cannot be fetched or loaded.
+        """
+        import numpy
+
+        packed = await asyncio.gather(*(self._packed(text) for text in texts))
+        return numpy.stack([_unpack(each) for each in packed])
+
+    async def _packed(self, text: str) -> str:
+        key = digest([self._name, text])
+        known: str | None = self._recording.get(VECTOR, key)
+        if known is not None:
+            return known
+        if key not in self._under_way:
+            task = asyncio.create_task(self._computed(key, text))
+            task.add_done_callback(lambda _: self._under_way.pop(key))
+            self._under_way[key] = task
+        # Whoever is cancelled leaves the vector to the others that wait for it.
+        return await asyncio.shield(self._under_way[key])
+
+    async def _computed(self, key: str, text: str) -> str:
+        vector = await asyncio.wrap_future(self._batches.submit(text))
+        packed: str = self._recording.put(VECTOR, key, _pack(vector))
+        return packed
+
+
+@cache
+def shared_embedder(model: str) -> Embedder:
+    """The embedder of that name, one for all detectors: its weights are loaded once."""
+    return SentenceEmbedder(model)
+
+
+def _pack(vector: NDArray[Any]) -> str:
+    return base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
+
+
+def _unpack(packed: str) -> NDArray[Any]:
+    import numpy
+
+    return numpy.frombuffer(base64.b64decode(packed), dtype="<f2").astype(numpy.float32)

@@ -1,0 +1,209 @@
+"""The paper's two models by transformers: HHEM-2.1-Open and mxbai-rerank-base-v2 (section 4.2).
+
+Neither comes with this tool. Where a model hub is reachable, or a folder holds the weights, they are loaded
+when first used; nothing that lies beside the weights is executed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from agents.model import Session
+from agents.prompt import Prompt
+from detectors.logic_graph.scorers import Pair, hypothesis
+from scenarios.embedding import without_progress_bars
+from scenarios.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+HHEM_PROMPT = (
+    "<pad> Determine if the hypothesis is true given the premise?\n\n"
+    "Premise: {premise}\n\nHypothesis: {hypothesis}"
+)
+"""What HHEM-2.1-Open was trained with."""
+HHEM_FOUNDATION = "google/flan-t5-base"
+"""Whose architecture and tokenizer HHEM-2.1-Open has."""
+
+RERANK_PROMPT = (
+    "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n"
+    "<|im_start|>user\nquery: {hypothesis}\ndocument: {premise}\n"
+    "You are a search relevance expert who evaluates how well documents match search queries. For each "
+    "query-document pair, carefully analyze the semantic relationship between them, then provide your binary "
+    "relevance judgment (0 for not relevant, 1 for relevant).\nRelevance:<|im_end|>\n<|im_start|>assistant\n"
+)
+"""What mxbai-rerank-base-v2 was trained with."""
+
+_BATCH = 8
+"""Pairs computed together at most."""
+
+Loaded = TypeVar("Loaded")
+
+
+class _Lazily(Generic[Loaded]):
+    """Weights that are loaded when first used, once, whichever thread comes first."""
+
+    def __init__(self, load: Callable[[], Loaded]) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._loaded: Loaded | None = None
+
+    def get(self) -> Loaded:
+        with self._lock:
+            if self._loaded is None:
+                with without_progress_bars():
+                    self._loaded = self._load()
+            return self._loaded
+
+
+class HhemScorer:
+    """Entailment by HHEM-2.1-Open: the probability that the claim is consistent with the evidence.
+
+    Args:
+        model: folder or hub's name.
+
+    Raises:
+        UsageError: there is no such model within reach.
+    """
+
+    prompts: tuple[Prompt, ...] = ()
+
+    def __init__(self, model: str) -> None:
+        foundation = str(require_model("hhem_model", model).get("foundation") or HHEM_FOUNDATION)
+        require_model("hhem_model", foundation)
+        self._weights = _Lazily(lambda: _load_hhem(model, foundation))
+
+    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
+        """See `Scorer.score`; in [0, 1]."""
+        return await asyncio.to_thread(self._compute, pairs)
+
+    def _compute(self, pairs: Sequence[Pair]) -> list[float]:
+        tokenizer, model = self._weights.get()
+        texts = _filled(HHEM_PROMPT, tokenizer, pairs)
+        return [
+            probability
+            for logits in _logits(tokenizer, model, texts)
+            # The first token's classes are inconsistent and consistent.
+            for probability in logits[:, 0, :].softmax(dim=-1)[:, 1].tolist()
+        ]
+
+
+class RerankScorer:
+    """Relevance by mxbai-rerank-base-v2: the logit of 1 (relevant) less that of 0, any number.
+
+    Args:
+        model: folder or hub's name.
+
+    Raises:
+        UsageError: there is no such model within reach.
+    """
+
+    prompts: tuple[Prompt, ...] = ()
+
+    def __init__(self, model: str) -> None:
+        require_model("reranker_model", model)
+        self._weights = _Lazily(lambda: _load_reranker(model))
+
+    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
+        """See `Scorer.score`."""
+        return await asyncio.to_thread(self._compute, pairs)
+
+    def _compute(self, pairs: Sequence[Pair]) -> list[float]:
+        tokenizer, model = self._weights.get()
+        texts = _filled(RERANK_PROMPT, tokenizer, pairs)
+        relevant, irrelevant = tokenizer.convert_tokens_to_ids(["1", "0"])
+        return [
+            difference
+            for logits in _logits(tokenizer, model, texts, logits_to_keep=1)
+            for difference in (logits[:, -1, relevant] - logits[:, -1, irrelevant]).tolist()
+        ]
+
+
+def require_model(option: str, model: str) -> dict[str, Any]:
+    """The configuration of a model, which shows that its weights are within reach.
+
+    Args:
+        option: which of the detector's options names it.
+
+    Raises:
+        UsageError: there is no such folder, and no hub that has it.
+    """
+    from transformers import PretrainedConfig
+
+    try:
+        configuration, _ = PretrainedConfig.get_config_dict(model)
+    except Exception as error:  # whatever the hub and the file system raise
+        raise _cannot_be_had(option, model) from error
+    if not configuration:
+        raise _cannot_be_had(option, model)
+    return dict(configuration)
+
+
+def _cannot_be_had(option: str, model: str) -> UsageError:
+    return UsageError(
+        f"detector logic-graph: the weights of {model} cannot be had: it is no folder with them, and no "
+        f"model hub gives them. Name a folder in `{option}`, or leave entailment and relevance to the served "
+        "model."
+    )
+
+
+def _load_hhem(model: str, foundation: str) -> tuple[Any, Any]:
+    from transformers import AutoConfig, AutoTokenizer, T5ForTokenClassification
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(foundation)
+        loaded = T5ForTokenClassification.from_pretrained(
+            model,
+            config=AutoConfig.from_pretrained(foundation, num_labels=2),
+            key_mapping={r"^t5\.": ""},
+            dtype="float32",
+        )
+    except Exception as error:  # whatever the hub, the configuration and the weights raise
+        raise _cannot_be_had("hhem_model", model) from error
+    return tokenizer, _ready(loaded)
+
+
+def _load_reranker(model: str) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
+        loaded = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
+    except Exception as error:  # whatever the hub, the configuration and the weights raise
+        raise _cannot_be_had("reranker_model", model) from error
+    return tokenizer, _ready(loaded)
+
+
+def _ready(model: Any) -> Any:
+    import torch
+
+    return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
+    """The prompt with each pair in it; what would end a message or begin one is no text of theirs."""
+
+    def harmless(text: str) -> str:
+        for token in tokenizer.all_special_tokens:
+            text = text.replace(token, " ")
+        return text
+
+    return [
+        prompt.format(premise=harmless(pair.group.text), hypothesis=harmless(hypothesis(pair.claim)))
+        for pair in pairs
+    ]
+
+
+def _logits(tokenizer: Any, model: Any, texts: Sequence[str], **options: Any) -> list[torch.Tensor]:
+    """Logits of each batch of texts."""
+    import torch
+
+    batches = []
+    with torch.inference_mode():
+        for start in range(0, len(texts), _BATCH):
+            inputs = tokenizer(list(texts[start : start + _BATCH]), return_tensors="pt", padding=True)
+            batches.append(model(**inputs.to(model.device), **options).logits)
+    return batches

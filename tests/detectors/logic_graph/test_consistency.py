@@ -1,0 +1,56 @@
+"""Entailments of many groups into one number."""
+
+from __future__ import annotations
+
+import pytest
+
+from detectors.logic_graph.consistency import support
+
+TABLE_8 = (
+    [
+        0.0084774,
+        0.0117619,
+        0.0536240,
+        0.0551189,
+        0.0785078,
+        0.0673167,
+        0.3645375,
+        0.0041742,
+        0.0077493,
+        0.0125964,
+    ],
+    [7.5, 3.125, 2.9375, 3.8125, 0.375, 7.1875, 8.6875, 2.4375, 7.4375, 2.8125],
+)
+TABLE_9 = (
+    [0.0093054, 0.0117619, 0.0536240, 0.0551189, 0.0673167, 0.8418207, 0.0041742, 0.0077493],
+    [6.625, 3.125, 2.9375, 3.8125, 7.1875, 8.6875, 2.4375, 7.4375],
+)
+
+
+def test_groups_count_by_relevance() -> None:
+    assert support([1.0, 0.0], [3.0, 1.0]) == 0.75
+
+
+def test_without_relevances_all_groups_count_the_same() -> None:
+    assert support([1.0, 0.0, 0.5]) == 0.5
+    assert support([1.0, 0.0], [0.0, -2.0]) == 0.5
+
+
+def test_a_relevance_below_zero_is_none() -> None:
+    assert support([1.0, 0.0], [2.0, -2.0]) == 1.0
+
+
+def test_only_the_most_relevant_groups_count() -> None:
+    assert support([0.1, 0.9, 0.5], [1.0, 3.0, 2.0], top=2) == pytest.approx((3 * 0.9 + 2 * 0.5) / 5)
+
+
+def test_rounding_does_not_lead_above_one() -> None:
+    assert support([1.0] * 3, [0.1, 0.7, 0.1]) == 1.0
+
+
+@pytest.mark.parametrize(("table", "top", "printed"), [(TABLE_8, 5, 0.115), (TABLE_9, 2, 0.457)])
+def test_the_worked_example_is_the_equation_over_the_most_relevant_groups(
+    table: tuple[list[float], list[float]], top: int, printed: float
+) -> None:
+    assert round(support(*table, top), 3) == printed
+    assert abs(support(*table) - printed) > 0.02

@@ -1,0 +1,88 @@
+"""Which chunks are read together."""
+
+from __future__ import annotations
+
+import networkx
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detectors.logic_graph.relations import clusters, distances, edge_betweenness, related
+
+LINE = numpy.array([[0.0], [1.0], [2.0], [10.0]])
+"""Three points in a row and one far away: mean distance 5.33."""
+
+
+def test_distances_are_euclidean() -> None:
+    assert distances(numpy.array([[0.0, 0.0], [3.0, 4.0]])).tolist() == [[0.0, 5.0], [5.0, 0.0]]
+
+
+def test_related_is_within_alpha_times_the_mean() -> None:
+    edges = related(distances(LINE), 0.2)
+    assert numpy.argwhere(edges).tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
+
+
+def test_a_single_chunk_is_related_to_none() -> None:
+    assert clusters(numpy.zeros((1, 1)), [7], 1.0, 10) == [[0]]
+
+
+def test_betweenness_counts_pairs_whose_way_goes_through_an_edge() -> None:
+    apart = distances(LINE)
+    counted = edge_betweenness(apart, related(apart, 0.2))
+    assert counted[0, 1] == counted[1, 2] == 2.0
+    assert counted.sum() == 8.0
+
+
+def test_the_way_between_doubles_is_counted() -> None:
+    apart = distances(numpy.array([[0.0], [1.0], [1.0], [2.0], [9.0]]))
+    counted = edge_betweenness(apart, related(apart, 0.3))
+    assert counted[0, 1] + counted[0, 2] == 3.0
+    assert counted[1, 2] == 1.0
+
+
+@given(st.integers(min_value=2, max_value=9), st.floats(min_value=0.3, max_value=1.3), st.integers(0, 10**6))
+def test_betweenness_is_that_of_networkx(count: int, alpha: float, seed: int) -> None:
+    apart = distances(numpy.random.default_rng(seed).normal(size=(count, 3)))
+    edges = related(apart, alpha)
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(count))
+    graph.add_weighted_edges_from((i, j, apart[i, j]) for i, j in numpy.argwhere(edges).tolist())
+    theirs = networkx.edge_betweenness_centrality(graph, weight="weight", normalized=False)
+    ours = edge_betweenness(apart, edges)
+    assert {(i, j): ours[i, j] for i, j in theirs} == pytest.approx(theirs)
+
+
+def test_bridges_are_merged_first() -> None:
+    # Two pairs, and 2-3 between them: with room for two chunks only the bridge is merged.
+    apart = distances(numpy.array([[0.0], [1.0], [2.2], [3.2]]))
+    assert clusters(apart, [5, 5, 5, 5], 0.7, 10) == [[0], [1, 2], [3]]
+
+
+def test_of_equal_betweenness_the_shorter_edge_is_merged_first() -> None:
+    apart = distances(numpy.array([[0.0], [3.0], [5.0]]))
+    assert clusters(apart, [1, 1, 1], 5.0, 2) == [[0], [1, 2]]
+
+
+def test_what_does_not_fit_is_passed_over() -> None:
+    apart = distances(LINE)
+    assert clusters(apart, [4, 9, 4, 1], 9.0, 9) == [[0, 2, 3], [1]]
+
+
+def test_clusters_and_members_are_in_document_order() -> None:
+    apart = distances(numpy.array([[5.0], [0.0], [5.1], [0.1]]))
+    assert clusters(apart, [1, 1, 1, 1], 0.2, 10) == [[0, 2], [1, 3]]
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=8),
+    st.floats(min_value=0.1, max_value=2.0),
+    st.integers(0, 10**6),
+)
+def test_every_chunk_is_in_one_cluster_and_clusters_keep_the_limit(
+    tokens: list[int], alpha: float, seed: int
+) -> None:
+    apart = distances(numpy.random.default_rng(seed).normal(size=(len(tokens), 3)))
+    found = clusters(apart, tokens, alpha, 12)
+    assert sorted(index for cluster in found for index in cluster) == list(range(len(tokens)))
+    assert all(sum(tokens[index] for index in cluster) <= 12 for cluster in found)

@@ -1,0 +1,110 @@
+"""Cutting passages and replies."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detectors.logic_graph.segmentation import (
+    answer_claims,
+    document_chunks,
+    segments,
+    sentence_claims,
+    token_count,
+    whole_documents,
+    whole_reply,
+)
+from scenarios.transcript import Passage
+
+REPLY = "Hello! The pool opens at 6 every day. Entry costs 9 euros. Let me know if you need more help."
+
+
+def passage(text: str) -> Passage:
+    return Passage(id="a#0", document="a", text=text)
+
+
+def test_tokens_are_words_and_other_characters() -> None:
+    assert token_count("The fee (Rs 5.50) is due.") == 11
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (8, ["One two three. Four five six.", "Seven eight."]),
+        (7, ["One two three.", "Four five six. Seven eight."]),
+        (100, ["One two three. Four five six. Seven eight."]),
+        (3, ["One two", "three.", "Four five", "six.", "Seven eight."]),
+    ],
+)
+def test_sentences_are_packed_up_to_the_limit(limit: int, expected: list[str]) -> None:
+    text = "One two three. Four five six. Seven eight."
+    assert [region.of(text) for region in segments(text, limit)] == expected
+
+
+@given(st.text(alphabet="ab .!\n\t", max_size=80), st.integers(min_value=2, max_value=9))
+def test_segments_lose_nothing_but_white_space_and_keep_the_limit(text: str, limit: int) -> None:
+    pieces = [region.of(text) for region in segments(text, limit)]
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert all(token_count(piece) <= limit or len(piece.split()) == 1 for piece in pieces)
+
+
+def test_a_line_break_ends_a_sentence() -> None:
+    text = "Title: The pool\nIt opens at 6."
+    assert [region.of(text) for region in segments(text, 5)] == ["Title: The pool", "It opens at 6."]
+
+
+def test_a_chunk_over_neither_limit_is_the_document() -> None:
+    [chunk] = document_chunks([passage("It  opens.\nIt closes.")], 512, 256)
+    assert (chunk.text, chunk.passage, chunk.tokens) == ("It opens. It closes.", 0, 6)
+
+
+def test_no_chunk_reaches_over_a_cut_at_the_document_threshold() -> None:
+    text = "A b. C d. E f. G h. I j."
+    chunks = document_chunks([passage("K."), passage(text)], document_tokens=9, chunk_tokens=6)
+    assert [(chunk.text, chunk.passage) for chunk in chunks] == [
+        ("K.", 0),
+        ("A b. C d.", 1),
+        ("E f.", 1),
+        ("G h. I j.", 1),
+    ]
+
+
+def test_without_segmentation_a_document_is_a_chunk() -> None:
+    text = "A b. " * 50
+    assert [chunk.text for chunk in whole_documents([passage(text)])] == [text.strip()]
+
+
+def test_claims_are_the_factual_sentences_with_their_places() -> None:
+    claims = sentence_claims(REPLY, "When?")
+    assert [(claim.text, claim.question) for claim in claims] == [
+        ("The pool opens at 6 every day.", "When?"),
+        ("Entry costs 9 euros.", "When?"),
+    ]
+    assert [claim.region.of(REPLY) for claim in claims] == [claim.text for claim in claims]
+
+
+def test_an_answer_of_one_word_is_a_claim() -> None:
+    assert [claim.text for claim in sentence_claims("Captain", "Which position?")] == ["Captain"]
+
+
+def test_the_answer_is_its_factual_sentences_put_together() -> None:
+    [claim] = answer_claims(REPLY, 512)
+    assert claim.text == "The pool opens at 6 every day. Entry costs 9 euros."
+    assert claim.region.of(REPLY) == claim.text
+
+
+def test_an_answer_over_the_threshold_is_several_claims() -> None:
+    assert [claim.text for claim in answer_claims(REPLY, 8)] == [
+        "The pool opens at 6 every day.",
+        "Entry costs 9 euros.",
+    ]
+
+
+def test_without_segmentation_the_reply_is_the_claim() -> None:
+    assert [claim.text for claim in whole_reply(REPLY)] == [REPLY]
+
+
+def test_a_reply_of_courtesies_claims_nothing() -> None:
+    assert sentence_claims("Hello! Let me know if you need more help.") == []
+    assert answer_claims("Hello! Let me know if you need more help.", 512) == []
