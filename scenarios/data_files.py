@@ -169,10 +169,23 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
             raise UsageError(
                 f"{path}, line {number}: not valid JSON ({error}). Correct or delete the line."
             ) from error
-        try:
-            yield number, model.model_validate(value)
-        except ValidationError as error:
-            first = main_error(error)
-            where = "".join(f"{step}." for step in first["loc"]).rstrip(".")
-            prefix = f"{where}: " if where else ""
-            raise UsageError(f"{path}, line {number}: {prefix}{complaint(first, schema)}") from error
+        yield number, check_record(value, model, f"{path}, line {number}", schema)
+
+
+def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:
+    """`value` as `model`.
+
+    Args:
+        place: where it was read, as the error names it.
+        schema: the documentation named in errors.
+
+    Raises:
+        UsageError: it does not fit.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = main_error(error)
+        where = "".join(f"{step}." for step in first["loc"]).rstrip(".")
+        prefix = f"{where}: " if where else ""
+        raise UsageError(f"{place}: {prefix}{complaint(first, schema)}") from error

@@ -13,6 +13,7 @@ from scenarios.loaders.begin import load_begin
 from scenarios.loaders.jsonl import load_jsonl
 from scenarios.loaders.ragtruth import RagTruthOptions, load_ragtruth
 from scenarios.loaders.request import LoadRequest
+from scenarios.loaders.wice import load_wice
 from scenarios.transcript import Frozen
 
 Loader = Callable[[LoadRequest], LabelledData]
@@ -22,6 +23,7 @@ LOADERS: dict[str, Loader] = {
     "audit-corpus": load_audit_corpus,
     "begin": load_begin,
     "ragtruth": load_ragtruth,
+    "wice": load_wice,
 }
 """Data sets by name."""
 

@@ -6,6 +6,7 @@ Schema: docs/labelled-data.md.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,8 +22,8 @@ from scenarios.transcript import Frozen, Message, Passage
 _UNLABELLED = "unlabelled"
 
 
-class _Evidence(Frozen):
-    """A passage of a line."""
+class Evidence(Frozen):
+    """A passage as people write it."""
 
     text: str = Field(min_length=1)
     """The passage itself."""
@@ -32,12 +33,31 @@ class _Evidence(Frozen):
     """What it was cut from; None: `passage`."""
 
 
+def texts_as_passages(value: Any) -> Any:
+    """A list in which plain texts are made objects with a `text`; for validators before `Evidence`."""
+    if isinstance(value, list):
+        return [{"text": item} if isinstance(item, str) else item for item in value]
+    return value
+
+
+def passages_of(evidence: Sequence[Evidence]) -> tuple[Passage, ...]:
+    """The passages, with identifiers by position where none are given."""
+    return tuple(
+        Passage(
+            id=passage.id or f"{passage.document or 'passage'}#{position}",
+            document=passage.document or "passage",
+            text=passage.text,
+        )
+        for position, passage in enumerate(evidence)
+    )
+
+
 class _Line(Frozen):
     """A line of the file; what is not said here is as in `LabelledReply`."""
 
     reply: str = Field(min_length=1)
     """The text under judgement."""
-    passages: tuple[_Evidence, ...] = Field(min_length=1)
+    passages: tuple[Evidence, ...] = Field(min_length=1)
     """The evidence: objects, or plain texts."""
     label: bool | None = None
     """Whether the reply is hallucinated; None: whether there are spans."""
@@ -59,9 +79,7 @@ class _Line(Frozen):
     @field_validator("passages", mode="before")
     @classmethod
     def _a_text_is_a_passage(cls, value: Any) -> Any:
-        if isinstance(value, list):
-            return [{"text": item} if isinstance(item, str) else item for item in value]
-        return value
+        return texts_as_passages(value)
 
     @model_validator(mode="after")
     def _spans_fit(self) -> Self:
@@ -97,14 +115,7 @@ def _labelled(number: int, line: _Line, dataset: str) -> LabelledReply:
         task=line.task,
         question=line.question,
         history=line.history,
-        passages=tuple(
-            Passage(
-                id=passage.id or f"{passage.document or 'passage'}#{position}",
-                document=passage.document or "passage",
-                text=passage.text,
-            )
-            for position, passage in enumerate(line.passages)
-        ),
+        passages=passages_of(line.passages),
         reply=line.reply,
         label=bool(line.spans) if line.label is None else line.label,
         spans=line.spans,

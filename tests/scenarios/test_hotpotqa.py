@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.errors import UsageError
+from scenarios.loaders.hotpotqa import HotpotQuestion, read_hotpotqa
+from scenarios.transcript import Passage
+
+QUESTION = {
+    "_id": "5a",
+    "question": "Who built it?",
+    "answer": "Ann",
+    "type": "bridge",
+    "level": "hard",
+    "supporting_facts": [["Mill", 1], ["Ann", 0]],
+    "context": [["Mill", ["A mill.", " Ann built it."]], ["Bob", ["A man."]], ["Ann", ["A builder."]]],
+}
+
+
+def read(folder: Path, **changes: Any) -> tuple[HotpotQuestion, ...]:
+    (folder / "distractor.jsonl").write_text(json.dumps(QUESTION | changes))
+    return read_hotpotqa(folder)
+
+
+def test_a_question_keeps_its_paragraphs_apart(tmp_path: Path) -> None:
+    (question,) = read(tmp_path)
+    assert (question.id, question.question, question.answer) == ("5a", "Who built it?", "Ann")
+    assert question.passages == (
+        Passage(id="5a#0", document="Mill", text="Title: Mill\nA mill. Ann built it."),
+        Passage(id="5a#1", document="Bob", text="Title: Bob\nA man."),
+        Passage(id="5a#2", document="Ann", text="Title: Ann\nA builder."),
+    )
+
+
+def test_a_question_knows_the_paragraphs_that_are_needed(tmp_path: Path) -> None:
+    (question,) = read(tmp_path)
+    assert question.supporting == {0, 2}
+
+
+def test_a_folder_is_needed() -> None:
+    with pytest.raises(
+        UsageError, match=r"^hotpotqa: name the folder that holds distractor\.jsonl with --data DIR\.$"
+    ):
+        read_hotpotqa(None)
+
+
+def test_a_supporting_fact_without_its_paragraph_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"line 1: the supporting fact 'Eve' has no paragraph in context\. Correct it"
+    ):
+        read(tmp_path, supporting_facts=[["Eve", 0]])
