@@ -19,6 +19,8 @@ from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.page import render_page
 from simulator.bench.results import measure
 from simulator.bench.split import Split, split_replies
+from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
+from simulator.bench.sweep_table import print_sweep
 from simulator.bench.table import print_report
 from simulator.config import Component, Experiment, load_experiment
 from simulator.laboratory import (
@@ -56,6 +58,8 @@ class BenchSettings:
     """Seed of that choice, of the cut into halves, and of training."""
     train: Path | None
     """What detectors that learn are trained on; None: a part of the data set that is then not tested on."""
+    sweep: Path | None
+    """Sweep file: a detector in many configurations."""
     config: Path | None
     """Experiment file with detectors, their options, and models."""
     flags: Mapping[str, Any]
@@ -71,78 +75,140 @@ class BenchSettings:
 async def bench_command(settings: BenchSettings) -> None:
     """Judge the data set with each detector, and print and write what `simulator.bench.results` measures."""
     data = load_labelled(settings.dataset, settings.data, settings.source, settings.options)
-    flags = {**settings.flags, "detectors": settings.detectors}
-    experiment = _with_floor(load_experiment(settings.config, flags))
+    train = _train_data(settings)
+    sweep = None if settings.sweep is None else load_sweep(settings.sweep)
+    experiment = _experiment(settings, sweep)
     await check_detectors(experiment, settings.run)
     recording, needed = open_recording(settings.run), needs_model(experiment)
     async with open_pool(experiment, settings.run, recording, needed) as (pool, _):
         detectors = make_detectors(experiment, pool, {})
-        split = _split(data, detectors, settings)
+        split = _split(data, train, detectors, settings)
         tested = _choose(split.test, settings)
-        evaluations = await _evaluate(detectors, split, tested, experiment.concurrency, settings)
+        jury = _Jury(split, tested, experiment.concurrency, settings)
+        evaluations = await jury.evaluate(detectors, settings.seed)
+        runs = [evaluations[1:]]
+        for repeat in range(1, sweep.repeats if sweep is not None else 1):
+            again = experiment.model_copy(
+                update={"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
+            )
+            runs.append(await jury.evaluate(make_detectors(again, pool, {}), settings.seed + repeat))
     results = measure(evaluations, settings.dataset)
-    report = {**results.report, "data": _described(settings, data, split, len(tested))}
+    described = {**_described(settings, data, split, tested), "not_trained": jury.not_trained}
+    report = {**results.report, "data": described}
+    if sweep is not None:
+        report["sweep"] = sweep_report(sweep, runs)
     if settings.json_file is not None:
         write_atomically(settings.json_file, json.dumps(report, indent=2, allow_nan=False) + "\n")
     if settings.html_file is not None:
         write_atomically(settings.html_file, render_page(report, results.samples))
     print_report(report)
+    if sweep is not None:
+        print_sweep(report["sweep"])
 
 
-async def _evaluate(
-    detectors: Sequence[Detector],
-    split: Split,
-    tested: Sequence[LabelledReply],
-    concurrency: int,
-    settings: BenchSettings,
-) -> list[Evaluation]:
-    evaluations: list[Evaluation] = []
-    with bars(settings.run.quiet) as shown:
-        for detector in detectors:
-            task = shown.add_task(detector.name, total=len(tested))
-            train_s = None
-            if isinstance(detector, TrainableDetector):
-                started = time.perf_counter()
-                detector.fit(split.train, settings.seed)
-                train_s = time.perf_counter() - started
-            evaluations.append(
-                await evaluate(detector, tested, concurrency, partial(shown.advance, task), train_s)
-            )
-    return evaluations
-
-
-def _split(data: LabelledData, detectors: Sequence[Detector], settings: BenchSettings) -> Split:
-    """What detectors that learn are trained on, and what all are measured on.
+def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
+    """The experiment with the floor as its first detector, and no detectors that nobody asked for.
 
     Raises:
-        UsageError: `--train` is given and no detector learns, or the data cannot be cut.
+        UsageError: the file or a flag is wrong, or detectors are named beside a sweep.
     """
-    learning = [detector.name for detector in detectors if isinstance(detector, TrainableDetector)]
+    if sweep is not None and settings.detectors is not None:
+        raise UsageError("--detectors and --sweep exclude each other: the sweep file names its detector.")
+    flags = {**settings.flags, "detectors": settings.detectors}
+    experiment = load_experiment(settings.config, flags)
+    if sweep is not None:
+        swept = tuple(configurations(sweep))
+        return _with_floor(experiment.model_copy(update={"detectors": swept}))
+    return _with_floor(experiment)
+
+
+class _Jury:
+    """Trains detectors and has them judge the replies that are tested."""
+
+    def __init__(
+        self, split: Split, tested: Sequence[LabelledReply], concurrency: int, settings: BenchSettings
+    ) -> None:
+        self._split, self._tested = split, tested
+        self._concurrency, self._settings = concurrency, settings
+        self.not_trained: dict[str, str] = {}
+        """Detectors that use the model they come with, and why this data could not train them."""
+
+    async def evaluate(self, detectors: Sequence[Detector], seed: int) -> list[Evaluation]:
+        """What each detector says; those that learn are trained before any judges.
+
+        Raises:
+            UsageError: the data given with `--train` lacks what a detector learns from.
+        """
+        seconds = {detector.name: self._train(detector, seed) for detector in detectors}
+        evaluations: list[Evaluation] = []
+        with bars(self._settings.run.quiet) as shown:
+            for detector in detectors:
+                task = shown.add_task(detector.name, total=len(self._tested))
+                judged = partial(shown.advance, task)
+                evaluations.append(
+                    await evaluate(detector, self._tested, self._concurrency, judged, seconds[detector.name])
+                )
+        return evaluations
+
+    def _train(self, detector: Detector, seed: int) -> float | None:
+        if not isinstance(detector, TrainableDetector):
+            return None
+        started = time.perf_counter()
+        try:
+            detector.fit(self._split.train, seed)
+        except UsageError as error:
+            if self._settings.train is not None:
+                raise
+            self.not_trained[detector.name] = str(error)
+            return None
+        return time.perf_counter() - started
+
+
+def _train_data(settings: BenchSettings) -> LabelledData | None:
     if settings.train is None:
-        if not learning or not data:
-            return Split((), tuple(data), "all replies")
-        return split_replies(data, settings.seed)
-    if not learning:
-        raise UsageError(
-            f"--train {settings.train}: no detector here learns. Leave --train out, or name one that does."
-        )
+        return None
     if settings.dataset in LOADERS:
         train = load_labelled(settings.dataset, settings.train, settings.source, settings.options)
     else:
         train = load_labelled(str(settings.train))
     if not train:
         raise UsageError(f"--train {settings.train}: there is no labelled reply to learn from.")
-    return Split(tuple(train), tuple(data), f"learnt from {settings.train}")
+    return train
 
 
-def _described(settings: BenchSettings, data: LabelledData, split: Split, tested: int) -> dict[str, Any]:
+def _split(
+    data: LabelledData, train: LabelledData | None, detectors: Sequence[Detector], settings: BenchSettings
+) -> Split:
+    """What detectors that learn are trained on, and what all are measured on.
+
+    Raises:
+        UsageError: `--train` is given and no detector learns, or the data cannot be cut.
+    """
+    learning = any(isinstance(detector, TrainableDetector) for detector in detectors)
+    if train is not None:
+        if not learning:
+            raise UsageError(
+                f"--train {settings.train}: no detector here learns. Leave --train out, or name one that "
+                "does."
+            )
+        return Split(tuple(train), tuple(data), f"learnt from {settings.train}")
+    if not learning or not data:
+        return Split((), tuple(data), "all replies")
+    return split_replies(data, settings.seed)
+
+
+def _described(
+    settings: BenchSettings, data: LabelledData, split: Split, tested: Sequence[LabelledReply]
+) -> dict[str, Any]:
+    learnt = {reply.group for reply in split.train}
     return {
         "dataset": settings.dataset,
         "replies": len(data),
         "left_out": dict(data.left_out),
         "split": split.how,
         "trained_on": len(split.train),
-        "tested_on": tested,
+        "tested_on": len(tested),
+        "groups_in_both": len(learnt & {reply.group for reply in tested}),
         "seed": settings.seed,
     }
 

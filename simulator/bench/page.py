@@ -22,7 +22,7 @@ from simulator.bench.curves import (
     reliability_plot,
 )
 from simulator.bench.levels import LEVELS, Level
-from simulator.bench.table import notes
+from simulator.bench.table import data_notes, notes
 from simulator.measure.detection import Sample
 from simulator.report.markup import asset, policy_hash, render
 
@@ -49,6 +49,7 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
             ]
     drawn = (frontier(rows, cost, label, detectors) for cost, label in _COSTS.items())
     plots["cost"] = [plot for plot in drawn if plot is not None]
+    costs = [row for row in rows if row["level"] == "response" and row["detector"] in detectors]
     style = asset("simulator.report", "page.css") + asset("simulator.bench", "page.css")
     return render(
         "simulator.bench",
@@ -65,7 +66,7 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
             "top": TOP,
             "bottom": BOTTOM,
         },
-        notes=notes([row for row in rows if row["level"] == "response" and row["detector"] in detectors]),
+        notes=[*data_notes(report["data"]), *notes(costs)],
         style=style,
         style_hash=policy_hash(style),
     )

@@ -76,7 +76,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     console.print(table(costs, _COSTS))
     if report["chats"] is not None:
         _print_chats(report["chats"], console)
-    for note in notes(costs):
+    for note in (*data_notes(report["data"]), *notes(costs)):
         console.print(Text(note))
 
 
@@ -89,6 +89,19 @@ def table(rows: Sequence[Row], columns: Columns) -> Table:
     for row in rows:
         made.add_row(Text(row["detector"]), *(Text(cell(row)) for cell in columns.values()))
     return made
+
+
+def data_notes(data: Mapping[str, Any]) -> list[str]:
+    """Sentences on what was learnt from."""
+    found = []
+    if data["trained_on"]:
+        learnt = counted(data["trained_on"], "training example")
+        found.append(f"{learnt}: {data['split']}; measured on {data['tested_on']}.")
+    if data["groups_in_both"]:
+        both = counted(data["groups_in_both"], "group")
+        found.append(f"{both} learnt from and measured on: what was learnt there flatters the numbers.")
+    found += [f"{name} was not trained here: {reason}" for name, reason in data["not_trained"].items()]
+    return found
 
 
 def notes(costs: Sequence[Row]) -> list[str]:

@@ -49,6 +49,9 @@ def bench(
             "half of the groups, and all are measured on the other."
         ),
     ] = None,
+    sweep: Annotated[
+        Path | None, typer.Option(help="Sweep file (YAML): one detector in every combination of options.")
+    ] = None,
     option: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE: an option of the data set; may be repeated.")
     ] = None,
@@ -69,6 +72,7 @@ def bench(
         source=source,
         options=_options(option or []),
         train=train,
+        sweep=sweep,
         detectors=names(detectors),
         limit=limit,
         seed=seed,

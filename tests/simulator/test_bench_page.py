@@ -41,7 +41,15 @@ def page() -> str:
     lost = Judgement(outcome="failed", error="no answer")
     evaluation = Evaluation("d0", 0.5, "given", replies, (judged, judged, lost, judged), 1.0, 0.5, (0.1,) * 3)
     results = measure([evaluation], "d")
-    data = {"dataset": HOSTILE, "replies": 4, "tested_on": 4, "trained_on": 0, "split": "all replies"}
+    data = {
+        "dataset": HOSTILE,
+        "replies": 4,
+        "tested_on": 4,
+        "trained_on": 0,
+        "split": "all replies",
+        "groups_in_both": 0,
+        "not_trained": {"d0": HOSTILE},
+    }
     return render_page({**results.report, "data": data}, results.samples)
 
 

@@ -245,6 +245,38 @@ def test_bench_takes_detectors_and_their_options_from_the_file(hallulab: Hallula
     ]
 
 
+def test_bench_sweeps_the_options_of_a_detector(hallulab: Hallulab, tmp_path: Path) -> None:
+    data, sweep, out = tmp_path / "data.jsonl", tmp_path / "sweep.yaml", tmp_path / "found.json"
+    page = tmp_path / "found.html"
+    data.write_text(
+        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
+        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
+    )
+    sweep.write_text("detector: lexical\ngrid: {threshold: [0.2, 0.9]}\nrepeats: 2\n")
+    assert hallulab("bench", data, "--sweep", sweep, "--json", out, "--html", page).code == 0
+    rows = json.loads(out.read_text())["sweep"]["rows"]
+    assert [(row["config"], row["f1"], row["f1_sd"]) for row in rows] == [
+        ({"threshold": 0.2}, 1.0, 0.0),
+        ({"threshold": 0.9}, 0.0, 0.0),
+    ]
+    assert "Content-Security-Policy" in page.read_text()
+    ended = hallulab("bench", data, "--sweep", sweep, "--detectors", "lexical")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: --detectors and --sweep exclude each other: the sweep file names its detector.\n",
+    )
+
+
+def test_bench_has_nothing_to_train(hallulab: Hallulab, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"reply": "Chalk.", "passages": ["Chalk."], "label": false}\n')
+    ended = hallulab("bench", data, "--train", data)
+    assert ended.code == 2
+    assert ended.err == (
+        f"error: --train {data}: no detector here learns. Leave --train out, or name one that does.\n"
+    )
+
+
 def imported_by(*arguments: str) -> set[str]:
     """Top-level modules in memory after a command."""
     script = (

@@ -1,0 +1,132 @@
+"""Sweeps: one detector in every combination of some of its options (MetaRAG section 5).
+
+Every configuration is repeated with rising seeds; what is reported are mean, standard deviation and
+coefficient of variation (MetaRAG section 5.3) and which configurations are worth their cost (section 5.4).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from scenarios.data_files import YamlText, read_text
+from scenarios.transcript import Frozen
+from simulator.bench.evaluate import Evaluation
+from simulator.bench.levels import group_numbers, items_of
+from simulator.bench.rows import costs
+from simulator.config import Component
+from simulator.measure.detection import auroc, decisions
+from simulator.measure.pareto import pareto_front
+
+SCHEMA = "docs/bench.md"
+"""Where the file is described."""
+
+QUALITIES = ("f1", "precision", "recall", "accuracy", "auroc")
+_COSTS = ("tokens_per_reply", "p50_ms")
+
+
+class Sweep(Frozen):
+    """A sweep file."""
+
+    detector: str
+    """Kind of the detector."""
+    grid: dict[str, list[Any]] = Field(min_length=1)
+    """Options to vary: name → values."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options that stay as they are."""
+    repeats: int = Field(default=1, ge=1)
+    """Runs of each configuration, with seeds seed, seed + 1, …"""
+
+
+def load_sweep(path: Path) -> Sweep:
+    """Read a sweep file.
+
+    Raises:
+        UsageError: it is missing or something in it is wrong; names file, line and remedy.
+    """
+    return YamlText(path, read_text(path), schema=SCHEMA).check(Sweep)
+
+
+def configurations(sweep: Sweep) -> list[Component]:
+    """Every combination of the grid, named by kind and number from 1; the last option varies fastest."""
+    combinations = list(itertools.product(*sweep.grid.values()))
+    width = len(str(len(combinations)))
+    return [
+        Component(
+            name=f"{sweep.detector}-{number:0{width}}",
+            kind=sweep.detector,
+            options={**sweep.options, **dict(zip(sweep.grid, values, strict=True))},
+        )
+        for number, values in enumerate(combinations, 1)
+    ]
+
+
+def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> dict[str, Any]:
+    """A row a configuration, and the file they come from.
+
+    Args:
+        runs: for each repeat, what each of `configurations(sweep)` said, in their order.
+    """
+    rows = [
+        _row(component, sweep, evaluations)
+        for component, evaluations in zip(configurations(sweep), zip(*runs, strict=True), strict=True)
+    ]
+    fronts = {
+        "tokens": pareto_front(_column(rows, "f1"), _column(rows, "tokens_per_reply")),
+        "latency": pareto_front(_column(rows, "f1"), _column(rows, "p50_ms")),
+        "precision_recall": pareto_front(
+            _column(rows, "precision"),
+            [None if recall is None else -recall for recall in _column(rows, "recall")],
+        ),
+    }
+    for place, row in enumerate(rows):
+        row["pareto"] = [name for name, optimal in fronts.items() if optimal[place]]
+    return {"file": sweep.model_dump(mode="json"), "rows": rows}
+
+
+def _row(component: Component, sweep: Sweep, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+    measured = [_numbers(evaluation) for evaluation in evaluations]
+    row: dict[str, Any] = {
+        "name": component.name,
+        "config": {name: component.options[name] for name in sweep.grid},
+        "repeats": len(evaluations),
+        "coverage": _mean([one["coverage"] for one in measured]),
+    }
+    for name in (*QUALITIES, *_COSTS):
+        values = [one[name] for one in measured]
+        row[name], row[f"{name}_sd"] = _mean(values), _deviation(values)
+    row["f1_cv"] = round(row["f1_sd"] / row["f1"], 6) if row["f1"] and row["f1_sd"] is not None else None
+    return row
+
+
+def _numbers(evaluation: Evaluation) -> dict[str, float | None]:
+    items = items_of(evaluation, "response", group_numbers(evaluation.replies))
+    spent = costs(evaluation)
+    return {
+        **decisions(items.sample),
+        "auroc": auroc(items.sample),
+        "coverage": len(items.sample.labels) / items.n if items.n else None,
+        **{name: spent[name] for name in _COSTS},
+    }
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean; None as soon as one repeat has no value, which a mean over the others would hide."""
+    known = [value for value in values if value is not None]
+    return round(math.fsum(known) / len(known), 6) if known and len(known) == len(values) else None
+
+
+def _deviation(values: Sequence[float | None]) -> float | None:
+    """Sample standard deviation (n − 1); None with fewer than two values, or where one is missing."""
+    known = [value for value in values if value is not None]
+    return round(statistics.stdev(known), 6) if len(known) > 1 and len(known) == len(values) else None
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
+    return [row[name] for row in rows]

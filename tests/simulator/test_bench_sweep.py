@@ -1,0 +1,98 @@
+"""Sweeps: the grid, means over repeats, and the errors of a wrong file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Judgement, Passage
+from simulator.bench.evaluate import Evaluation
+from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
+from simulator.bench.sweep_table import print_sweep
+from tests.simulator.journal import call
+
+LABELS = (True, True, False, False)
+REPLIES = tuple(
+    LabelledReply(
+        id=str(number),
+        dataset="d",
+        task="qa",
+        passages=(Passage(id="p#0", document="p", text="Evidence."),),
+        reply="A reply.",
+        label=label,
+        group=str(number),
+    )
+    for number, label in enumerate(LABELS)
+)
+
+
+def said(flags: Sequence[bool], calls: int) -> Evaluation:
+    judgements = tuple(
+        Judgement(outcome="scored", score=float(flag), flagged=flag, calls=(call("detector.ask"),) * calls)
+        for flag in flags
+    )
+    return Evaluation("x", 0.5, "given", REPLIES, judgements, 1.0, 0.1, (0.2,) * 3)
+
+
+def test_a_grid_has_every_combination() -> None:
+    sweep = Sweep(
+        detector="metarag", grid={"mutations": [2, 5], "tau": [0.3, 0.5]}, options={"reading": "word"}
+    )
+    found = configurations(sweep)
+    assert [(item.name, item.options["mutations"], item.options["tau"]) for item in found] == [
+        ("metarag-1", 2, 0.3),
+        ("metarag-2", 2, 0.5),
+        ("metarag-3", 5, 0.3),
+        ("metarag-4", 5, 0.5),
+    ]
+    assert {item.options["reading"] for item in found} == {"word"}
+
+
+def test_means_deviations_and_fronts_by_hand() -> None:
+    sweep = Sweep(detector="metarag", grid={"mutations": [2, 5]}, repeats=2)
+    right, half = said(LABELS, 2), said([True, False, False, False], 2)
+    dear = said(LABELS, 9)
+    report = sweep_report(sweep, [[right, dear], [half, dear]])
+    cheap, other = report["rows"]
+    assert (cheap["config"], cheap["repeats"]) == ({"mutations": 2}, 2)
+    assert (cheap["f1"], cheap["f1_sd"]) == (0.833333, 0.235702)
+    assert cheap["f1_cv"] == pytest.approx(0.235702 / 0.833333, abs=1e-6)
+    assert (cheap["tokens_per_reply"], other["tokens_per_reply"]) == (24.0, 108.0)
+    assert (cheap["accuracy"], other["accuracy"]) == (0.875, 1.0)
+    assert (cheap["pareto"], other["pareto"]) == (["tokens"], ["tokens", "latency", "precision_recall"])
+
+
+def test_one_repeat_has_no_deviation() -> None:
+    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 1)]])["rows"][0]
+    assert (row["f1"], row["f1_sd"], row["f1_cv"]) == (1.0, None, None)
+
+
+def test_a_repeat_without_a_value_leaves_none() -> None:
+    report = sweep_report(
+        Sweep(detector="d", grid={"a": [1]}, repeats=2), [[said(LABELS, 1)], [said([False] * 4, 1)]]
+    )
+    assert (report["rows"][0]["precision"], report["rows"][0]["recall"]) == (None, 0.5)
+
+
+def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
+    sweep = Sweep(detector="d", grid={"verifiers": [["small", "large"], []], "temperature": [0.7]}, repeats=2)
+    runs = [[said([True, False, False, False], 1), said(LABELS, 1)]] * 2
+    console = Console(width=80, no_color=True)
+    with console.capture() as capture:
+        print_sweep(sweep_report(sweep, runs), console)
+    lines = capture.get().splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = [line.split()[:2] for line in lines if line[:1].isdigit()]
+    assert rows == [["2", "own/0.7"], ["1", "small+large/0.7"]]
+
+
+def test_a_wrong_file_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text("detector: metarag\ngrid: {}\n")
+    with pytest.raises(UsageError, match=r"sweep\.yaml, line 2: grid"):
+        load_sweep(path)
