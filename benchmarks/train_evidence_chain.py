@@ -1,0 +1,47 @@
+"""Train the EvidenceChain models of the package: `python -m benchmarks.train_evidence_chain --data DIR`.
+
+DIR holds RAGTruth's two files. Every method is written with its thresholds; `lr` and `rf` for both feature
+sets. The same data and versions give the same models.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from detectors.evidence_chain.detector import shipped_path
+from detectors.evidence_chain.features import FeatureSet
+from detectors.evidence_chain.model import save_model
+from detectors.evidence_chain.risk import Method
+from detectors.evidence_chain.training import train
+from scenarios.loaders import load_labelled
+
+MODELS: tuple[tuple[Method, FeatureSet], ...] = (
+    ("lexical", "paper"),
+    ("bm25", "paper"),
+    ("tfidf", "paper"),
+    ("nli-rules", "paper"),
+    ("lr", "paper"),
+    ("lr", "extended"),
+    ("rf", "paper"),
+    ("rf", "extended"),
+)
+"""What is shipped."""
+
+
+def main() -> None:
+    """Train all and write them into the package."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with RAGTruth's two files")
+    parser.add_argument("--seed", type=int, default=17, help="of the calibration part and the forests")
+    given = parser.parse_args()
+    replies = load_labelled("ragtruth", given.data)
+    for method, features in MODELS:
+        model = train(method, replies, given.seed, features)
+        path = shipped_path(method, features)
+        save_model(model, path)
+        print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB, {model.thresholds}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""EvidenceChain: a reply's sentences and words against the chunks of their source (EvidenceChain paper)."""

@@ -1,0 +1,186 @@
+"""Sentences against the chunks of their own source: overlap, BM25 and TF-IDF, for a whole batch at once.
+
+Terms are (source, form) pairs, so one product of sparse matrices compares each sentence with the chunks of
+its source and with no other. A BM25 library has to build an index for each source: `bm25s` takes 1.4 ms for
+ten chunks and 0.08 ms a query, which is half of the time that judging 500 replies a second leaves. A test
+holds our scores to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from detectors.evidence_chain.batch import Batch
+from detectors.evidence_chain.tokens import Flags, Integers, Numbers
+
+K1 = 1.5
+"""BM25's term saturation."""
+B = 0.75
+"""BM25's length normalisation."""
+
+
+@dataclass(frozen=True)
+class DocumentFrequency:
+    """In how many texts each form occurs: the global part of TF-IDF."""
+
+    texts: int
+    """Number of texts counted."""
+    counts: Mapping[str, int]
+    """Form → number of texts that hold it; others count as in none."""
+
+    def idf(self, forms: list[str]) -> Numbers:
+        """Smoothed inverse document frequencies, ln((1 + n) / (1 + df)) + 1, of `forms`."""
+        frequency = np.array([self.counts.get(form, 0) for form in forms], dtype=float)
+        idf: Numbers = np.log((1 + self.texts) / (1 + frequency)) + 1
+        return idf
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The content words of sentences and chunks as terms of their sources."""
+
+    sentences: Any
+    """Sparse (sentences, terms): how often."""
+    chunks: Any
+    """Sparse (chunks, terms): how often."""
+    form: Integers
+    """(terms,): identifier of the form."""
+    known: Flags
+    """(terms,): whether the source holds the term."""
+    token: Integers
+    """(tokens of replies,): the term of each token."""
+    chunk_token: Integers
+    """(tokens of chunks,): the term of each token."""
+
+
+def make_terms(batch: Batch, stems: bool = False) -> Terms:
+    """The terms by their exact form, or by their stems."""
+    from scipy.sparse import csr_array
+
+    reply, source = batch.tokens, batch.chunk_tokens
+    forms = len(batch.lexicon.forms)
+    ours = batch.source[reply.text] * forms + (reply.stem if stems else reply.exact)
+    theirs = batch.chunk_source[source.text] * forms + (source.stem if stems else source.exact)
+    keys, column = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
+    token, chunk_token = column[: len(ours)], column[len(ours) :]
+    known = np.zeros(len(keys), dtype=bool)
+    known[chunk_token] = True
+
+    def counted(row: Integers, term: Integers, content: Flags, rows: int) -> Any:
+        table = csr_array((np.ones(content.sum()), (row[content], term[content])), shape=(rows, len(keys)))
+        table.sum_duplicates()
+        return table
+
+    return Terms(
+        sentences=counted(batch.token_sentence, token, reply.content, len(batch.sentences)),
+        chunks=counted(source.text, chunk_token, source.content, len(batch.chunks)),
+        form=keys % max(forms, 1),
+        known=known,
+        token=token,
+        chunk_token=chunk_token,
+    )
+
+
+@dataclass(frozen=True)
+class Match:
+    """Each sentence's best chunk by one score."""
+
+    score: Numbers
+    """(sentences,): in [0, 1]; 0 where nothing matches."""
+    chunk: Integers
+    """(sentences,): index of the chunk, the first of equals; -1 where nothing matches."""
+
+
+def best_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
+    """Largest share of a sentence's content words, each occurrence by its weight, that one chunk holds.
+
+    Args:
+        weight: (terms,); None: all count 1.
+    """
+    weights = np.ones(len(terms.form)) if weight is None else weight
+    return _best(_scaled(terms.sentences, column=weights) @ _held(terms).T, terms.sentences @ weights)
+
+
+def best_bm25(terms: Terms, batch: Batch) -> Match:
+    """Largest BM25 score over the chunks, as a share of the score's limit, the sum of the words' idf.
+
+    Lucene's BM25 (Robertson's with idf = ln(1 + (N - df + ½) / (df + ½))), N and df counted over the chunks
+    of the same source.
+    """
+    sources = int(batch.source.max(initial=-1)) + 1
+    chunks_of = np.bincount(batch.chunk_source, minlength=sources)
+    term_source = _term_source(terms, batch)
+    frequency = np.asarray(_held(terms).sum(axis=0)).ravel()
+    total = chunks_of[term_source]
+    idf = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
+    length = np.asarray(terms.chunks.sum(axis=1)).ravel()
+    mean = np.bincount(batch.chunk_source, weights=length, minlength=sources) / np.maximum(chunks_of, 1)
+    relative = length / np.maximum(mean[batch.chunk_source], 1e-12)
+    weighted = terms.chunks.copy()
+    saturation = K1 * (1 - B + B * relative[_rows(weighted)])
+    weighted.data = weighted.data / (weighted.data + saturation)
+    return _best(_scaled(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
+
+
+def best_tfidf(terms: Terms, idf: Numbers) -> Match:
+    """Largest cosine of TF-IDF vectors over the chunks.
+
+    Args:
+        idf: (terms,) global inverse document frequencies.
+    """
+    sentences, chunks = _scaled(terms.sentences, column=idf), _scaled(terms.chunks, column=idf)
+    norms = np.maximum(_norms(chunks), 1e-12)
+    return _best(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
+
+
+def _held(terms: Terms) -> Any:
+    """Sparse (chunks, terms): 1 where the chunk holds the term."""
+    held = terms.chunks.copy()
+    held.data = np.ones_like(held.data)
+    return held
+
+
+def _rows(table: Any) -> Integers:
+    """Row of each entry of a sparse table."""
+    return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+
+
+def _scaled(table: Any, row: Numbers | None = None, column: Numbers | None = None) -> Any:
+    scaled = table.copy()
+    if row is not None:
+        scaled.data = scaled.data * row[_rows(table)]
+    if column is not None:
+        scaled.data = scaled.data * column[table.indices]
+    return scaled
+
+
+def _term_source(terms: Terms, batch: Batch) -> Integers:
+    """(terms,): the source of each term."""
+    found = np.zeros(len(terms.form), dtype=np.int64)
+    found[terms.token] = batch.source[batch.tokens.text]
+    found[terms.chunk_token] = batch.chunk_source[batch.chunk_tokens.text]
+    return found
+
+
+def _norms(table: Any) -> Numbers:
+    norms: Numbers = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
+    return norms
+
+
+def _best(scores: Any, limit: Numbers) -> Match:
+    """The largest entry of each row of a sparse matrix, divided by the row's limit."""
+    scores = scores.tocsr()
+    scores.sort_indices()
+    rows = scores.shape[0]
+    best, chunk = np.zeros(rows), np.full(rows, -1, dtype=np.int64)
+    filled = np.flatnonzero(np.diff(scores.indptr))
+    if filled.size:
+        best[filled] = np.maximum.reduceat(scores.data, scores.indptr[filled])
+        row = _rows(scores)
+        at = np.flatnonzero(scores.data == best[row])[::-1]
+        chunk[row[at]] = scores.indices[at]
+    return Match(score=np.divide(best, limit, out=np.zeros(rows), where=limit > 0), chunk=chunk)

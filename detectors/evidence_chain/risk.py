@@ -1,0 +1,72 @@
+"""From features to risks: the four methods without training, and the inputs of the two with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from detectors.evidence_chain.batch import Batch, Case
+from detectors.evidence_chain.features import Features
+from detectors.evidence_chain.tokens import Numbers
+
+Method = Literal["lexical", "bm25", "tfidf", "nli-rules", "lr", "rf"]
+"""The paper's six (Method), its names in lower case."""
+
+Context = Literal["task", "collection", "generator", "temperature"]
+"""What a reply's origin tells the trained methods, apart from its texts."""
+
+Categories = dict[str, list[str]]
+"""Context → the values that were there in training; each is an input of its own."""
+
+
+def rule_risk(method: Method, features: Features) -> Numbers:
+    """(sentences,): risk in [0, 1] by a method without training.
+
+    Lexical: 1 - coverage. BM25: 1 - the mean of BM25 score and coverage (the paper blends, and does not say
+    how). TF-IDF: 1 - cosine. NLI rules: the largest of 1 - coverage and, for numbers and for entities,
+    1 - 2^-mismatches (the paper's maximum of three risks, and does not say how counts become risks).
+    """
+    uncovered = 1 - features.column("lexical_coverage")
+    if method == "lexical":
+        return uncovered
+    if method == "bm25":
+        return (uncovered + 1 - features.column("bm25")) / 2
+    if method == "tfidf":
+        return 1 - features.column("tfidf")
+    if method == "nli-rules":
+        numeric = 1 - np.exp2(-features.column("numeric_mismatches"))
+        return np.maximum(uncovered, np.maximum(numeric, 1 - np.exp2(-features.column("entity_mismatches"))))
+    raise ValueError(f"{method} is trained, it is no rule")
+
+
+def categories_of(cases: Sequence[Case], context: Sequence[Context]) -> Categories:
+    """The values of each part of the context, sorted; `temperature` has none, it is a number."""
+    return {
+        name: sorted({value for case in cases if (value := str(getattr(case, name)))})
+        for name in context
+        if name != "temperature"
+    }
+
+
+def model_inputs(
+    batch: Batch, features: Features, context: Sequence[Context], categories: Categories
+) -> Numbers:
+    """(sentences, inputs): the sentence features; the temperature (0 where unknown) if it is in the context;
+    one 0-1 column for each category, all 0 for a value never seen in training."""
+    columns: list[list[float]] = []
+    if "temperature" in context:
+        columns.append([case.temperature or 0.0 for case in batch.cases])
+    for name, values in categories.items():
+        columns += [[float(getattr(case, name) == value) for case in batch.cases] for value in values]
+    if not columns:
+        return features.sentences
+    return np.column_stack([features.sentences, np.array(columns).T[batch.sentences.reply]])
+
+
+def reply_scores(batch: Batch, sentences: Numbers) -> Numbers:
+    """(replies,): the largest risk of a reply's sentences, for one unsupported sentence is enough."""
+    scores = np.zeros(len(batch.cases))
+    np.maximum.at(scores, batch.sentences.reply, sentences)
+    return scores
