@@ -1,0 +1,92 @@
+"""`hallulab bench` with a detector that learns: on a half, on other data, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from detectors.protocol import DetectorContext, ThresholdProtocol
+from detectors.registry import DETECTORS
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Judgement, TurnView
+from tests.simulator.command_line import CommandLine
+
+
+class Memory:
+    """Flags the replies that it has learnt to be hallucinated."""
+
+    version = "1"
+    threshold: float | None = 0.5
+    threshold_protocol: ThresholdProtocol = "tuned"
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        self.name = name
+        self.known: set[str] = set()
+
+    def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
+        self.known = {reply.reply for reply in replies if reply.label}
+        if not self.known:
+            raise UsageError("there is no hallucinated reply to learn from.")
+
+    async def detect(self, view: TurnView) -> Judgement:
+        found = view.reply in self.known
+        return Judgement(outcome="scored", score=float(found), flagged=found)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    monkeypatch.setitem(DETECTORS, "memory", Memory)
+    monkeypatch.setattr("simulator.laboratory.WITHOUT_MODEL", frozenset({"lexical", "memory"}))
+    return CommandLine(monkeypatch, capsys)
+
+
+def written(path: Path, labels: Sequence[bool]) -> Path:
+    lines = [
+        {"reply": f"Reply {label}.", "passages": [f"Passage {number}."], "label": label}
+        for number, label in enumerate(labels)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def found(out: Path) -> tuple[dict[str, object], dict[str, object]]:
+    report = json.loads(out.read_text())
+    return report["data"], next(row for row in report["rows"] if row["detector"] == "memory")
+
+
+def test_one_half_is_learnt_from_and_the_other_is_tested(bench: CommandLine, tmp_path: Path) -> None:
+    path, out = written(tmp_path / "data.jsonl", [True, False] * 20), tmp_path / "out.json"
+    ended = bench("bench", path, "--detectors", "memory", "--json", out)
+    data, row = found(out)
+    assert (data["trained_on"], data["tested_on"], row["n"], row["f1"]) == (20, 20, 20, 1.0)
+    said = "20 training examples: one half of the groups, chosen with seed 0; measured on 20."
+    assert said in ended.out
+
+
+def test_other_data_is_learnt_from_and_shared_groups_are_told(bench: CommandLine, tmp_path: Path) -> None:
+    path, out = written(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
+    other = written(tmp_path / "other.jsonl", [True])
+    ended = bench("bench", path, "--train", other, "--detectors", "memory", "--json", out)
+    data, row = found(out)
+    assert (data["trained_on"], data["tested_on"], row["f1"]) == (1, 2, 1.0)
+    assert "1 group learnt from and measured on" in ended.out
+
+
+def test_what_cannot_be_trained_keeps_its_model_and_says_so(bench: CommandLine, tmp_path: Path) -> None:
+    path, out = written(tmp_path / "data.jsonl", [False] * 4), tmp_path / "out.json"
+    ended = bench("bench", path, "--detectors", "memory", "--json", out)
+    data, row = found(out)
+    reason = "there is no hallucinated reply to learn from."
+    assert (data["not_trained"], row["train_s"]) == ({"memory": reason}, None)
+    assert f"memory was not trained here: {reason}" in ended.out
+
+
+def test_given_training_data_that_lacks_something_is_an_error(bench: CommandLine, tmp_path: Path) -> None:
+    path = written(tmp_path / "data.jsonl", [True, False])
+    other = written(tmp_path / "other.jsonl", [False])
+    ended = bench("bench", path, "--train", other, "--detectors", "memory")
+    assert (ended.code, ended.err) == (2, "error: there is no hallucinated reply to learn from.\n")
