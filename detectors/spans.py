@@ -38,10 +38,9 @@ class Region(NamedTuple):
 
 _WORD = re.compile(r"\w+")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\(?(?:\d{1,2}|[a-zA-Z])[.)])[ \t]+\S")
-_LIST_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
+_LIST_MARK = re.compile(r"[ \t]*(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
 _HEADING_LINE = re.compile(r"[ \t]*(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
 _STOP = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?=\s)|(?<=[a-z]{2})[.!?](?=[A-Z][a-z]+(?![\w.@/-]*[.@/]\w))")
-_WORD_BEFORE = re.compile(r"\S*\Z")
 
 
 def sentences(text: str) -> list[Region]:
@@ -82,8 +81,10 @@ def _stop_cuts(text: str) -> Iterable[int]:
 
 def _belongs_to_word(before: str, following: str) -> bool:
     """Whether a full stop belongs to a list mark or an abbreviation."""
-    word = _WORD_BEFORE.search(before)
-    return _LIST_MARK.search(before + ".") is not None or is_abbreviation(word[0] if word else "", following)
+    line = before.rpartition("\n")[2]
+    words_before = line.split()
+    word = words_before[-1] if words_before and not line[-1].isspace() else ""
+    return _LIST_MARK.match(line + ".") is not None or is_abbreviation(word, following)
 
 
 def strip(text: str, region: Region) -> Region | None:
