@@ -10,6 +10,9 @@ from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData
 from scenarios.loaders.audit import load_audit_corpus
 from scenarios.loaders.begin import load_begin
+from scenarios.loaders.chats import load_chats
+from scenarios.loaders.halubench import load_halubench
+from scenarios.loaders.halueval import load_halueval
 from scenarios.loaders.jsonl import load_jsonl
 from scenarios.loaders.ragtruth import RagTruthOptions, load_ragtruth
 from scenarios.loaders.request import LoadRequest
@@ -22,6 +25,9 @@ Loader = Callable[[LoadRequest], LabelledData]
 LOADERS: dict[str, Loader] = {
     "audit-corpus": load_audit_corpus,
     "begin": load_begin,
+    "detector-eval": load_chats,
+    "halubench": load_halubench,
+    "halueval": load_halueval,
     "ragtruth": load_ragtruth,
     "wice": load_wice,
 }

@@ -1,8 +1,8 @@
 """HotpotQA, distractor setting (Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question
 Answering").
 
-It has questions, right answers and paragraphs, and no hallucinated answers: labelled replies are built from it,
-as LogicGraph does.
+It has questions, right answers and paragraphs, and no hallucinated answers: labelled replies are built from
+it, as LogicGraph does.
 """
 
 from __future__ import annotations

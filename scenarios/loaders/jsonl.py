@@ -13,9 +13,8 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from scenarios.data_files import read_records
-from scenarios.errors import UsageError
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
-from scenarios.loaders.request import SCHEMA
+from scenarios.loaders.request import SCHEMA, repeated_id
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Message, Passage
 
@@ -101,9 +100,7 @@ def load_jsonl(path: Path) -> LabelledData:
             continue
         reply = _labelled(number, line, path.stem)
         if reply.id in replies:
-            raise UsageError(
-                f"{path}, line {number}: id: {reply.id} occurs before. Give each line its own id."
-            )
+            raise repeated_id(path, number, reply.id)
         replies[reply.id] = reply
     return LabelledData(tuple(replies.values()), dict(left_out))
 

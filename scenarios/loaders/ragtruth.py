@@ -20,7 +20,7 @@ from scenarios.chunking import chunk
 from scenarios.data_files import read_records
 from scenarios.errors import UsageError
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from scenarios.loaders.request import SCHEMA, LoadRequest
+from scenarios.loaders.request import SCHEMA, LoadRequest, repeated_id
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Passage
 
@@ -171,9 +171,7 @@ def load_ragtruth(request: LoadRequest) -> LabelledData:
         if part not in (None, response.split, source.task_type.lower()):
             continue
         if response.id in replies:
-            raise UsageError(
-                f"{path}, line {number}: id: {response.id} occurs before. Give each line its own id."
-            )
+            raise repeated_id(path, number, response.id)
         unfit = _EMPTY if not response.response.strip() else response.quality
         if unfit != _GOOD:
             left_out[unfit] += 1

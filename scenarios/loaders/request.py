@@ -52,3 +52,8 @@ class LoadRequest:
                 f"--source {self.source}: {self.dataset} has no such part. Give one of: {', '.join(parts)}."
             )
         return self.source
+
+
+def repeated_id(path: Path, line: int, identifier: str) -> UsageError:
+    """The error for an identifier that an earlier line of the file has too."""
+    return UsageError(f"{path}, line {line}: id: {identifier} occurs before. Give each line its own id.")

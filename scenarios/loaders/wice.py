@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from scenarios.chunking import chunk
 from scenarios.data_files import read_records
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from scenarios.loaders.request import SCHEMA, LoadRequest
+from scenarios.loaders.request import SCHEMA, LoadRequest, repeated_id
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Passage
 
@@ -91,7 +91,12 @@ def load_wice(request: LoadRequest) -> LabelledData:
     part = request.part(tuple(FILES)) or "claims"
     path = request.file(FILES[part])
     model = _Claim if part == "claims" else _TokenClaim
-    return LabelledData(tuple(_labelled(claim, part) for _, claim in read_records(path, model, SCHEMA)))
+    replies: dict[str, LabelledReply] = {}
+    for number, claim in read_records(path, model, SCHEMA):
+        if claim.meta.id in replies:
+            raise repeated_id(path, number, claim.meta.id)
+        replies[claim.meta.id] = _labelled(claim, part)
+    return LabelledData(tuple(replies.values()))
 
 
 def _labelled(claim: _Claim, part: str) -> LabelledReply:

@@ -79,8 +79,9 @@ def test_a_long_page_is_cut_between_its_sentences(tmp_path: Path) -> None:
 
 
 def test_claims_about_the_same_page_are_a_group(tmp_path: Path) -> None:
-    other = CLAIM | {"evidence": ["Another page."]}
-    first, second, third = load(tmp_path, None, CLAIM, CLAIM | {"claim": "He left."}, other)
+    meta = {"claim_title": "", "claim_section": "", "claim_context": ""}
+    other = CLAIM | {"evidence": ["Another page."], "meta": meta | {"id": "3"}}
+    first, second, third = load(tmp_path, None, CLAIM, CLAIM | {"meta": meta | {"id": "2"}}, other)
     assert first.group == second.group != third.group
 
 
@@ -113,4 +114,10 @@ def test_tokens_that_do_not_fit_are_refused(tmp_path: Path, change: dict[str, An
 def test_an_unknown_label_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, None, CLAIM | {"label": "unclear"}).startswith(
         "claims.jsonl, line 1: label: input should be 'supported', 'partially_supported' or 'not_supported'."
+    )
+
+
+def test_a_repeated_claim_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, None, CLAIM, CLAIM) == (
+        "claims.jsonl, line 2: id: dev1-2 occurs before. Give each line its own id."
     )

@@ -1,0 +1,106 @@
+"""HaluBench (Ravi et al., "Lynx: An Open Source Hallucination Evaluation Model").
+
+Questions with a passage and an answer that passes or fails, taken from several data sets. It is published as
+one Parquet file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from scenarios.chunking import chunk
+from scenarios.data_files import check_record, read_records
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledData, LabelledReply
+from scenarios.loaders.request import SCHEMA, LoadRequest
+from scenarios.recording import digest
+from scenarios.transcript import Frozen, Passage
+
+FILE = "test-00000-of-00001.parquet"
+"""The published file."""
+
+LINES = "halubench.jsonl"
+"""The same rows, one object a line; read where the folder has it."""
+
+_EMPTY = "empty answer"
+
+
+class _Row(Frozen):
+    """A row."""
+
+    id: str = Field(min_length=1)
+    """Identifier."""
+    passage: str = Field(min_length=1)
+    """The evidence."""
+    question: str
+    """The question."""
+    answer: str
+    """The answer under judgement."""
+    label: Literal["PASS", "FAIL"]
+    """Whether the passage bears it out."""
+    source_ds: str
+    """The data set that the row was made from."""
+    score: int | None = None
+    """The label as a number, in some editions."""
+
+
+def load_halubench(request: LoadRequest) -> LabelledData:
+    """The answers of HaluBench; FAIL is hallucinated. Empty answers are left out, and counted.
+
+    The passage is cut into pieces of up to 120 words. Answers from the same passage form a group.
+
+    Args:
+        request: its folder holds one of the two files; its source is a `source_ds`; None: all.
+
+    Raises:
+        UsageError: the request or a row is wrong.
+    """
+    rows = list(_read(request))
+    part = request.part(tuple(dict.fromkeys(row.source_ds for row in rows)))
+    chosen = [row for row in rows if part in (None, row.source_ds)]
+    left_out = Counter(_EMPTY for row in chosen if not row.answer.strip())
+    return LabelledData(tuple(_labelled(row) for row in chosen if row.answer.strip()), dict(left_out))
+
+
+def _read(request: LoadRequest) -> Iterator[_Row]:
+    if request.data is not None and (request.data / LINES).is_file():
+        yield from (row for _, row in read_records(request.data / LINES, _Row, SCHEMA))
+        return
+    path = request.file(FILE)
+    for number, row in enumerate(_parquet_rows(path), start=1):
+        yield check_record(row, _Row, f"{path}, row {number}", SCHEMA)
+
+
+def _parquet_rows(path: Path) -> list[dict[str, object]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows: list[dict[str, object]] = pyarrow.parquet.read_table(path).to_pylist()
+    except (OSError, pyarrow.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"{path}: cannot be read as Parquet ({reason}). Download it again.") from error
+    return rows
+
+
+def _labelled(row: _Row) -> LabelledReply:
+    group = digest(row.passage)[:16]
+    return LabelledReply(
+        id=row.id,
+        dataset="halubench",
+        task="qa",
+        question=row.question,
+        passages=tuple(
+            Passage(id=f"{group}#{position}", document=group, text=text)
+            for position, text in enumerate(chunk(row.passage))
+        ),
+        reply=row.answer,
+        label=row.label == "FAIL",
+        group=group,
+        meta={"source": row.source_ds},
+    )
