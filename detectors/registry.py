@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from detectors.direct_judge.detector import DirectJudgeDetector
-from detectors.evidence_chain.detector import evidence_chain_factories
+from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from detectors.halludetect.detector import HalluDetectDetector
 from detectors.lexical import LexicalDetector
 from detectors.logic_graph.detector import LogicGraphDetector
@@ -28,7 +28,7 @@ DETECTORS: dict[str, DetectorFactory] = {
     "halludetect": HalluDetectDetector,
     "metarag": MetaRagDetector,
     "lexical": LexicalDetector,
-    **evidence_chain_factories(),
+    **EVIDENCE_CHAIN,
     "logic-graph": LogicGraphDetector,
     "direct-judge": DirectJudgeDetector,
     "self-check": SelfCheckDetector,

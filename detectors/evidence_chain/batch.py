@@ -56,9 +56,9 @@ class Pieces:
     def holding(self, reply: Integers, start: Integers) -> Integers:
         """Index of the piece in which each place (reply, character) lies, or of the last one before it."""
         width = 1 + max(self.end.max(initial=0), start.max(initial=0))
-        return np.maximum(
-            np.searchsorted(self.reply * width + self.start, reply * width + start, side="right") - 1, 0
-        )
+        after = np.searchsorted(self.reply * width + self.start, reply * width + start, side="right")
+        found: Integers = np.maximum(after - 1, 0)
+        return found
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from detectors.evidence_chain.batch import Batch, Case, task_of
 from detectors.evidence_chain.features import PAPER_FEATURES, FeatureSet
@@ -28,18 +28,20 @@ BLOCK = 1024
 
 
 class EvidenceChainDetector:
-    """One of the paper's six methods, by the model that comes with the package or by one that was trained.
+    """What the six methods share; they judge by the model that comes with the package or by one that was trained.
 
     A reply's score is the largest of its sentences' (the paper scores none); a word's is its sentence's times
     the evidence against the word. Flagged words that follow each other in a sentence are one span; a reply
     that is not flagged has none; one that is flagged without a flagged word has its riskiest sentence.
     """
 
-    def __init__(self, method: Method, name: str, context: DetectorContext) -> None:
-        schema = TrainedOptions if method in ("lr", "rf") else RuleOptions
+    method: ClassVar[Method]
+    """Which of the six."""
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        schema = TrainedOptions if self.method in ("lr", "rf") else RuleOptions
         self._options = read_options(f"detector {name}", schema, context.options)
         self.name = name
-        self._method = method
         self._use(load_model(Path(self._options.model)) if self._options.model else self._shipped())
 
     @property
@@ -65,21 +67,21 @@ class EvidenceChainDetector:
         """See `TrainableDetector.fit`. The methods without training learn thresholds and word frequencies."""
         options = self._options
         if isinstance(options, TrainedOptions):
-            self._use(train(self._method, replies, seed, options.features, options.context))
+            self._use(train(self.method, replies, seed, options.features, options.context))
         else:
-            self._use(train(self._method, replies, seed))
+            self._use(train(self.method, replies, seed))
 
     def _shipped(self) -> ChainModel:
         """Trained on the task alone; what else the option `context` names needs `fit`."""
         if isinstance(self._options, TrainedOptions):
-            return _shipped_model(self._method, self._options.features)
-        return _shipped_model(self._method, "paper")
+            return _shipped_model(self.method, self._options.features)
+        return _shipped_model(self.method, "paper")
 
     def _use(self, model: ChainModel) -> None:
-        if model.method != self._method:
+        if model.method != self.method:
             raise UsageError(
                 f"detector {self.name}: {self._options.model} holds a model of evidence-chain-{model.method}."
-                f" Use that detector, or train evidence-chain-{self._method}."
+                f" Use that detector, or train evidence-chain-{self.method}."
             )
         self._model = model
         given = self._options.threshold
@@ -104,9 +106,9 @@ class _Judging:
         self._batch: Batch = scores.batch
         self._thresholds = detector.model.thresholds
         self._threshold = detector.threshold or 0.0
-        self._chunks = scores.features.matches[options.attribution].chunk.tolist()
-        self._sentence_scores = scores.sentences.tolist()
-        self._word_scores = scores.words.tolist()
+        self._chunks: list[int] = scores.features.matches[options.attribution].chunk.tolist()
+        self._sentence_scores: list[float] = scores.sentences.tolist()
+        self._word_scores: list[float] = scores.words.tolist()
 
     def judgements(self) -> list[Judgement]:
         batch, scores = self._batch, self._scores.replies.tolist()
@@ -191,13 +193,50 @@ class _Judging:
         chunk = self._chunks[sentence]
         if chunk < 0:
             return None
-        return self._batch.cases[reply].passages[self._batch.chunk_passage[chunk]].id
+        return self._batch.cases[reply].passages[int(self._batch.chunk_passage[chunk])].id
 
 
-def evidence_chain_factories() -> dict[str, partial[EvidenceChainDetector]]:
-    """The six, by the names they are registered under."""
-    methods: tuple[Method, ...] = ("lexical", "bm25", "tfidf", "nli-rules", "lr", "rf")
-    return {f"evidence-chain-{method}": partial(EvidenceChainDetector, method) for method in methods}
+class LexicalChain(EvidenceChainDetector):
+    """Words, sentences and replies by the share of content words the evidence lacks (EvidenceChain)."""
+
+    method = "lexical"
+
+
+class Bm25Chain(EvidenceChainDetector):
+    """The same with the BM25 score of the best evidence chunk (EvidenceChain)."""
+
+    method = "bm25"
+
+
+class TfidfChain(EvidenceChainDetector):
+    """The same with the TF-IDF cosine of the best evidence chunk (EvidenceChain)."""
+
+    method = "tfidf"
+
+
+class NliRulesChain(EvidenceChainDetector):
+    """The same by rules: unsupported numbers, unsupported names, low coverage (EvidenceChain)."""
+
+    method = "nli-rules"
+
+
+class RegressionChain(EvidenceChainDetector):
+    """Logistic regression over coverage, retrieval and mismatch features (EvidenceChain-LR)."""
+
+    method = "lr"
+
+
+class ForestChain(EvidenceChainDetector):
+    """Random forest over coverage, retrieval and mismatch features (EvidenceChain-RF)."""
+
+    method = "rf"
+
+
+EVIDENCE_CHAIN: dict[str, type[EvidenceChainDetector]] = {
+    f"evidence-chain-{made.method}": made
+    for made in (LexicalChain, Bm25Chain, TfidfChain, NliRulesChain, RegressionChain, ForestChain)
+}
+"""The six by the names they are registered under."""
 
 
 def shipped_path(method: Method, features: FeatureSet) -> Path:

@@ -222,7 +222,7 @@ def _around(batch: Batch, local: list[Numbers], wrong_numbers: Numbers) -> list[
     place = np.arange(len(reply)) - np.searchsorted(reply, reply)
 
     def total(values: Numbers) -> Numbers:
-        return np.bincount(reply, weights=values, minlength=replies)[reply]
+        return np.bincount(reply, weights=values, minlength=replies)[reply].astype(float)
 
     count = in_reply[reply].astype(float)
     worst = np.ones(replies)

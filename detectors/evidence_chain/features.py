@@ -92,8 +92,9 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
     numbers = batch.tokens.number & novel
     entities, phrases = entity_mismatches(batch, source_entities(batch, terms)[terms.token])
     evidence = np.where(numbers | entities, MISMATCH, np.where(novel, NOVEL, KNOWN))
-    columns, words = PAPER_FEATURES, None
-    sentences = np.column_stack(
+    columns: tuple[str, ...] = PAPER_FEATURES
+    words: Numbers | None = None
+    sentences: Numbers = np.column_stack(
         [
             content_share(batch, terms.known[terms.token]),
             *(match.score for match in matches.values()),
@@ -105,10 +106,10 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
         columns = (*columns, *EXTRA_FEATURES)
         stemmed = compare_stems(batch, idf)
         sentences = np.column_stack([sentences, extra_features(batch, stemmed)])
-        words = np.round(word_features(batch, stemmed, novel, entities), DECIMALS)
+        words = word_features(batch, stemmed, novel, entities).round(DECIMALS)
     return Features(
         columns=columns,
-        sentences=np.round(sentences, DECIMALS),
+        sentences=sentences.round(DECIMALS),
         matches=matches,
         evidence=np.maximum(worst_of_word(batch, evidence), KNOWN),
         words=words,

@@ -28,16 +28,20 @@ def rule_risk(method: Method, features: Features) -> Numbers:
     how). TF-IDF: 1 - cosine. NLI rules: the largest of 1 - coverage and, for numbers and for entities,
     1 - 2^-mismatches (the paper's maximum of three risks, and does not say how counts become risks).
     """
-    uncovered = 1 - features.column("lexical_coverage")
+    uncovered: Numbers = 1 - features.column("lexical_coverage")
     if method == "lexical":
         return uncovered
     if method == "bm25":
-        return (uncovered + 1 - features.column("bm25")) / 2
+        blended: Numbers = (uncovered + 1 - features.column("bm25")) / 2
+        return blended
     if method == "tfidf":
-        return 1 - features.column("tfidf")
+        unlike: Numbers = 1 - features.column("tfidf")
+        return unlike
     if method == "nli-rules":
         numeric = 1 - np.exp2(-features.column("numeric_mismatches"))
-        return np.maximum(uncovered, np.maximum(numeric, 1 - np.exp2(-features.column("entity_mismatches"))))
+        entity = 1 - np.exp2(-features.column("entity_mismatches"))
+        worst: Numbers = np.maximum.reduce([uncovered, numeric, entity])
+        return worst
     raise ValueError(f"{method} is trained, it is no rule")
 
 

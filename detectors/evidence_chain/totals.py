@@ -10,8 +10,7 @@ from detectors.evidence_chain.tokens import Flags, Numbers
 
 def per_sentence(batch: Batch, values: Numbers | Flags) -> Numbers:
     """(sentences,): sums of (tokens,) values."""
-    total: Numbers = np.bincount(batch.token_sentence, weights=values, minlength=len(batch.sentences))
-    return total.astype(float)
+    return np.bincount(batch.token_sentence, weights=values, minlength=len(batch.sentences)).astype(float)
 
 
 def content_share(batch: Batch, values: Numbers | Flags, weight: Numbers | None = None) -> Numbers:
@@ -29,4 +28,5 @@ def worst_of_word(batch: Batch, values: Numbers | Flags) -> Numbers:
 
 def ratio(part: Numbers, whole: Numbers, empty: float) -> Numbers:
     """`part / whole`, and `empty` where the whole is 0."""
-    return np.divide(part, whole, out=np.full(len(whole), empty), where=whole > 0)
+    shares: Numbers = np.divide(part, whole, out=np.full(len(whole), empty), where=whole > 0)
+    return shares
