@@ -14,6 +14,12 @@ from detectors.halludetect.detector import HalluDetectDetector
 from detectors.lexical import LexicalDetector
 from detectors.logic_graph.detector import LogicGraphDetector
 from detectors.metarag.detector import MetaRagDetector
+from detectors.peers.detector import (
+    HhemDetector,
+    LettuceDetectDetector,
+    MiniCheckDetector,
+    RefCheckerDetector,
+)
 from detectors.protocol import Detector, DetectorContext
 from detectors.self_check.detector import SelfCheckDetector
 from scenarios.plugins import component_names, find_component, make_component
@@ -32,6 +38,10 @@ DETECTORS: dict[str, DetectorFactory] = {
     "logic-graph": LogicGraphDetector,
     "direct-judge": DirectJudgeDetector,
     "self-check": SelfCheckDetector,
+    "lettucedetect": LettuceDetectDetector,
+    "hhem": HhemDetector,
+    "minicheck": MiniCheckDetector,
+    "refchecker": RefCheckerDetector,
 }
 """Ours. A name of ours cannot be taken by an entry point."""
 

@@ -29,7 +29,7 @@ from simulator.run_folder import RunFolder
 from simulator.saved_experiment import check_folder, enter_folder
 from simulator.serving.catalogue import DEFAULT_CPU_MODEL
 
-WITHOUT_MODEL = frozenset({"lexical"})
+WITHOUT_MODEL = frozenset({"lexical", "lettucedetect", "hhem", "minicheck"})
 """Kinds of detectors that ask no model: where only these judge, none is served."""
 
 _NOWHERE = "http://127.0.0.1/v1"

@@ -45,9 +45,8 @@ class Peer:
         # The embedding is shared, so it is saved once.
         lacking = [name for name in result.missing_keys if not name.endswith("embed_tokens.weight")]
         if lacking or result.unexpected_keys:
-            raise ValueError(
-                f"the weights do not fit the foundation: {[*lacking, *result.unexpected_keys][:3]}"
-            )
+            wrong = ", ".join([*lacking, *result.unexpected_keys][:3])
+            raise ValueError(f"the weights do not fit the foundation ({wrong})")
         self._model: Any = model.eval().to(self._device)
         self._threshold: float = configuration["threshold"]
         self._sentences: bool = configuration["sentences"]
@@ -79,5 +78,5 @@ class Peer:
         text = PROMPT.format(premise=premise, hypothesis=hypothesis)
         inputs = self._tokenizer(text, return_tensors="pt").to(self._device)
         with self._torch.no_grad():
-            logits = self._model(**inputs).logits[0, 0]
+            logits = self._model(inputs["input_ids"], inputs["attention_mask"]).logits[0, 0]
         return 1.0 - float(self._torch.softmax(logits, dim=-1)[CONSISTENT])

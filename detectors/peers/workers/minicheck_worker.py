@@ -87,12 +87,13 @@ class Peer:
         inputs = self._tokenizer(text, max_length=self._longest, truncation=True, return_tensors="pt").to(
             self._device
         )
+        tensors = (inputs["input_ids"], inputs["attention_mask"])
         with self._torch.no_grad():
             if self._is_t5:
                 first = self._torch.zeros((1, 1), dtype=self._torch.long, device=self._device)
-                logits = self._model(**inputs, decoder_input_ids=first).logits[0, 0, list(T5_LABELS)]
+                logits = self._model(*tensors, decoder_input_ids=first).logits[0, 0, list(T5_LABELS)]
             else:
-                logits = self._model(**inputs).logits[0]
+                logits = self._model(*tensors).logits[0]
         return float(self._torch.softmax(logits, dim=-1)[1]), too_long
 
 
