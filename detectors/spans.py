@@ -82,7 +82,7 @@ def _stop_cuts(text: str) -> Iterable[int]:
 def _belongs_to_word(before: str, following: str) -> bool:
     """Whether a full stop belongs to a list mark or an abbreviation."""
     line = before.rpartition("\n")[2]
-    words_before = line.split()
+    words_before = line.rsplit(maxsplit=1)
     word = words_before[-1] if words_before and not line[-1].isspace() else ""
     return _LIST_MARK.match(line + ".") is not None or is_abbreviation(word, following)
 
