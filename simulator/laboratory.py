@@ -14,7 +14,7 @@ from agents.model import DEFAULT_MODEL, ModelPool
 from agents.user import SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.registry import make_chatbot
-from detectors.protocol import Detector, DetectorContext
+from detectors.protocol import BatchDetector, Detector, DetectorContext
 from detectors.registry import make_detector
 from scenarios.errors import UsageError
 from scenarios.knowledge import KnowledgeBase
@@ -30,7 +30,8 @@ from simulator.saved_experiment import check_folder, enter_folder
 from simulator.serving.catalogue import DEFAULT_CPU_MODEL
 
 WITHOUT_MODEL = frozenset({"lexical", "lettucedetect", "hhem", "minicheck"})
-"""Kinds of detectors that ask no model: where only these judge, none is served."""
+"""Kinds of detectors that ask no model, next to those that judge in batches: where only these judge, none is
+served."""
 
 _NOWHERE = "http://127.0.0.1/v1"
 """The endpoint of models that nobody will ask."""
@@ -68,13 +69,12 @@ async def execute_experiment(
     experiment = with_model(experiment)
     scenario = load_scenario(experiment.scenario)
     jobs = plan(experiment, scenario) if simulate else []
-    if judge:
-        await check_detectors(experiment, settings)
+    asked = await check_detectors(experiment, settings) if judge else False
     if simulate:
         await _check_chatbots(experiment, scenario, settings)
     if simulate and not settings.fresh:
         check_folder(experiment, scenario, folder)
-    needed = simulate or needs_model(experiment)
+    needed = simulate or asked
     recording = open_recording(settings)
     async with open_pool(experiment, settings, recording, needed) as (pool, revision):
         detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
@@ -214,14 +214,20 @@ def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelP
     )
 
 
-async def check_detectors(experiment: Experiment, settings: Settings) -> None:
+async def check_detectors(experiment: Experiment, settings: Settings) -> bool:
     """Say what is wrong with the detectors now, and not when a server has been started for them.
+
+    Returns whether any of them asks a model, so that one has to be served.
 
     Raises:
         UsageError: like `make_detectors`.
     """
     async with _unserved(experiment, settings) as pool:
-        make_detectors(experiment, pool, {})
+        detectors = make_detectors(experiment, pool, {})
+    return any(
+        chosen.kind not in WITHOUT_MODEL and not isinstance(detector, BatchDetector)
+        for chosen, detector in zip(experiment.detectors, detectors, strict=True)
+    )
 
 
 async def _check_chatbots(experiment: Experiment, scenario: Scenario, settings: Settings) -> None:
@@ -246,11 +252,6 @@ async def _unserved(experiment: Experiment, settings: Settings) -> AsyncIterator
         yield pool
     finally:
         await pool.close()
-
-
-def needs_model(experiment: Experiment) -> bool:
-    """Whether any of the experiment's detectors asks a model."""
-    return any(detector.kind not in WITHOUT_MODEL for detector in experiment.detectors)
 
 
 def make_detectors(

@@ -27,7 +27,6 @@ from simulator.laboratory import (
     Settings,
     check_detectors,
     make_detectors,
-    needs_model,
     open_pool,
     open_recording,
 )
@@ -78,8 +77,8 @@ async def bench_command(settings: BenchSettings) -> None:
     train = _train_data(settings)
     sweep = None if settings.sweep is None else load_sweep(settings.sweep)
     experiment = _experiment(settings, sweep)
-    await check_detectors(experiment, settings.run)
-    recording, needed = open_recording(settings.run), needs_model(experiment)
+    needed = await check_detectors(experiment, settings.run)
+    recording = open_recording(settings.run)
     async with open_pool(experiment, settings.run, recording, needed) as (pool, _):
         detectors = make_detectors(experiment, pool, {})
         split = _split(data, train, detectors, settings)

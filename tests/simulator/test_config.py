@@ -125,6 +125,19 @@ async def test_the_documented_example_is_valid(tmp_path: Path) -> None:
     await check_detectors(experiment, Settings())
 
 
+@pytest.mark.parametrize(
+    ("detectors", "asked"),
+    [
+        (["lexical"], False),
+        (["evidence-chain-bm25", "lexical"], False),
+        (["evidence-chain-bm25", "metarag"], True),
+    ],
+)
+async def test_a_model_is_served_for_detectors_that_ask_one(detectors: list[str], asked: bool) -> None:
+    experiment = load_experiment(None, {"detectors": detectors})
+    assert await check_detectors(experiment, Settings()) is asked
+
+
 def test_every_field_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "experiment.md").read_text(encoding="utf-8")
     assert [name for name in Experiment.model_fields if f"`{name}`" not in text] == []
