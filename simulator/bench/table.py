@@ -10,18 +10,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.report.terminal import NOTHING, number, standard_output, with_interval
+from simulator.report.terminal import NARROW, NOTHING, number, standard_output
 from simulator.report.wording import counted
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Row], str]]
 
-_NAME = 20
-"""Longest name of a detector that is shown whole."""
-
 
 def _plain(field: str, digits: int = 3, scale: float = 1) -> Callable[[Row], str]:
     return lambda row: number(row[field], digits, scale)
+
+
+def _spread(field: str) -> Callable[[Row], str]:
+    """A number in [0, 1] and its interval, such as `0.772 [.71, .83]`."""
+
+    def cell(row: Row) -> str:
+        bounds = [f"{bound:.2f}".removeprefix("0") for bound in row[f"{field}_ci95"] or ()]
+        return number(row[field], 3) + (f" [{', '.join(bounds)}]" if bounds else "")
+
+    return cell
 
 
 def _f1(protocol: str) -> Callable[[Row], str]:
@@ -30,7 +37,7 @@ def _f1(protocol: str) -> Callable[[Row], str]:
 
 _SCORED: Columns = {
     "Cov\n%": _plain("coverage", 0, 100),
-    "AUROC [95% CI]": lambda row: with_interval(row["auroc"], row["auroc_ci95"], 3),
+    "AUROC [95% CI]": _spread("auroc"),
     "AUPRC": _plain("auprc"),
     "ECE": _plain("ece"),
     "P": _plain("precision"),
@@ -39,17 +46,19 @@ _SCORED: Columns = {
     "F1\ntun.": _f1("tuned"),
     "F1\nmax": _f1("oracle"),
 }
+_WIDE_ONLY = frozenset({"ECE"})
+"""Columns for which eighty columns have no room; the page and the JSON have them."""
 _SPANS: Columns = {
     "Cov\n%": _plain("coverage", 0, 100),
     "P": _plain("precision"),
     "R": _plain("recall"),
-    "F1 [95% CI]": lambda row: with_interval(row["f1"], row["f1_ci95"], 3),
+    "F1 [95% CI]": _spread("f1"),
     "Pairwise\nF1": _plain("pairwise_f1"),
     "IoU": _plain("iou"),
     "Exact\nF1": _plain("exact_f1"),
 }
 _COSTS: Columns = {
-    "Threshold": lambda row: number(row["threshold"], 3),
+    "Thres-\nhold": lambda row: number(row["threshold"], 3),
     "": lambda row: str(row["threshold_protocol"]),
     "Abst.": lambda row: str(row["abstained"]),
     "Failed": lambda row: str(row["failed"]),
@@ -70,7 +79,10 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     for level in dict.fromkeys(row["level"] for row in rows):
         of_level = [row for row in rows if row["level"] == level]
         console.print(Text(_heading(level, of_level[0])))
-        console.print(table(of_level, _SPANS if level == "span" else _SCORED))
+        columns = _SPANS if level == "span" else _SCORED
+        if console.width < NARROW:
+            columns = {name: cell for name, cell in columns.items() if name not in _WIDE_ONLY}
+        console.print(table(of_level, columns))
     costs = [row for row in rows if row["level"] == "response" and row["cold_s"] is not None]
     console.print(Text("Cost and failures"))
     console.print(table(costs, _COSTS))
@@ -83,7 +95,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
 def table(rows: Sequence[Row], columns: Columns) -> Table:
     """One line a detector."""
     made = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    made.add_column("Detector", no_wrap=True, max_width=_NAME, overflow="ellipsis")
+    made.add_column("Detector", overflow="fold")
     for heading in columns:
         made.add_column(heading.replace("[", "\\["), justify="right", no_wrap=True)
     for row in rows:

@@ -1,0 +1,66 @@
+"""The tables of a benchmark on a terminal of eighty columns."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from scenarios.transcript import Judgement
+from simulator.bench.evaluate import Evaluation
+from simulator.bench.results import measure
+from simulator.bench.table import data_notes, notes, print_report
+from tests.simulator.test_bench_levels import judged, reply
+
+DATA = {"trained_on": 0, "groups_in_both": 0, "not_trained": {}, "split": "all replies", "tested_on": 3}
+
+
+def printed(name: str) -> list[str]:
+    replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate([[(0, 5)], [], [(18, 25)]]))
+    judgements = (judged((0, 5)), judged(), Judgement(outcome="failed", error="no answer"))
+    evaluation = Evaluation(name, 0.5, "given", replies, judgements, 1.0, 0.5, (0.1, 0.1))
+    report = {**measure([evaluation], "d").report, "data": DATA}
+    console = Console(width=80, no_color=True)
+    with console.capture() as capture:
+        print_report(report, console)
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_eighty_columns_are_enough_for_a_usual_name() -> None:
+    lines = printed("evidence-chain-rf")
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "response level: 3 replies in 3 groups, 66.7% hallucinated"
+    assert sum(line.startswith("evidence-chain-rf ") for line in lines) == 5
+
+
+def test_a_long_name_is_folded_and_no_number_is_cut() -> None:
+    lines = printed("a-detector-with-a-very-long-name-indeed")
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    assert any("1.000 [1.00, 1.00]" in line for line in lines)
+
+
+def test_what_is_not_defined_is_a_dash() -> None:
+    majority = next(line for line in printed("d") if line.startswith("majority"))
+    assert majority.split()[-1] != "–"
+    word = [line for line in printed("d") if line.startswith("majority")][2]
+    assert word.split()[6] == "–"
+
+
+def test_leaks_and_replays_are_told() -> None:
+    data = {**DATA, "trained_on": 5, "groups_in_both": 2, "split": "learnt from there"}
+    assert data_notes(data) == [
+        "5 training examples: learnt from there; measured on 3.",
+        "2 groups learnt from and measured on: what was learnt there flatters the numbers.",
+    ]
+    row = {
+        "detector": "d",
+        "abstained": 1,
+        "failed": 2,
+        "parse_failures": 1,
+        "batched": True,
+        "replayed_calls": 4,
+    }
+    assert notes([row])[1:] == [
+        "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
+        "Judged in batches (time of a reply is its batch's over its size): d.",
+        "Times without the model, whose answers were replayed: d.",
+    ]
