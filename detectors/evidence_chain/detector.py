@@ -28,7 +28,7 @@ BLOCK = 1024
 
 
 class EvidenceChainDetector:
-    """What the six methods share; they judge by the model that comes with the package or by one that was trained.
+    """What the six methods share; the model comes with the package, or from `fit`, or from a file.
 
     A reply's score is the largest of its sentences' (the paper scores none); a word's is its sentence's times
     the evidence against the word. Flagged words that follow each other in a sentence are one span; a reply

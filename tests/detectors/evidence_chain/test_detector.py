@@ -1,0 +1,159 @@
+"""The six detectors as the testbed uses them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from detectors.evidence_chain.batch import task_of
+from detectors.evidence_chain.detector import EVIDENCE_CHAIN, EvidenceChainDetector, shipped_path
+from detectors.evidence_chain.model import save_model
+from detectors.protocol import BatchDetector, DetectorContext, TrainableDetector
+from scenarios.errors import UsageError
+from scenarios.transcript import TurnView
+from tests.detectors.evidence_chain.material import corpus, passages
+from tests.scripted import scripted_pool
+
+EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
+
+
+def detector(kind: str = "evidence-chain-rf", **options: object) -> EvidenceChainDetector:
+    pool, _ = scripted_pool(lambda _: "unused")
+    return EVIDENCE_CHAIN[kind](kind, DetectorContext(models=pool, options=options))
+
+
+def view(reply: str, *texts: str) -> TurnView:
+    return TurnView(question="When?", passages=passages(*texts), reply=reply)
+
+
+@pytest.mark.parametrize("kind", EVIDENCE_CHAIN)
+async def test_all_judge_untrained_in_batches_as_one_by_one(kind: str) -> None:
+    made = detector(kind)
+    assert isinstance(made, BatchDetector)
+    assert isinstance(made, TrainableDetector)
+    views = [
+        view("The bakery opens at 6. Bread is cheap.", *EVIDENCE),
+        view("Zebras gallop in Springfield.", *EVIDENCE),
+        view("Nobody knows.", "Another source altogether."),
+    ]
+    judgements = made.detect_batch(views)
+    assert [await made.detect(one) for one in views] == judgements
+    assert all(judgement.outcome == "scored" for judgement in judgements)
+    assert judgements[0].score < judgements[1].score  # type: ignore[operator]
+
+
+def test_sentences_and_words_are_units() -> None:
+    reply = "Bread costs 3. Zebras gallop."
+    judgement = detector("evidence-chain-lexical").detect_batch([view(reply, *EVIDENCE)])[0]
+    units = [(unit.kind, unit.text, unit.score) for unit in judgement.units]
+    assert units == [
+        ("sentence", "Bread costs 3.", 0.0),
+        ("sentence", "Zebras gallop.", 1.0),
+        ("word", "Bread", 0.0),
+        ("word", "costs", 0.0),
+        ("word", "3.", 0.0),
+        ("word", "Zebras", 0.8),
+        ("word", "gallop.", 0.8),
+    ]
+    assert all(unit.text == reply[unit.start : unit.end] for unit in judgement.units)
+    assert judgement.units[0].details["passage"] == "p#1"
+    assert judgement.units[1].details["passage"] is None
+    assert judgement.score == 1.0
+
+
+def test_flagged_words_in_a_row_are_one_span_with_the_evidence() -> None:
+    reply = "The bakery opens at 6. Bread costs 3 euros, with jam inside."
+    judgement = detector("evidence-chain-lexical", threshold=0.2).detect_batch([view(reply, *EVIDENCE)])[0]
+    assert judgement.spans is not None
+    assert [(span.text, span.score) for span in judgement.spans] == [("jam inside.", 0.266666)]
+    assert judgement.spans[0].evidence == "p#1: Fresh bread costs 3 euros."
+
+
+def test_a_reply_below_the_threshold_has_no_spans() -> None:
+    judgement = detector("evidence-chain-lexical").detect_batch([view("Bread costs 3, cakes.", *EVIDENCE)])[0]
+    assert (judgement.score, judgement.flagged, judgement.spans) == (0.25, False, ())
+
+
+def test_a_flagged_reply_without_a_flagged_word_points_at_its_riskiest_sentence() -> None:
+    reply = "Bread costs 3. The bakery in Lyon opens at 6."
+    judgement = detector("evidence-chain-lexical", threshold=0.0).detect_batch([view(reply, *EVIDENCE)])[0]
+    assert judgement.spans is not None
+    assert [span.text for span in judgement.spans] == ["Bread costs 3."]
+
+
+@pytest.mark.parametrize(
+    ("reply", "evidence", "error"),
+    [("?!", EVIDENCE, "the reply has no words"), ("Yes.", (), "there is no evidence")],
+)
+async def test_without_words_or_evidence_it_abstains(
+    reply: str, evidence: tuple[str, ...], error: str
+) -> None:
+    judgement = await detector().detect(view(reply, *evidence))
+    assert (judgement.outcome, judgement.error) == ("abstained", error)
+
+
+@pytest.mark.parametrize(
+    ("question", "evidence", "task"),
+    [
+        ("When?", ("Opens at 6.",), "qa"),
+        ("", ("Opens at 6.",), "summary"),
+        ("", ("A review: good.", "name: Lyon\nstars: 4"), "data2txt"),
+    ],
+)
+def test_the_task_is_told_from_the_texts(question: str, evidence: tuple[str, ...], task: str) -> None:
+    assert task_of(question, passages(*evidence)) == task
+
+
+def test_training_changes_the_version_and_the_thresholds() -> None:
+    made = detector("evidence-chain-lr")
+    before = made.version
+    made.fit(corpus(10), seed=1)
+    assert made.version != before
+    assert made.threshold == made.model.thresholds.response
+    assert made.threshold_protocol == "tuned"
+    wrong = corpus(10)[1]
+    judged = made.detect_batch([TurnView(question="", passages=wrong.passages, reply=wrong.reply)])
+    assert judged[0].flagged is True
+
+
+def test_the_generator_is_read_of_labelled_replies_only_on_request() -> None:
+    replies = [
+        one.model_copy(update={"meta": {"model": "careless" if one.label else "careful"}}) for one in corpus()
+    ]
+    same = replies[0].model_copy(update={"meta": {"model": "careless"}})
+    made = detector(features="paper", context=["generator"])
+    made.fit(replies)
+    careful, careless = (one.score for one in made.judge_labelled([replies[0], same]))
+    assert careful is not None
+    assert careless is not None
+    assert careful < careless
+    made = detector(features="paper")
+    made.fit(replies)
+    careful, careless = (one.score for one in made.judge_labelled([replies[0], same]))
+    assert careful == careless
+
+
+def test_a_given_threshold_is_kept_after_training() -> None:
+    made = detector(threshold=0.9)
+    made.fit(corpus(10))
+    assert (made.threshold, made.threshold_protocol) == (0.9, "given")
+
+
+def test_a_model_is_taken_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.skops"
+    made = detector("evidence-chain-bm25")
+    made.fit(corpus(10))
+    save_model(made.model, path)
+    loaded = detector("evidence-chain-bm25", model=str(path))
+    assert loaded.model.thresholds == made.model.thresholds
+    assert loaded.version != detector("evidence-chain-bm25").version
+    with pytest.raises(UsageError, match="holds a model of evidence-chain-bm25"):
+        detector("evidence-chain-rf", model=str(path))
+
+
+@pytest.mark.parametrize("features", ["paper", "extended"])
+def test_the_models_of_the_package_are_small(features: str) -> None:
+    assert detector(features=features).model.features == features
+    assert shipped_path("rf", "extended").stat().st_size < 2**20
+    assert detector("evidence-chain-lr", features=features).model.method == "lr"

@@ -1,0 +1,43 @@
+"""Tokens and their forms."""
+
+from __future__ import annotations
+
+import pytest
+
+from detectors.evidence_chain.tokens import Lexicon, read_word, tokenize
+
+
+def test_tokens_are_numbers_clock_times_and_runs_of_letters() -> None:
+    text = "OutdoorSeating: 1,250.50 at 5:30 PM, isn't it?"
+    tokens = tokenize([text], Lexicon())
+    found = [text[start:end] for start, end in zip(tokens.start, tokens.end, strict=True)]
+    assert found == ["Outdoor", "Seating", "1,250.50", "at", "5:30 PM", "isn't", "it"]
+    assert tokens.number.tolist() == [False, False, True, False, True, False, False]
+    assert tokens.content.tolist() == [True, True, True, False, True, True, False]
+    assert tokens.capital.tolist() == [True, True, False, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "exact", "stem"),
+    [
+        ("Museum's", "museum", "museum"),
+        ("openings", "openings", "open"),
+        ("1,250.50", "1250.5", "1250.5"),
+        ("007", "7", "7"),
+        ("17:0", "17:0", "17:00"),
+        ("5 PM", "5pm", "17:00"),
+        ("12:30 a.m", "12:30am", "0:30"),
+        ("Seven", "seven", "7"),
+    ],
+)
+def test_a_word_has_an_exact_form_and_a_stem(spelling: str, exact: str, stem: str) -> None:
+    word = read_word(spelling)
+    assert (word.exact, word.stem) == (exact, stem)
+
+
+def test_equal_forms_have_equal_identifiers_across_texts() -> None:
+    tokens = tokenize(["Maps are old.", "An old map"], Lexicon())
+    assert tokens.text.tolist() == [0, 0, 0, 1, 1, 1]
+    assert tokens.exact[2] == tokens.exact[4]
+    assert tokens.exact[0] != tokens.exact[5]
+    assert tokens.stem[0] == tokens.stem[5]
