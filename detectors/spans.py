@@ -40,7 +40,11 @@ _WORD = re.compile(r"\w+")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\(?(?:\d{1,2}|[a-zA-Z])[.)])[ \t]+\S")
 _LIST_MARK = re.compile(r"[ \t]*(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
 _HEADING_LINE = re.compile(r"[ \t]*(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
-_STOP = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?=\s)|(?<=[a-z]{2})[.!?](?=[A-Z][a-z]+(?![\w.@/-]*[.@/]\w))")
+_NO_SPACE = re.compile(r"\S")
+# Both ways begin with the stop's own characters, to which a search can leap.
+_STOP = re.compile(
+    r"[.!?…](?:[.!?…]*[\"'”’)\]*_]*(?=\s)|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+(?![\w.@/-]*[.@/]\w)))"
+)
 
 
 def sentences(text: str) -> list[Region]:
@@ -71,20 +75,29 @@ def _line_cuts(text: str) -> Iterable[int]:
 
 def _stop_cuts(text: str) -> Iterable[int]:
     for match in _STOP.finditer(text):
-        following = text[match.end() :].lstrip()
-        if match[0].startswith(".") and _belongs_to_word(text[: match.start()], following):
+        # One character says what follows: whole rests of a long text would cost more than everything else.
+        following = _next_character(text, match.end())
+        if match[0].startswith(".") and _belongs_to_word(text, match.start(), following):
             continue
-        if match[0].startswith(("..", "…")) and following[:1].islower():
+        if match[0].startswith(("..", "…")) and following.islower():
             continue
         yield match.end()
 
 
-def _belongs_to_word(before: str, following: str) -> bool:
-    """Whether a full stop belongs to a list mark or an abbreviation."""
-    line = before.rpartition("\n")[2]
-    words_before = line.rsplit(maxsplit=1)
-    word = words_before[-1] if words_before and not line[-1].isspace() else ""
-    return _LIST_MARK.match(line + ".") is not None or is_abbreviation(word, following)
+def _next_character(text: str, at: int) -> str:
+    """The first character from `at` on that is no white space, or nothing."""
+    found = _NO_SPACE.search(text, at)
+    return found[0] if found else ""
+
+
+def _belongs_to_word(text: str, stop: int, following: str) -> bool:
+    """Whether the full stop at `stop` belongs to a list mark or an abbreviation."""
+    start = text.rfind("\n", 0, stop) + 1
+    if _LIST_MARK.match(text, start, stop + 1):
+        return True
+    words_before = text[start:stop].rsplit(maxsplit=1)
+    word = words_before[-1] if words_before and not text[stop - 1].isspace() else ""
+    return is_abbreviation(word, following)
 
 
 def strip(text: str, region: Region) -> Region | None:
