@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from detectors.courtesy import claims_nothing
 from detectors.halludetect.by_probability import statements
@@ -41,7 +42,14 @@ class Claim:
 
 def token_count(text: str) -> int:
     """ℓ(s): words and single other characters. No model's vocabulary, so no weights are needed to cut."""
-    return sum(1 for _ in _TOKEN.finditer(text))
+    return len(_TOKEN.findall(text))
+
+
+class _Piece(NamedTuple):
+    """A stretch of a text, and how long it is; lengths are counted once, as they are what cutting costs."""
+
+    region: Region
+    tokens: int
 
 
 def segments(text: str, limit: int) -> list[Region]:
@@ -50,40 +58,52 @@ def segments(text: str, limit: int) -> list[Region]:
     A sentence over `limit` is split between words into pieces of at most `limit` tokens (a single word over
     it stays whole). Sentences end where `detectors.spans.sentences` says, and at line breaks.
     """
-    chunks: list[Region] = []
-    length = 0
-    for piece, tokens in _pieces(text, limit):
-        if chunks and length + tokens <= limit:
-            chunks[-1] = Region(chunks[-1].start, piece.end)
-            length += tokens
-        else:
-            chunks.append(piece)
-            length = tokens
+    return [_joined(pieces).region for pieces in _packed(text, _sentences(text), limit)]
+
+
+def _sentences(text: str) -> list[_Piece]:
+    return [
+        _piece(text, line.start() + sentence.start, line.start() + sentence.end)
+        for line in _LINE.finditer(text)
+        for sentence in sentences(line[0])
+    ]
+
+
+def _piece(text: str, start: int, end: int) -> _Piece:
+    return _Piece(Region(start, end), token_count(text[start:end]))
+
+
+def _joined(pieces: Sequence[_Piece]) -> _Piece:
+    region = Region(pieces[0].region.start, pieces[-1].region.end)
+    return _Piece(region, sum(piece.tokens for piece in pieces))
+
+
+def _packed(text: str, pieces: Sequence[_Piece], limit: int) -> list[list[_Piece]]:
+    """Consecutive pieces put together up to `limit` tokens, longer ones split."""
+    chunks: list[list[_Piece]] = []
+    room = 0
+    for whole in pieces:
+        for piece in [whole] if whole.tokens <= limit else _split(text, whole, limit):
+            if not chunks or piece.tokens > room:
+                chunks.append([])
+                room = limit
+            chunks[-1].append(piece)
+            room -= piece.tokens
     return chunks
 
 
-def _pieces(text: str, limit: int) -> Iterator[tuple[Region, int]]:
-    """Sentences with their lengths, those over `limit` in pieces."""
-    for line in _LINE.finditer(text):
-        for sentence in sentences(line[0]):
-            region = Region(line.start() + sentence.start, line.start() + sentence.end)
-            tokens = token_count(region.of(text))
-            if tokens <= limit:
-                yield region, tokens
-            else:
-                yield from _split(text, region, limit)
-
-
-def _split(text: str, sentence: Region, limit: int) -> Iterator[tuple[Region, int]]:
-    start, end, length = sentence.start, sentence.start, 0
-    for word in re.finditer(r"\S+", sentence.of(text)):
-        tokens = token_count(word[0])
-        if length and length + tokens > limit:
-            yield Region(start, end), length
-            start, length = sentence.start + word.start(), 0
-        end = sentence.start + word.end()
-        length += tokens
-    yield Region(start, end), length
+def _split(text: str, sentence: _Piece, limit: int) -> list[_Piece]:
+    """A sentence between words."""
+    start = sentence.region.start
+    found = re.finditer(r"\S+", sentence.region.of(text))
+    each = [_piece(text, start + word.start(), start + word.end()) for word in found]
+    pieces = [each[0]]
+    for word in each[1:]:
+        if pieces[-1].tokens + word.tokens <= limit:
+            pieces[-1] = _joined([pieces[-1], word])
+        else:
+            pieces.append(word)
+    return pieces
 
 
 def document_chunks(passages: Sequence[Passage], document_tokens: int, chunk_tokens: int) -> list[Chunk]:
@@ -99,26 +119,36 @@ def document_chunks(passages: Sequence[Passage], document_tokens: int, chunk_tok
         document_tokens: T_d.
         chunk_tokens: C.
     """
-    chunks: list[Chunk] = []
-    for index, passage in enumerate(passages):
-        for section in _cut(passage.text, document_tokens):
-            chunks += [_chunk(piece, index) for piece in _cut(section, chunk_tokens)]
-    return chunks
+    return [
+        chunk
+        for index, passage in enumerate(passages)
+        for chunk in _document_chunks(passage.text, index, document_tokens, chunk_tokens)
+    ]
 
 
-def _cut(text: str, limit: int) -> list[str]:
-    if token_count(text) <= limit:
-        return [text]
-    return [region.of(text) for region in segments(text, limit)]
+def _document_chunks(text: str, passage: int, document_tokens: int, chunk_tokens: int) -> Iterator[Chunk]:
+    limit = min(document_tokens, chunk_tokens)
+    # A word is at least a token, and words are counted faster.
+    if len(text.split()) <= limit:
+        whole = _piece(text, 0, len(text))
+        if whole.tokens <= limit:
+            yield _chunk(text, whole, passage)
+            return
+    for section in _packed(text, _sentences(text), document_tokens):
+        for pieces in _packed(text, section, chunk_tokens):
+            yield _chunk(text, _joined(pieces), passage)
 
 
 def whole_documents(passages: Sequence[Passage]) -> list[Chunk]:
     """Every document as one chunk: what is left without module A (table 5)."""
-    return [_chunk(passage.text, index) for index, passage in enumerate(passages)]
+    return [
+        _chunk(passage.text, _piece(passage.text, 0, len(passage.text)), index)
+        for index, passage in enumerate(passages)
+    ]
 
 
-def _chunk(text: str, passage: int) -> Chunk:
-    return Chunk(" ".join(text.split()), passage, token_count(text))
+def _chunk(text: str, piece: _Piece, passage: int) -> Chunk:
+    return Chunk(" ".join(piece.region.of(text).split()), passage, piece.tokens)
 
 
 def sentence_claims(reply: str, question: str = "") -> list[Claim]:

@@ -44,10 +44,17 @@ def hhem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     foundation, folder = tmp_path_factory.mktemp("foundation"), tmp_path_factory.mktemp("hhem")
     torch.manual_seed(3)
     config = T5Config(
-        vocab_size=len(VOCABULARY), d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, num_labels=2
+        vocab_size=len(VOCABULARY),
+        d_model=16,
+        d_kv=4,
+        d_ff=8,
+        num_layers=2,
+        num_heads=2,
+        num_labels=2,
+        initializer_factor=4.0,
     )
     model = T5ForTokenClassification(config)
-    torch.nn.init.normal_(model.classifier.weight, std=3.0)
+    torch.nn.init.normal_(model.classifier.weight, std=0.1)
     config.save_pretrained(foundation)
     save_tokenizer(foundation)
     tensors = {f"t5.{name}": tensor.clone() for name, tensor in model.state_dict().items()}
