@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from detectors.evidence_chain.tokens import Integers, Lexicon, Tokens, tokenize
-from detectors.spans import Region, sentences
+from detectors.spans import sentences
 from scenarios.chunking import Chunking, chunk
 from scenarios.transcript import Passage
 
@@ -111,7 +111,7 @@ def make_batch(cases: Sequence[Case]) -> Batch:
     replies = [case.reply for case in cases]
     tokens = tokenize(replies, lexicon)
     parts = _pieces([sentences(reply) for reply in replies])
-    words = _pieces([[Region(*match.span()) for match in _WORD.finditer(reply)] for reply in replies])
+    words = _pieces([[match.span() for match in _WORD.finditer(reply)] for reply in replies])
     return Batch(
         cases=cases,
         lexicon=lexicon,
@@ -144,7 +144,9 @@ def _is_record(text: str) -> bool:
     return len(lines) > 1 and all(_FIELD.match(line) for line in lines)
 
 
-def _pieces(regions: Sequence[Sequence[Region]]) -> Pieces:
-    flat = np.array([region for found in regions for region in found], dtype=np.int64).reshape(-1, 2)
+def _pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:
+    flat = np.fromiter(
+        (edge for found in regions for region in found for edge in region), dtype=np.int64
+    ).reshape(-1, 2)
     reply = np.repeat(np.arange(len(regions), dtype=np.int64), [len(found) for found in regions])
     return Pieces(reply=reply, start=flat[:, 0], end=flat[:, 1])

@@ -1,0 +1,60 @@
+"""How fast detectors without a model server judge: `python -m benchmarks.detector_speed --data DIR`.
+
+Every RAGTruth response of DIR, sentences and words included, in one batch, after one that warms up. Replies a
+second of wall-clock time (what counts on an idle machine) and of processor time (what counts on a busy one),
+the best of `--repeats`. The last line of the output is a JSON object: detector → both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from agents.model import DEFAULT_MODEL, Endpoint, ModelPool
+from detectors.evidence_chain.detector import EVIDENCE_CHAIN
+from detectors.protocol import BatchDetector, DetectorContext
+from detectors.registry import make_detector
+from scenarios.loaders import load_labelled
+from scenarios.transcript import TurnView
+
+NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint(base_url="http://127.0.0.1:9/v1", model="none")})
+"""What no detector here asks."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with RAGTruth's two files")
+    parser.add_argument("--detectors", default=",".join(EVIDENCE_CHAIN), help="names, separated by commas")
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    views = [
+        TurnView(history=one.history, question=one.question, passages=one.passages, reply=one.reply)
+        for one in load_labelled("ragtruth", given.data)
+    ]
+    rates: dict[str, dict[str, float]] = {}
+    for name in given.detectors.split(","):
+        detector = make_detector(name, name, DetectorContext(models=NO_MODEL))
+        if not isinstance(detector, BatchDetector):
+            parser.error(f"{name} does not judge in batches")
+        detector.detect_batch(views[:20])
+        wall, cpu = (
+            min(times)
+            for times in zip(*(_seconds(detector, views) for _ in range(given.repeats)), strict=True)
+        )
+        rates[name] = {"per_s": round(len(views) / wall, 1), "per_cpu_s": round(len(views) / cpu, 1)}
+        print(f"{name:28}{rates[name]['per_s']:10.1f} /s{rates[name]['per_cpu_s']:10.1f} /cpu-s")
+    print(json.dumps(rates))
+
+
+def _seconds(detector: BatchDetector, views: list[TurnView]) -> tuple[float, float]:
+    """Wall-clock and processor time of judging all."""
+    started, used = time.perf_counter(), time.process_time()
+    detector.detect_batch(views)
+    return time.perf_counter() - started, time.process_time() - used
+
+
+if __name__ == "__main__":
+    main()
