@@ -147,7 +147,9 @@ def gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
 
 
 def best_threshold(labels: Flags, scores: Numbers) -> float:
-    """The score from which flagging has the largest F1; of equals, the highest.
+    """Where flagging has the largest F1; of equals, the highest.
+
+    Half-way to the next lower score, for that one is not flagged and nothing is known between the two.
 
     Raises:
         ValueError: nothing is positive.
@@ -159,7 +161,9 @@ def best_threshold(labels: Flags, scores: Numbers) -> float:
     flagged = np.arange(1, len(order) + 1)
     f1 = 2 * hits / (flagged + labels.sum())
     last = np.append(np.diff(scores[order]) != 0, True)  # a threshold cannot part equal scores
-    return float(scores[order][last][np.argmax(f1[last])])
+    levels = scores[order][last]
+    best = int(np.argmax(f1[last]))
+    return float(levels[best : best + 2].mean())
 
 
 def _classifiers(

@@ -27,11 +27,11 @@ from scenarios.errors import UsageError
 from tests.detectors.evidence_chain.material import batch, corpus
 
 
-def test_the_threshold_has_the_largest_f1() -> None:
+def test_the_threshold_with_the_largest_f1_is_half_way_to_what_it_leaves_out() -> None:
     labels = np.array([True, True, False, True, False])
-    assert best_threshold(labels, np.array([0.9, 0.8, 0.7, 0.6, 0.1])) == 0.6
-    assert best_threshold(labels, np.array([0.9, 0.8, 0.7, 0.2, 0.1])) == 0.2
-    assert best_threshold(np.array([True, False, False]), np.array([0.5, 0.5, 0.1])) == 0.5
+    assert best_threshold(labels, np.array([0.875, 0.75, 0.625, 0.5, 0.25])) == 0.375
+    assert best_threshold(np.array([True, False, False]), np.array([0.5, 0.5, 0.25])) == 0.375
+    assert best_threshold(np.array([False, True]), np.array([0.5, 0.25])) == 0.25
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.1, 0.2, 0.3, 0.4])), min_size=1, max_size=20))
