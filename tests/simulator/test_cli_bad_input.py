@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from detectors.registry import DETECTORS
 from scenarios.errors import OperationalError
 from simulator.serving.ports import reserved_port
 from tests.simulator.command_line import CommandLine
@@ -67,7 +68,7 @@ def test_an_unknown_detector(hallulab: Hallulab, tmp_path: Path) -> None:
     )
     assert (code, said) == (
         2,
-        "error: there is no detector 'halu'; there are: halludetect, metarag, lexical.\n",
+        f"error: there is no detector 'halu'; there are: {', '.join(DETECTORS)}.\n",
     )
     assert not (tmp_path / "run").exists()
 
@@ -193,7 +194,7 @@ def test_an_unknown_detector_is_said_before_a_server_is_started(hallulab: Hallul
     code, said = hallulab("run", "--model", "qwen-9000", "--detectors", "halu", "--out", tmp_path / "run")
     assert (code, said) == (
         2,
-        "error: there is no detector 'halu'; there are: halludetect, metarag, lexical.\n",
+        f"error: there is no detector 'halu'; there are: {', '.join(DETECTORS)}.\n",
     )
 
 
