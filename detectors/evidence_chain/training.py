@@ -186,7 +186,7 @@ def _classifiers(
         )
     inputs = model_inputs(batch, features, context, categories)
     numeric = len(features.columns) + ("temperature" in context)
-    classifier = _forest(seed) if method == "rf" else _regression(numeric)
+    classifier = _forest(seed) if method == "rf" else regression(numeric)
     learnt = {"sentence_classifier": classifier.fit(inputs, labels)}
     if features.words is not None:
         wrong = labels[batch.word_sentence]
@@ -196,8 +196,8 @@ def _classifiers(
     return learnt
 
 
-def _regression(numeric: int) -> Any:
-    """Balanced class weights, standardised numeric features (the first `numeric` inputs)."""
+def regression(numeric: int) -> Any:
+    """Logistic regression: balanced class weights; the first `numeric` inputs are standardised."""
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
