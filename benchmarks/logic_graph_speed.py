@@ -1,8 +1,8 @@
 """What LogicGraph itself costs a reply, without its models: `python -m benchmarks.logic_graph_speed`.
 
 Passages are cut, claims taken, chunks put together and scores added up; vectors and answers are made up, as
-embedding and scoring are the models' work. The last line of the output is a JSON object: milliseconds for
-one reply with 60 chunks of evidence, as percentiles over repetitions.
+embedding and scoring are the models' work. The output is a JSON object: milliseconds for one reply with 60
+chunks of evidence, as percentiles over repetitions, for passages that are chunks and for documents to cut up.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from detectors.logic_graph.relations import clusters, distances
 from detectors.logic_graph.segmentation import document_chunks, sentence_claims
 from scenarios.transcript import Passage
 
-DOCUMENTS = 10
-SENTENCES = 74
-"""In a document, so that each is six chunks."""
+CASES = {"60 passages": (60, 13), "10 documents, cut up": (10, 74)}
+"""Documents, and sentences in each: such that there are 60 chunks of at most 256 tokens."""
 TOPICS = 12
 REPLY = "The pool opens at 6 every day. Entry costs 9 euros on Sundays. Let me know if you need more help."
 
 
-def passages() -> list[Passage]:
-    """Documents of sentences of 17 words and a stop."""
-    sentences = [" ".join(f"Word{number}x{word}" for word in range(17)) + "." for number in range(SENTENCES)]
+def passages(documents: int, length: int) -> list[Passage]:
+    """Documents of so many sentences, each of 17 words and a stop."""
+    sentences = [" ".join(f"Word{number}x{word}" for word in range(17)) + "." for number in range(length)]
     return [
         Passage(id=f"d{index}#0", document=f"d{index}", text=" ".join(sentences))
-        for index in range(DOCUMENTS)
+        for index in range(documents)
     ]
 
 
@@ -58,31 +57,26 @@ def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) ->
     return len(chunks), len(groups)
 
 
+def measured(evidence: list[Passage], repetitions: int) -> dict[str, Any]:
+    """Percentiles over repetitions, each with other vectors."""
+    generator = numpy.random.default_rng(0)
+    milliseconds, shape = [], (0, 0)
+    for _ in range(repetitions):
+        made = vectors(len(evidence) * 6, generator)
+        started = time.perf_counter()
+        shape = one_reply(evidence, made, LogicGraphOptions())
+        milliseconds.append(1000.0 * (time.perf_counter() - started))
+    p50, p95, p99 = numpy.percentile(milliseconds, [50, 95, 99]).round(2).tolist()
+    return {"chunks": shape[0], "groups": shape[1], "p50_ms": p50, "p95_ms": p95, "p99_ms": p99}
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=200)
     repetitions = parser.parse_args().repetitions
-    evidence, options = passages(), LogicGraphOptions()
-    generator = numpy.random.default_rng(0)
-    milliseconds, shape = [], (0, 0)
-    for _ in range(repetitions):
-        made = vectors(64, generator)
-        started = time.perf_counter()
-        shape = one_reply(evidence, made, options)
-        milliseconds.append(1000.0 * (time.perf_counter() - started))
-    quantiles = numpy.percentile(milliseconds, [50, 95, 99]).round(2).tolist()
     print(
-        json.dumps(
-            {
-                "chunks": shape[0],
-                "groups": shape[1],
-                "repetitions": repetitions,
-                "p50_ms": quantiles[0],
-                "p95_ms": quantiles[1],
-                "p99_ms": quantiles[2],
-            }
-        )
+        json.dumps({case: measured(passages(*sizes), repetitions) for case, sizes in CASES.items()}, indent=1)
     )
 
 

@@ -48,7 +48,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _CAPITAL = re.compile(r"\b[A-Z]")
-_HEADING = re.compile(r"(?:(?:incorrect|hallucinated) )?answer\s*:\s*", re.IGNORECASE)
+_HEADING = re.compile(r"\A(?:(?:incorrect|hallucinated) )?answer\s*:\s*", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"'“‘](.*)[\"'”’]")
 
 
