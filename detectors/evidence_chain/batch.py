@@ -88,7 +88,9 @@ class Batch:
     token_sentence: Integers
     """(tokens,): index of the token's sentence."""
     token_word: Integers
-    """(tokens,): index of the token's word."""
+    """(tokens,): index of the word in which the token begins."""
+    token_last_word: Integers
+    """(tokens,): index of the word in which it ends; another one only for `5 PM`."""
     word_sentence: Integers
     """(words,): index of the word's sentence."""
 
@@ -125,6 +127,7 @@ def make_batch(cases: Sequence[Case]) -> Batch:
         words=words,
         token_sentence=parts.holding(tokens.text, tokens.start),
         token_word=words.holding(tokens.text, tokens.start),
+        token_last_word=words.holding(tokens.text, tokens.end - 1),
         word_sentence=parts.holding(words.reply, words.start),
     )
 

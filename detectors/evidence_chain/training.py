@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from detectors.evidence_chain.batch import Batch, Case, Pieces, make_batch, task_of
-from detectors.evidence_chain.features import Features, FeatureSet, measure
+from detectors.evidence_chain.features import FeatureSet, measure
 from detectors.evidence_chain.matching import DocumentFrequency
 from detectors.evidence_chain.model import ChainModel, Scores, Thresholds
-from detectors.evidence_chain.risk import Categories, Context, Method, categories_of, model_inputs
+from detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
 from detectors.evidence_chain.tokens import Flags, Numbers
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
@@ -25,12 +25,24 @@ from scenarios.recording import digest
 CALIBRATION_SHARE = 0.2
 """Share of the training groups that thresholds are chosen on; the paper's is 20 of 98 sources."""
 
-TREES = 100
-"""Trees of the random forest."""
-DEPTH = 8
-"""Their bounded depth."""
-LEAF = 6
-"""Fewest sentences in a leaf."""
+
+class Forest(NamedTuple):
+    """Size of a random forest; the paper says "bounded depth"."""
+
+    trees: int
+    """How many."""
+    depth: int
+    """Largest depth."""
+    leaf: int
+    """Fewest sentences in a leaf."""
+
+
+SHALLOW = Forest(trees=100, depth=8, leaf=6)
+"""For labels of people, which are noisy; its file is below 1 MB."""
+
+DEEP = Forest(trees=200, depth=12, leaf=1)
+"""For the audit corpus, whose labels are exact; chosen on its calibration part."""
+
 RARE = 2
 """Forms of fewer texts are not kept: they count as new ones."""
 
@@ -56,6 +68,7 @@ def train(
     seed: int = 0,
     features: FeatureSet = "paper",
     context: Sequence[Context] = ("task",),
+    forest: Forest = SHALLOW,
 ) -> ChainModel:
     """Train a method; of one without training, choose the thresholds and count the forms.
 
@@ -64,6 +77,7 @@ def train(
         seed: of the calibration part and the forest.
         features: read by `lr` and `rf`; the rules read the paper's.
         context: read by `lr` and `rf`.
+        forest: how large `rf` is.
 
     Raises:
         UsageError: the replies have no spans, only one class, or fewer than two groups.
@@ -76,22 +90,20 @@ def train(
         )
     trained, held_out = calibration_split(known, seed)
     batch = make_batch([case_of(one) for one in trained])
-    frequency = count_forms(batch)
     supervised = method in ("lr", "rf")
-    features = features if supervised else "paper"
-    measured = measure(batch, frequency, features)
-    context = tuple(context) if supervised else ()
-    categories = categories_of(batch.cases, context)
+    read: tuple[Context, ...] = tuple(context) if supervised else ()
+    learnt_from = sorted(one.model_dump_json() for one in known)
     model = ChainModel(
         method=method,
-        features=features,
-        frequency=frequency,
+        features=features if supervised else "paper",
+        frequency=count_forms(batch),
         thresholds=Thresholds(word=1.0, sentence=1.0, response=1.0),
-        identity=digest([method, features, list(context), seed, sorted(one.id for one in known)])[:16],
-        context=context,
-        categories=categories,
-        **(_classifiers(method, trained, batch, measured, context, categories, seed) if supervised else {}),
+        identity=digest([method, features, read, forest, seed, learnt_from])[:16],
+        context=read,
+        categories=categories_of(batch.cases, read),
     )
+    if supervised:
+        model = _with_classifiers(model, trained, batch, _forest(forest, seed) if method == "rf" else None)
     scores = model.score([case_of(one) for one in held_out])
     return replace(model, thresholds=_chosen_thresholds(scores, held_out, method))
 
@@ -166,34 +178,27 @@ def best_threshold(labels: Flags, scores: Numbers) -> float:
     return float(levels[best : best + 2].mean())
 
 
-def _classifiers(
-    method: Method,
-    replies: Sequence[LabelledReply],
-    batch: Batch,
-    features: Features,
-    context: Sequence[Context],
-    categories: Categories,
-    seed: int,
-) -> dict[str, Any]:
+def _with_classifiers(
+    model: ChainModel, replies: Sequence[LabelledReply], batch: Batch, forest: Any | None
+) -> ChainModel:
+    """The model with classifiers fitted to `batch`, which holds `replies`; without a forest, regressions."""
     labels = gold(batch.sentences, replies)
-    if labels.all():
+    if labels.all() or not labels.any():
         raise UsageError(
-            f"evidence-chain-{method}: every sentence to learn from is hallucinated. Add clean ones."
+            f"evidence-chain-{model.method}: of the sentences to learn from, "
+            f"{'all' if labels.all() else 'none'} are hallucinated. Add groups where that is not so."
         )
-    if not labels.any():
-        raise UsageError(
-            f"evidence-chain-{method}: no sentence to learn from is hallucinated. Add more groups."
-        )
-    inputs = model_inputs(batch, features, context, categories)
-    numeric = len(features.columns) + ("temperature" in context)
-    classifier = _forest(seed) if method == "rf" else regression(numeric)
-    learnt = {"sentence_classifier": classifier.fit(inputs, labels)}
+    features = measure(batch, model.frequency, model.features)
+    inputs = model_inputs(batch, features, model.context, model.categories)
+    numeric = len(features.columns) + ("temperature" in model.context)
+    classifier = forest if forest is not None else regression(numeric)
+    words = None
     if features.words is not None:
         wrong = labels[batch.word_sentence]
         at_word = gold(batch.words, replies)[wrong]
         if not at_word.all():  # where spans are whole sentences, there is nothing to tell words apart by
-            learnt["word_classifier"] = _word_regression().fit(features.words[wrong], at_word)
-    return learnt
+            words = _word_regression().fit(features.words[wrong], at_word)
+    return replace(model, sentence_classifier=classifier.fit(inputs, labels), word_classifier=words)
 
 
 def regression(numeric: int) -> Any:
@@ -215,14 +220,14 @@ def _word_regression() -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
 
 
-def _forest(seed: int) -> Any:
+def _forest(forest: Forest, seed: int) -> Any:
     """Balanced subsampling, bounded depth."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
-        TREES,
-        max_depth=DEPTH,
-        min_samples_leaf=LEAF,
+        forest.trees,
+        max_depth=forest.depth,
+        min_samples_leaf=forest.leaf,
         class_weight="balanced_subsample",
         random_state=seed,
         n_jobs=1,

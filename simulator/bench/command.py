@@ -15,6 +15,7 @@ from detectors.protocol import Detector, TrainableDetector
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders import LOADERS, load_labelled
+from simulator.bench.audit_tables import write_audit_tables
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.page import render_page
 from simulator.bench.results import measure
@@ -32,6 +33,9 @@ from simulator.laboratory import (
 )
 from simulator.progress import bars
 from simulator.run_folder import write_atomically
+
+AUDIT = "audit-corpus"
+"""The data set of which a paper gives tables."""
 
 FLOOR = "lexical"
 """The detector that every table has, to compare with."""
@@ -69,10 +73,14 @@ class BenchSettings:
     """Where the numbers go."""
     html_file: Path | None
     """Where the page goes."""
+    tables_folder: Path | None = None
+    """Where the EvidenceChain paper's tables and figures go; of its audit corpus only."""
 
 
 async def bench_command(settings: BenchSettings) -> None:
     """Judge the data set with each detector, and print and write what `simulator.bench.results` measures."""
+    if settings.tables_folder is not None and settings.dataset != AUDIT:
+        raise UsageError(f"--tables {settings.tables_folder}: {settings.dataset} has none. Bench {AUDIT}.")
     data = load_labelled(settings.dataset, settings.data, settings.source, settings.options)
     train = _train_data(settings)
     sweep = None if settings.sweep is None else load_sweep(settings.sweep)
@@ -100,6 +108,8 @@ async def bench_command(settings: BenchSettings) -> None:
         write_atomically(settings.json_file, json.dumps(report, indent=2, allow_nan=False) + "\n")
     if settings.html_file is not None:
         write_atomically(settings.html_file, render_page(report, results.samples))
+    if settings.tables_folder is not None:
+        write_audit_tables(settings.tables_folder)
     print_report(report)
     if sweep is not None:
         print_sweep(report["sweep"])

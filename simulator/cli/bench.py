@@ -59,6 +59,12 @@ def bench(
     seed: Annotated[int, typer.Option(help="Seed of training, and of the choice that --limit makes.")] = 0,
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the numbers into this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with curves into this file.")] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            help="audit-corpus: write the EvidenceChain paper's tables and figures into this folder."
+        ),
+    ] = None,
 ) -> None:
     """Measure detectors on labelled data, next to the lexical floor.
 
@@ -87,5 +93,6 @@ def bench(
         run=settings(context, recording),
         json_file=as_json,
         html_file=html,
+        tables_folder=tables,
     )
     asyncio.run(bench_command(chosen))

@@ -132,3 +132,7 @@ def test_every_column_has_its_name() -> None:
     assert features.words is not None
     assert features.sentences.shape == (1, 6 + len(EXTRA_FEATURES)) == (1, len(features.columns))
     assert features.words.shape == (1, len(WORD_FEATURES))
+
+
+def test_both_words_of_a_clock_time_are_judged_by_it() -> None:
+    assert measured("Opens at 5 PM.").evidence.tolist() == [KNOWN, KNOWN, MISMATCH, MISMATCH]
