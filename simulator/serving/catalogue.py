@@ -75,7 +75,7 @@ CATALOGUE = {
             # tokens a second with 16 requests. Smoke tests are over before compiling pays.
             eager_on_cpu=True,
             # It does not end its replies, so that detectors would judge hundreds of sentences of gibberish.
-            experiment={"max_turns": 2, "reply_tokens": 80},
+            experiment={"max_turns": 2, "reply_tokens": 64},
         ),
         CatalogueModel(
             name="llama-3.1-8b-instruct",
