@@ -115,10 +115,13 @@ def test_an_empty_log_is_said(tmp_path: Path) -> None:
 
 
 COMMAND = """
+    import signal
     from pathlib import Path
     from simulator.serving import command
     from tests.simulator.serving.fake_server import ANSWERS, fake_prepared
 
+    # A shell's background jobs ignore it, and so would what they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     command.prepare = lambda model, on_progress: fake_prepared(Path({folder!r}), ANSWERS)
     command.serve_command("toy", quiet=True)
 """
