@@ -8,6 +8,7 @@ of users, judged without any evidence. The files are called `.json` and hold one
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, Self
@@ -43,17 +44,17 @@ class _Case(NamedTuple):
 class _Line(Frozen):
     """A line of any of the files."""
 
+    @abstractmethod
     def evidence(self) -> str:
         """The evidence; empty where there is none."""
-        raise NotImplementedError
 
     def dialogue(self) -> tuple[Message, ...]:
         """What was said before the reply; a closing message of the user is the question."""
         return ()
 
+    @abstractmethod
     def cases(self) -> tuple[_Case, ...]:
         """The texts to judge."""
-        raise NotImplementedError
 
 
 class _Qa(_Line):
