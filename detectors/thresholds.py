@@ -11,6 +11,9 @@ from pydantic import TypeAdapter
 
 from detectors.protocol import ThresholdProtocol
 
+EVEN_ODDS = 0.5
+"""The threshold of a judge without any tuning: No is as likely as Yes."""
+
 
 def choose_threshold(
     given: float | None, tuned: float | None, published: float, *, corrected: bool

@@ -20,12 +20,9 @@ from detectors.judging import (
 )
 from detectors.protocol import DetectorContext
 from detectors.spans import Region, sentences
-from detectors.thresholds import choose_threshold, tuned_threshold
+from detectors.thresholds import EVEN_ODDS, choose_threshold, tuned_threshold
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Judgement, TurnView, Unit
-
-EVEN_ODDS = 0.5
-"""The threshold without any tuning: No is as likely as Yes."""
 
 
 class DirectJudgeOptions(Frozen):

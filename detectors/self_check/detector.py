@@ -29,12 +29,9 @@ from detectors.judging import (
 )
 from detectors.protocol import DetectorContext
 from detectors.spans import sentences
-from detectors.thresholds import choose_threshold, tuned_threshold
+from detectors.thresholds import EVEN_ODDS, choose_threshold, tuned_threshold
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Judgement, TurnView, Unit
-
-EVEN_ODDS = 0.5
-"""The threshold without any tuning: samples deny as often as they support. The paper ranks and has none."""
 
 UNDECIDED = 0.5
 """Score of a check that is answered neither Yes nor No, as in the paper."""
@@ -49,7 +46,7 @@ class SelfCheckOptions(Frozen):
     """Temperature of the samples; the paper samples at 1.0, too."""
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
     """Mean inconsistency from which a reply, and a sentence of it, is flagged. None: tuned for the model
-    where that was done, else `EVEN_ODDS`."""
+    where that was done, else `EVEN_ODDS` (the paper ranks and has none)."""
     max_tokens: int = Field(default=256, ge=16)
     """Length limit of a sample."""
     max_evidence_characters: int = Field(default=12000, ge=100)

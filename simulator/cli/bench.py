@@ -36,12 +36,16 @@ def _options(given: list[str]) -> dict[str, Any]:
 @grouped
 def bench(
     context: typer.Context,
-    dataset: Annotated[str, typer.Argument(help="A labelled data set: begin, or a JSONL file of yours.")],
+    dataset: Annotated[
+        str, typer.Argument(help="A labelled data set (docs/labelled-data.md), or a JSONL file of yours.")
+    ],
     models: ModelOptions,
     recording: RecordingOptions,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data set's files.")] = None,
     detectors: Detectors = None,
-    source: Annotated[str | None, typer.Option(help="Part of the data set (begin: wow, cmu, tc).")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Part of the data set, such as begin's wow, cmu and tc.")
+    ] = None,
     train: Annotated[
         Path | None,
         typer.Option(
