@@ -7,12 +7,11 @@ model. The passages stay apart, so that a detector has to put together what answ
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from agents.errors import ModelError
 from agents.model import ModelPool, Session
@@ -20,6 +19,7 @@ from agents.prompt import load_prompt
 from detectors.spans import words
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders.hotpotqa import HotpotQuestion
+from simulator.report.wording import counted
 
 DATASET = "hotpotqa-derived"
 """Name of the data set in its replies."""
@@ -38,9 +38,6 @@ NO_VARIANT = "no hallucinated answer passed the checks"
 NO_ANSWER = "the model gave no answer"
 """Why a question is left out: a request failed."""
 
-Pairing = Literal["random", "both"]
-"""A question with its right or its wrong answer, at random as in the paper, or once with each."""
-
 _ARTICLES = frozenset({"a", "an", "the"})
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty"
@@ -52,76 +49,118 @@ _HEADING = re.compile(r"\A(?:(?:incorrect|hallucinated) )?answer\s*:\s*", re.IGN
 _QUOTED = re.compile(r"[\"'“‘](.*)[\"'”’]")
 
 
+@dataclass(frozen=True)
+class Derived:
+    """What became of HotpotQA's questions."""
+
+    data: LabelledData
+    """The labelled replies, and how many questions were left out for which reason."""
+    refused: Mapping[str, int]
+    """Reason of a check → answers that it refused to the questions left out as `NO_VARIANT`."""
+    first_error: str | None
+    """Why a request failed, where one did."""
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What asking for a hallucinated answer to one question came to."""
+
+    variant: str | None = None
+    """The answer; None where there is none."""
+    refused: tuple[str, ...] = ()
+    """Why each answer was refused, where none passed."""
+    error: str | None = None
+    """Why a request failed."""
+
+
 async def build_hotpotqa_derived(
     questions: Sequence[HotpotQuestion],
     pool: ModelPool,
     *,
-    model: str | None = None,
     seed: int = 0,
-    pairing: Pairing = "random",
-) -> LabelledData:
+    both: bool = False,
+    on_done: Callable[[], object] = lambda: None,
+) -> Derived:
     """Labelled replies from HotpotQA's questions; answers to one question are a group.
 
     A question of which no hallucinated answer can be had is left out, also where its right answer was drawn:
     else the right answers would be those to harder questions.
 
     Args:
-        pool: where the model is that writes.
-        model: its name there; None: the default one.
+        pool: its default model writes.
         seed: draws answers, and is the base seed of sampled ones.
-        pairing: how many replies a question gives.
+        both: whether a question gives both of its answers, or one of them, at random as in the paper.
+        on_done: told of every question that is done.
     """
-    bridges = [question for question in questions if question.type == "bridge"]
-    sessions = [pool.session("builder", seed, model) for _ in bridges]
-    variants = await asyncio.gather(
-        *(
-            hallucinated_answer(session, question)
-            for session, question in zip(sessions, bridges, strict=True)
-        ),
-        return_exceptions=True,
-    )
-    left_out = Counter({COMPARISON: len(questions) - len(bridges)})
+
+    async def try_one(question: HotpotQuestion) -> _Tried:
+        tried = _Tried()
+        if question.type == "bridge":
+            tried = await _hallucinated_answer(pool.session("builder", seed), question)
+        on_done()
+        return tried
+
+    outcomes = await asyncio.gather(*(try_one(question) for question in questions))
+    left_out: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
     replies: list[LabelledReply] = []
-    for question, variant in zip(bridges, variants, strict=True):
-        if isinstance(variant, ModelError):
+    for question, tried in zip(questions, outcomes, strict=True):
+        if question.type != "bridge":
+            left_out[COMPARISON] += 1
+        elif tried.error is not None:
             left_out[NO_ANSWER] += 1
-        elif isinstance(variant, BaseException):
-            raise variant
-        elif variant is None:
+        elif tried.variant is None:
             left_out[NO_VARIANT] += 1
+            refused.update(tried.refused)
         else:
-            replies += _drawn(question, variant, seed, pairing)
-    return LabelledData(tuple(replies), dict(+left_out))
+            replies += _drawn(question, tried.variant, seed, both)
+    errors = (tried.error for tried in outcomes if tried.error is not None)
+    return Derived(LabelledData(tuple(replies), dict(left_out)), dict(refused), next(errors, None))
 
 
-def _drawn(question: HotpotQuestion, variant: str, seed: int, pairing: Pairing) -> list[LabelledReply]:
-    both = [_labelled(question, question.answer, False), _labelled(question, variant, True)]
-    if pairing == "both":
-        return both
-    return [random.Random(f"{seed} {question.id}").choice(both)]  # noqa: S311 - a seeded choice of data
+def account(derived: Derived) -> list[str]:
+    """How many questions were left out for which reason, one a line."""
+    causes = "; ".join(f"{number}: {reason}" for reason, number in derived.refused.items())
+    more = {
+        NO_VARIANT: f" (of {sum(derived.refused.values())} answers {causes})",
+        NO_ANSWER: f" (first error: {derived.first_error})",
+    }
+    return [
+        f"{counted(number, 'question')} left out: {reason}{more.get(reason, '')}"
+        for reason, number in derived.data.left_out.items()
+    ]
 
 
-async def hallucinated_answer(session: Session, question: HotpotQuestion) -> str | None:
-    """The first answer of the model's that passes `refusal`; None when none does.
+def _drawn(question: HotpotQuestion, variant: str, seed: int, both: bool) -> list[LabelledReply]:
+    answers = [_labelled(question, question.answer, False), _labelled(question, variant, True)]
+    if both:
+        return answers
+    return [random.Random(f"{seed} {question.id}").choice(answers)]  # noqa: S311 - a seeded choice of data
 
-    Raises:
-        ModelError: a request failed.
-    """
+
+async def _hallucinated_answer(session: Session, question: HotpotQuestion) -> _Tried:
+    """The first answer of the model's that passes `refusal`, if any does."""
     prompt = load_prompt("simulator.bench", "hallucinated_answer")
     context = "\n".join(_paragraph(question, position) for position in sorted(question.supporting))
     messages = prompt.fill(question=question.question, answer=question.answer, context=context)
+    refused: list[str] = []
     for sample in range(TRIES):
-        text = await session.text(
-            "hallucinate",
-            messages,
-            temperature=TEMPERATURE if sample else 0.0,
-            max_tokens=MAX_TOKENS,
-            sample=sample,
-        )
+        try:
+            text = await session.text(
+                "hallucinate",
+                messages,
+                temperature=TEMPERATURE if sample else 0.0,
+                max_tokens=MAX_TOKENS,
+                sample=sample,
+            )
+        except ModelError as error:
+            return _Tried(error=str(error))
         answer = _bare(text, question.answer)
-        if refusal(answer, question) is None:
-            return answer
-    return None
+        reason = refusal(answer, question)
+        if reason is None:
+            return _Tried(answer)
+        refused.append(reason)
+    return _Tried(refused=tuple(refused))
 
 
 def _paragraph(question: HotpotQuestion, position: int) -> str:
@@ -191,23 +230,3 @@ def _labelled(question: HotpotQuestion, reply: str, hallucinated: bool) -> Label
         group=question.id,
         meta={"level": question.level, "gold": question.answer},
     )
-
-
-def as_jsonl(replies: Sequence[LabelledReply]) -> str:
-    """The replies in hallulab's own format for labelled data (docs/labelled-data.md)."""
-    lines = [
-        {
-            "id": reply.id,
-            "task": reply.task,
-            "question": reply.question,
-            "passages": [
-                passage.model_dump(include={"id", "document", "text"}) for passage in reply.passages
-            ],
-            "reply": reply.reply,
-            "label": reply.label,
-            "group": reply.group,
-            "meta": reply.meta,
-        }
-        for reply in replies
-    ]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

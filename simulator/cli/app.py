@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from simulator.cli import bench, folders, listing, running, serving, summarizing
+from simulator.cli import bench, building, folders, listing, running, serving, summarizing
 
 app = typer.Typer(
     name="hallulab",
@@ -26,6 +26,10 @@ app.command("report")(folders.report)
 app.command("view")(folders.view)
 app.command("export")(folders.export)
 app.command("bench", context_settings=_PASS_ON)(bench.bench)
+build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
+build.command("hotpotqa-derived", context_settings=_PASS_ON)(building.hotpotqa_derived)
+build.command("audit-corpus")(building.audit_corpus)
+app.add_typer(build, name="build")
 app.command("list")(listing.list_things)
 app.command("summarize", context_settings=_PASS_ON)(summarizing.summarize)
 app.command("init-scenario")(listing.init_scenario)

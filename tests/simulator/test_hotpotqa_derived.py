@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from scenarios.labelled import LabelledData
 from scenarios.loaders.hotpotqa import HotpotQuestion
-from scenarios.loaders.jsonl import load_jsonl
 from simulator.bench.hotpotqa_derived import (
     COMPARISON,
     NO_ANSWER,
     NO_VARIANT,
     TRIES,
-    as_jsonl,
+    Derived,
+    account,
     build_hotpotqa_derived,
     refusal,
 )
@@ -40,7 +38,7 @@ def question(**changes: Any) -> HotpotQuestion:
     return HotpotQuestion.model_validate({**row, **changes})
 
 
-async def built(script: Script, *questions: HotpotQuestion, **options: Any) -> LabelledData:
+async def built(script: Script, *questions: HotpotQuestion, **options: Any) -> Derived:
     pool, _ = scripted_pool(script, attempts=1)
     return await build_hotpotqa_derived(questions or (question(),), pool, **options)
 
@@ -69,7 +67,8 @@ def test_a_number_is_answered_by_a_number() -> None:
 
 
 async def test_both_answers_of_a_question_share_its_group_and_passages() -> None:
-    data = await built(lambda _: 'Answer: "Goalkeeper".\nBecause he was.', pairing="both")
+    derived = await built(lambda _: 'Answer: "Goalkeeper".\nBecause he was.', both=True)
+    data = derived.data
     assert [(reply.id, reply.reply, reply.label) for reply in data] == [
         ("q1-faithful", "the team Captain", False),
         ("q1-hallucinated", "Goalkeeper", True),
@@ -81,11 +80,11 @@ async def test_both_answers_of_a_question_share_its_group_and_passages() -> None
 
 async def test_each_question_is_drawn_once_by_the_seed() -> None:
     questions = [question(_id=f"q{number}") for number in range(40)]
-    first = await built(lambda _: "Goalkeeper", *questions, seed=3)
+    first = (await built(lambda _: "Goalkeeper", *questions, seed=3)).data
     assert len(first) == 40
     assert 10 < sum(bool(reply.label) for reply in first) < 30
-    assert (await built(lambda _: "Goalkeeper", *questions, seed=3)).replies == first.replies
-    assert (await built(lambda _: "Goalkeeper", *questions, seed=4)).replies != first.replies
+    assert (await built(lambda _: "Goalkeeper", *questions, seed=3)).data == first
+    assert (await built(lambda _: "Goalkeeper", *questions, seed=4)).data != first
 
 
 async def test_a_refused_answer_is_sampled_again() -> None:
@@ -95,8 +94,8 @@ async def test_a_refused_answer_is_sampled_again() -> None:
         bodies.append(body)
         return "Captain" if len(bodies) < 3 else "Goalkeeper"
 
-    data = await built(script, pairing="both", seed=7)
-    assert data[1].reply == "Goalkeeper"
+    derived = await built(script, both=True, seed=7)
+    assert derived.data[1].reply == "Goalkeeper"
     assert [(body["temperature"], body["seed"]) for body in bodies] == [(0.0, 7), (0.9, 8), (0.9, 9)]
 
 
@@ -119,15 +118,36 @@ async def test_what_is_left_out_is_counted() -> None:
         asked.append(last_user(body))
         return httpx2.Response(400, json={}) if "Broken" in asked[-1] else "Captain"
 
-    data = await built(
+    derived = await built(
         script, question(), question(_id="q2", question="Broken?"), question(_id="q3", type="comparison")
     )
-    assert (len(data), data.left_out) == (0, {COMPARISON: 1, NO_VARIANT: 1, NO_ANSWER: 1})
+    assert (len(derived.data), derived.data.left_out) == (0, {COMPARISON: 1, NO_VARIANT: 1, NO_ANSWER: 1})
     assert len(asked) == TRIES + 1
 
 
-async def test_it_is_written_as_our_own_format(tmp_path: Path) -> None:
-    data = await built(lambda _: "Goalkeeper", pairing="both")
-    path = tmp_path / "hotpotqa-derived.jsonl"
-    path.write_text(as_jsonl(data.replies), encoding="utf-8")
-    assert load_jsonl(path).replies == data.replies
+async def test_the_account_says_what_the_checks_refused() -> None:
+    answers = iter(["Captain", "Defender", "Captain", "9", "Captain", "Captain"])
+    derived = await built(lambda _: next(answers))
+    assert account(derived) == [
+        "1 question left out: no hallucinated answer passed the checks (of 6 answers 4: it says the same as "
+        "the right answer; 1: it stands in the supporting sentences; 1: it is of another kind)"
+    ]
+
+
+async def test_the_account_has_the_first_error() -> None:
+    derived = await built(lambda _: httpx2.Response(400, json={}))
+    (line,) = account(derived)
+    assert line.startswith(
+        "1 question left out: the model gave no answer (first error: model 'scripted' at http"
+    )
+
+
+async def test_every_question_that_is_done_is_told_of() -> None:
+    done: list[None] = []
+    await built(
+        lambda _: "Goalkeeper",
+        question(),
+        question(_id="q2", type="comparison"),
+        on_done=lambda: done.append(None),
+    )
+    assert len(done) == 2

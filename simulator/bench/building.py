@@ -1,0 +1,77 @@
+"""What `hallulab build hotpotqa-derived` does: choose questions, have the model write, write what passed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scenarios.errors import OperationalError, UsageError
+from scenarios.loaders.hotpotqa import HotpotQuestion, read_hotpotqa
+from simulator.bench.hotpotqa_derived import Derived, account, build_hotpotqa_derived
+from simulator.bench.labelled_file import require_writable, write_labelled
+from simulator.config import Experiment
+from simulator.laboratory import Settings, open_pool, open_recording
+from simulator.progress import bars
+from simulator.report.wording import counted
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """The command's arguments."""
+
+    data: Path
+    """Folder of HotpotQA's file."""
+    out: Path
+    """The labelled file to write."""
+    limit: int | None
+    """At most so many questions, chosen by `seed`."""
+    seed: int
+    """Seed of that choice, of the drawing of answers, and of sampled answers."""
+    both: bool
+    """Whether a question gives its right and its wrong answer, or one of them."""
+    run: Settings
+    """How: recording, replay, progress, flags of the model server."""
+
+
+async def build_command(settings: BuildSettings, experiment: Experiment) -> Derived:
+    """Write the labelled file; only when all is done, so that an interrupted one leaves nothing behind.
+
+    Raises:
+        UsageError: the data, the file's name or the models are wrong.
+        OperationalError: server, endpoint or disk failed, or no question gave a reply.
+    """
+    require_writable(settings.out)
+    questions = _chosen(read_hotpotqa(settings.data), settings)
+    async with open_pool(experiment, settings.run, open_recording(settings.run)) as (pool, _):
+        with bars(settings.run.quiet) as shown:
+            task = shown.add_task("questions", total=len(questions))
+            derived = await build_hotpotqa_derived(
+                questions,
+                pool,
+                seed=settings.seed,
+                both=settings.both,
+                on_done=lambda: shown.advance(task),
+            )
+    if not derived.data:
+        reasons = "; ".join(account(derived)) or "there are none"
+        raise OperationalError(
+            f"no reply came of {counted(len(questions), 'question')}, nothing is written: {reasons}."
+        )
+    write_labelled(settings.out, derived.data)
+    return derived
+
+
+def _chosen(questions: Sequence[HotpotQuestion], settings: BuildSettings) -> list[HotpotQuestion]:
+    """At most `limit` questions, in the file's order; a higher limit keeps those of a lower one.
+
+    Raises:
+        UsageError: two questions have the same identifier, which the labelled file could not have.
+    """
+    (most, times), *_ = Counter(question.id for question in questions).most_common(1) or [("", 0)]
+    if times > 1:
+        raise UsageError(f"{settings.data}: two questions have the _id {most}. Give each its own.")
+    drawn = random.Random(settings.seed).sample(range(len(questions)), len(questions))  # noqa: S311 - a seeded choice of data
+    return [questions[position] for position in sorted(drawn[: settings.limit])]

@@ -1,0 +1,50 @@
+"""Labelled replies as a file in our own format (docs/labelled-data.md), which `hallulab bench` reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+from simulator.run_folder import write_atomically
+
+
+def require_writable(path: Path) -> None:
+    """Say now, and not after an hour of a model's work, that a file cannot have this name.
+
+    Raises:
+        UsageError: it is a folder's.
+    """
+    if path.is_dir():
+        raise UsageError(f"--out {path}: this is a folder. Name a file.")
+
+
+def write_labelled(path: Path, replies: Sequence[LabelledReply]) -> None:
+    """Write one reply a line; the file is there whole or not at all.
+
+    Raises:
+        OperationalError: it cannot be written.
+    """
+    lines = [json.dumps(_line(reply), ensure_ascii=False) for reply in replies]
+    write_atomically(path, "".join(line + "\n" for line in lines))
+
+
+def _line(reply: LabelledReply) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "id": reply.id,
+        "task": reply.task,
+        "question": reply.question,
+        "passages": [passage.model_dump(include={"id", "document", "text"}) for passage in reply.passages],
+        "reply": reply.reply,
+        "label": reply.label,
+        "group": reply.group,
+        "meta": reply.meta,
+    }
+    if reply.history:
+        line["history"] = [message.model_dump() for message in reply.history]
+    if reply.spans is not None:
+        line["spans"] = [span.model_dump() for span in reply.spans]
+    return line

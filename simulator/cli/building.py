@@ -1,0 +1,66 @@
+"""`hallulab build`: labelled data that is made here, not downloaded."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simulator.cli.options import ModelOptions, RecordingOptions, grouped
+from simulator.cli.running import flags_of, settings
+
+if TYPE_CHECKING:
+    from scenarios.labelled import LabelledData
+
+Out = Annotated[Path, typer.Option(help="JSON-lines file to write.")]
+
+
+@grouped
+def hotpotqa_derived(
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(help="Folder that holds HotpotQA's distractor.jsonl.")],
+    out: Out,
+    models: ModelOptions,
+    recording: RecordingOptions,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most this many questions.")] = None,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the choice that --limit makes, of the answers drawn, and sampled.")
+    ] = 0,
+    both: Annotated[
+        bool, typer.Option("--both", help="Both answers of each question; by default one at random.")
+    ] = False,
+) -> None:
+    """Write HotpotQA's questions with right answers and with wrong ones that the model makes up.
+
+    What stands after `--` is passed on to the model server.
+    """
+    from simulator.bench.building import BuildSettings, build_command
+    from simulator.bench.hotpotqa_derived import account
+    from simulator.config import load_experiment
+
+    experiment = load_experiment(models.config, flags_of(models))
+    chosen = BuildSettings(data, out, limit, seed, both, settings(context, recording))
+    derived = asyncio.run(build_command(chosen, experiment))
+    _say_written(derived.data, out)
+    for line in account(derived):
+        typer.echo(line, err=True)
+
+
+def audit_corpus(out: Out) -> None:
+    """Write EvidenceChain's audit corpus, which `hallulab bench audit-corpus` generates, too."""
+    from scenarios.audit_corpus import generate
+    from simulator.bench.labelled_file import require_writable, write_labelled
+
+    require_writable(out)
+    replies = generate()
+    write_labelled(out, replies)
+    _say_written(replies, out)
+
+
+def _say_written(replies: LabelledData, out: Path) -> None:
+    from simulator.report.wording import noun
+
+    written = f"{len(replies)} {noun(len(replies), 'reply', 'replies')} written to {out}"
+    typer.echo(f"{written}, {sum(bool(reply.label) for reply in replies)} hallucinated")
