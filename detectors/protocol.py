@@ -49,6 +49,8 @@ class TrainableDetector(Detector, Protocol):
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         """Learn from `replies`, and choose thresholds on a part of their groups that is not learnt from.
 
+        Replaces all that was learnt before, as if the detector were new: `bench --folds` counts on that.
+
         Raises:
             UsageError: the replies lack what is learnt from (spans, or one of the two classes).
         """

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import time
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders import LOADERS, load_labelled
 from simulator.bench.audit_tables import write_audit_tables
-from simulator.bench.evaluate import Evaluation, evaluate
+from simulator.bench.jury import Jury
 from simulator.bench.page import render_page
 from simulator.bench.results import measure
-from simulator.bench.split import Split, split_replies
+from simulator.bench.split import Split, fold_replies, split_replies
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
 from simulator.bench.sweep_table import print_sweep
 from simulator.bench.table import print_report
@@ -31,7 +30,6 @@ from simulator.laboratory import (
     open_pool,
     open_recording,
 )
-from simulator.progress import bars
 from simulator.run_folder import write_atomically
 
 AUDIT = "audit-corpus"
@@ -58,9 +56,11 @@ class BenchSettings:
     limit: int | None
     """At most so many replies, chosen by `seed`."""
     seed: int
-    """Seed of that choice, of the cut into halves, and of training."""
+    """Seed of that choice, of the cut into halves or folds, and of training."""
     train: Path | None
     """What detectors that learn are trained on; None: a part of the data set that is then not tested on."""
+    folds: int | None
+    """Detectors that learn are trained so many times, each time on all but a fold, and judge that fold."""
     sweep: Path | None
     """Sweep file: a detector in many configurations."""
     config: Path | None
@@ -79,6 +79,8 @@ class BenchSettings:
 
 async def bench_command(settings: BenchSettings) -> None:
     """Judge the data set with each detector, and print and write what `simulator.bench.results` measures."""
+    if settings.folds is not None and settings.train is not None:
+        raise UsageError("--folds and --train exclude each other: folds are learnt from the data itself.")
     if settings.tables_folder is not None and settings.dataset != AUDIT:
         raise UsageError(f"--tables {settings.tables_folder}: {settings.dataset} has none. Bench {AUDIT}.")
     data = load_labelled(settings.dataset, settings.data, settings.source, settings.options)
@@ -89,9 +91,11 @@ async def bench_command(settings: BenchSettings) -> None:
     recording = open_recording(settings.run)
     async with open_pool(experiment, settings.run, recording, needed) as (pool, _):
         detectors = make_detectors(experiment, pool, {})
-        split = _split(data, train, detectors, settings)
-        tested = _choose(split.test, settings)
-        jury = _Jury(split, tested, experiment.concurrency, settings)
+        splits = _splits(data, train, detectors, settings)
+        groups = set[str]().union(*(split.tested_groups for split in splits))
+        tested = _choose([reply for reply in data if reply.group in groups], settings)
+        must_learn = settings.train is not None or settings.folds is not None
+        jury = Jury(splits, tested, experiment.concurrency, must_learn, settings.run.quiet)
         evaluations = await jury.evaluate(detectors, settings.seed)
         runs = [evaluations[1:]]
         for repeat in range(1, sweep.repeats if sweep is not None else 1):
@@ -100,7 +104,7 @@ async def bench_command(settings: BenchSettings) -> None:
             )
             runs.append(await jury.evaluate(make_detectors(again, pool, {}), settings.seed + repeat))
     results = measure(evaluations, settings.dataset)
-    described = {**_described(settings, data, split, tested), "not_trained": jury.not_trained}
+    described = {**_described(settings, data, splits, tested), "not_trained": jury.not_trained}
     report = {**results.report, "data": described}
     if sweep is not None:
         report["sweep"] = sweep_report(sweep, runs)
@@ -131,48 +135,6 @@ def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
     return _with_floor(experiment)
 
 
-class _Jury:
-    """Trains detectors and has them judge the replies that are tested."""
-
-    def __init__(
-        self, split: Split, tested: Sequence[LabelledReply], concurrency: int, settings: BenchSettings
-    ) -> None:
-        self._split, self._tested = split, tested
-        self._concurrency, self._settings = concurrency, settings
-        self.not_trained: dict[str, str] = {}
-        """Detectors that use the model they come with, and why this data could not train them."""
-
-    async def evaluate(self, detectors: Sequence[Detector], seed: int) -> list[Evaluation]:
-        """What each detector says; those that learn are trained before any judges.
-
-        Raises:
-            UsageError: the data given with `--train` lacks what a detector learns from.
-        """
-        seconds = {detector.name: self._train(detector, seed) for detector in detectors}
-        evaluations: list[Evaluation] = []
-        with bars(self._settings.run.quiet) as shown:
-            for detector in detectors:
-                task = shown.add_task(detector.name, total=len(self._tested))
-                judged = partial(shown.advance, task)
-                evaluations.append(
-                    await evaluate(detector, self._tested, self._concurrency, judged, seconds[detector.name])
-                )
-        return evaluations
-
-    def _train(self, detector: Detector, seed: int) -> float | None:
-        if not isinstance(detector, TrainableDetector):
-            return None
-        started = time.perf_counter()
-        try:
-            detector.fit(self._split.train, seed)
-        except UsageError as error:
-            if self._settings.train is not None:
-                raise
-            self.not_trained[detector.name] = str(error)
-            return None
-        return time.perf_counter() - started
-
-
 def _train_data(settings: BenchSettings) -> LabelledData | None:
     if settings.train is None:
         return None
@@ -185,39 +147,49 @@ def _train_data(settings: BenchSettings) -> LabelledData | None:
     return train
 
 
-def _split(
+def _splits(
     data: LabelledData, train: LabelledData | None, detectors: Sequence[Detector], settings: BenchSettings
-) -> Split:
-    """What detectors that learn are trained on, and what all are measured on.
+) -> list[Split]:
+    """What detectors that learn are trained on, and what all are measured on: one, or one a fold.
 
     Raises:
-        UsageError: `--train` is given and no detector learns, or the data cannot be cut.
+        UsageError: `--train` or `--folds` is given and no detector learns, or the data cannot be cut.
     """
     learning = any(isinstance(detector, TrainableDetector) for detector in detectors)
+    if settings.folds is not None:
+        if not learning:
+            raise UsageError(
+                f"--folds {settings.folds}: no detector here learns. Leave --folds out, or name one that "
+                "does."
+            )
+        return fold_replies(data, settings.folds, settings.seed)
     if train is not None:
         if not learning:
             raise UsageError(
                 f"--train {settings.train}: no detector here learns. Leave --train out, or name one that "
                 "does."
             )
-        return Split(tuple(train), tuple(data), f"learnt from {settings.train}")
+        return [Split(tuple(train), tuple(data), f"learnt from {settings.train}")]
     if not learning or not data:
-        return Split((), tuple(data), "all replies")
-    return split_replies(data, settings.seed)
+        return [Split((), tuple(data), "all replies")]
+    return [split_replies(data, settings.seed)]
 
 
 def _described(
-    settings: BenchSettings, data: LabelledData, split: Split, tested: Sequence[LabelledReply]
+    settings: BenchSettings, data: LabelledData, splits: Sequence[Split], tested: Sequence[LabelledReply]
 ) -> dict[str, Any]:
-    learnt = {reply.group for reply in split.train}
+    sizes = [len(split.train) for split in splits]
+    groups = [{reply.group for reply in tested} & split.tested_groups for split in splits]
+    learnt = [{reply.group for reply in split.train} for split in splits]
     return {
         "dataset": settings.dataset,
         "replies": len(data),
         "left_out": dict(data.left_out),
-        "split": split.how,
-        "trained_on": len(split.train),
+        "split": splits[0].how,
+        "folds": len(splits) if settings.folds is not None else None,
+        "trained_on": round(statistics.fmean(sizes)),
         "tested_on": len(tested),
-        "groups_in_both": len(learnt & {reply.group for reply in tested}),
+        "groups_in_both": sum(len(known & here) for known, here in zip(learnt, groups, strict=True)),
         "seed": settings.seed,
     }
 

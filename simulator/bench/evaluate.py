@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ class Evaluation:
     detector: str
     """Its name."""
     threshold: float | None
-    """The response-level threshold it decides by, where it has one."""
+    """The response-level threshold it decides by, where it has one. `judgements` are decided already."""
     threshold_protocol: ThresholdProtocol
     """Where that comes from."""
     replies: tuple[LabelledReply, ...]
@@ -39,6 +41,8 @@ class Evaluation:
     """Whether it judged in batches."""
     train_s: float | None = None
     """Seconds of training here; None where it was not trained here."""
+    fold_thresholds: tuple[float, ...] = ()
+    """Of a detector that learnt once a fold: each fold's threshold; `threshold` is their mean."""
 
 
 async def evaluate(
@@ -73,6 +77,31 @@ async def evaluate(
         latencies_s=tuple(seconds for _, seconds in others),
         batched=batched,
         train_s=train_s,
+    )
+
+
+def joined(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> Evaluation:
+    """The evaluations of a detector's folds as one; every judgement stays as its fold's training made it.
+
+    Args:
+        folds: none of them empty.
+        places: for each fold, the place of each of its replies in the whole; each place is there once.
+    """
+    order = [place for fold in places for place in fold]
+    replies = [reply for fold in folds for reply in fold.replies]
+    judgements = [judgement for fold in folds for judgement in fold.judgements]
+    back = sorted(range(len(order)), key=order.__getitem__)
+    thresholds = tuple(fold.threshold for fold in folds if fold.threshold is not None)
+    trained = [fold.train_s for fold in folds if fold.train_s is not None]
+    return dataclasses.replace(
+        folds[0],
+        threshold=statistics.fmean(thresholds) if len(thresholds) == len(folds) else None,
+        replies=tuple(replies[place] for place in back),
+        judgements=tuple(judgements[place] for place in back),
+        seconds=sum(fold.seconds for fold in folds),
+        latencies_s=tuple(seconds for fold in folds for seconds in fold.latencies_s),
+        train_s=sum(trained) if trained else None,
+        fold_thresholds=thresholds,
     )
 
 

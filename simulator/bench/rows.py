@@ -70,6 +70,7 @@ def level_row(
         "brier": brier(sample),
         "reliability": [[item.n, item.score, item.positive] for item in reliability(sample)],
         "threshold": threshold,
+        "fold_thresholds": list(evaluation.fold_thresholds) if level == "response" else [],
         "threshold_protocol": evaluation.threshold_protocol,
         "thresholds": threshold_protocols(sample, groups, threshold),
         **costs(evaluation),

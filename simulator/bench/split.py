@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
+from simulator.report.wording import counted
 
 TEST = "test"
 """The value of `meta["split"]` that marks replies to measure on."""
@@ -23,6 +25,11 @@ class Split:
     """To measure on."""
     how: str
     """Where the cut comes from, for people."""
+
+    @property
+    def tested_groups(self) -> set[str]:
+        """The groups measured on."""
+        return {reply.group for reply in self.test}
 
 
 def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
@@ -55,3 +62,34 @@ def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
         tuple(reply for reply in replies if reply.group not in chosen),
         f"one half of the groups, chosen with seed {seed}",
     )
+
+
+def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> list[Split]:
+    """One split a fold: its groups are measured on, all others learnt from. No group is in two folds.
+
+    Groups in the seed's order, the largest first, each go to the fold with the fewest replies so far. The
+    data's own split is not looked at.
+
+    Raises:
+        UsageError: there are fewer groups than folds.
+    """
+    sizes = Counter(reply.group for reply in replies)
+    if len(sizes) < folds:
+        raise UsageError(
+            f"--folds {folds}: the replies are of {counted(len(sizes), 'group')}, and no group may be in two "
+            "folds. Give a smaller number."
+        )
+    groups = random.Random(seed).sample(sorted(sizes), len(sizes))  # noqa: S311 - a seeded choice
+    filled = [0] * folds
+    fold_of: dict[str, int] = {}
+    for group in sorted(groups, key=lambda group: sizes[group], reverse=True):
+        fold_of[group] = filled.index(min(filled))
+        filled[fold_of[group]] += sizes[group]
+    return [
+        Split(
+            tuple(reply for reply in replies if fold_of[reply.group] != fold),
+            tuple(reply for reply in replies if fold_of[reply.group] == fold),
+            f"{folds} folds over sources, seed {seed}",
+        )
+        for fold in range(folds)
+    ]

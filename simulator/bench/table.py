@@ -106,7 +106,12 @@ def table(rows: Sequence[Row], columns: Columns) -> Table:
 def data_notes(data: Mapping[str, Any]) -> list[str]:
     """Sentences on what was learnt from."""
     found = []
-    if data["trained_on"]:
+    if data["folds"]:
+        found.append(
+            f"{data['split']}: each learner judged every fold as trained on the others, on "
+            f"{data['trained_on']:,} replies in the mean; measured on {data['tested_on']:,}."
+        )
+    elif data["trained_on"]:
         learnt = counted(data["trained_on"], "training example")
         found.append(f"{learnt}: {data['split']}; measured on {data['tested_on']}.")
     if data["groups_in_both"]:
@@ -126,6 +131,14 @@ def notes(costs: Sequence[Row]) -> list[str]:
             listed += f" ({row['parse_failures']} by an unreadable answer)"
         if listed:
             found.append(f"{row['detector']}: in no number but coverage: {listed}.")
+    for row in costs:
+        own = row["fold_thresholds"]
+        if len(set(own)) > 1:
+            spread = f"{number(min(own), 3)} to {number(max(own), 3)}"
+            found.append(
+                f"{row['detector']}: its threshold is the mean of {len(own)} folds' own, {spread}; each "
+                "reply was decided by its fold's."
+            )
     batched = [row["detector"] for row in costs if row["batched"]]
     if batched:
         found.append(

@@ -53,6 +53,14 @@ def bench(
             "half of the groups, and all are measured on the other."
         ),
     ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Detectors that learn are trained this many times: each time on the groups outside a fold, "
+            "which they then judge.",
+        ),
+    ] = None,
     sweep: Annotated[
         Path | None, typer.Option(help="Sweep file (YAML): one detector in every combination of options.")
     ] = None,
@@ -60,7 +68,9 @@ def bench(
         list[str] | None, typer.Option(help="NAME=VALUE: an option of the data set; may be repeated.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many replies.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of training, and of the choice that --limit makes.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of training, of folds, and of the choice that --limit makes.")
+    ] = 0,
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the numbers into this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with curves into this file.")] = None,
     tables: Annotated[
@@ -82,6 +92,7 @@ def bench(
         source=source,
         options=_options(option or []),
         train=train,
+        folds=folds,
         sweep=sweep,
         detectors=names(detectors),
         limit=limit,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
 
 from detectors.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
-from simulator.bench.evaluate import evaluate
+from simulator.bench.evaluate import evaluate, joined
 
 
 def replies(*texts: str) -> list[LabelledReply]:
@@ -67,3 +70,22 @@ async def test_one_reply_at_fault_does_not_fail_its_batch() -> None:
 async def test_no_replies_take_no_time() -> None:
     found = await evaluate(Lengths(), [], 4)
     assert (found.judgements, found.cold_s, found.latencies_s) == ((), None, ())
+
+
+async def test_folds_are_joined_in_the_order_of_the_whole() -> None:
+    first = await evaluate(Lengths(), replies("bb", "dddd"), 4, train_s=1.0)
+    second = await evaluate(Lengths(), replies("a", "ccc"), 4, train_s=2.0)
+    first, second = replace(first, threshold=0.2), replace(second, threshold=0.4)
+    found = joined([first, second], [[1, 3], [0, 2]])
+    assert [reply.reply for reply in found.replies] == ["a", "bb", "ccc", "dddd"]
+    assert [judgement.score for judgement in found.judgements] == [0.1, 0.2, 0.3, 0.4]
+    assert (found.train_s, found.cold_s) == (3.0, first.cold_s)
+    assert found.latencies_s == first.latencies_s + second.latencies_s
+    assert found.threshold == pytest.approx(0.3)
+    assert found.fold_thresholds == (0.2, 0.4)
+
+
+async def test_a_fold_without_a_threshold_leaves_none_to_tell() -> None:
+    one = await evaluate(Lengths(), replies("a"), 4)
+    other = replace(await evaluate(Lengths(), replies("b"), 4), threshold=0.4)
+    assert joined([one, other], [[0], [1]]).threshold is None

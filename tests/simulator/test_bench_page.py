@@ -47,6 +47,7 @@ def page() -> str:
         "tested_on": 4,
         "trained_on": 0,
         "split": "all replies",
+        "folds": None,
         "groups_in_both": 0,
         "not_trained": {"d0": HOSTILE},
     }

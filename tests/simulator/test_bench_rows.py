@@ -68,6 +68,7 @@ def test_every_number_of_a_row() -> None:
         "brier": 0.185,
         "reliability": [[1, 0.1, 0.0], [1, 0.4, 1.0], [1, 0.6, 0.0], [1, 0.9, 1.0]],
         "threshold": 0.5,
+        "fold_thresholds": [],
         "threshold_protocol": "published",
         "abstained": 1,
         "failed": 1,

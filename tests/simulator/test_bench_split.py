@@ -7,7 +7,7 @@ import pytest
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Passage
-from simulator.bench.split import split_replies
+from simulator.bench.split import fold_replies, split_replies
 
 
 def reply(group: str, split: str | None = None) -> LabelledReply:
@@ -53,3 +53,28 @@ def test_a_split_through_a_group_is_refused() -> None:
 def test_one_group_cannot_be_cut() -> None:
     with pytest.raises(UsageError, match="with --train"):
         split_replies([reply("a"), reply("a")], 0)
+
+
+def test_every_reply_is_tested_in_one_fold_and_no_group_is_in_two() -> None:
+    replies = [reply(group) for group in "aaaabbcdefg"]
+    folds = fold_replies(replies, 3, 0)
+    assert sorted(item.group for fold in folds for item in fold.test) == list("aaaabbcdefg")
+    assert [fold.tested_groups & {item.group for item in fold.train} for fold in folds] == [set()] * 3
+    assert [len(fold.train) + len(fold.test) for fold in folds] == [11] * 3
+    assert folds[2].how == "3 folds over sources, seed 0"
+
+
+def test_folds_are_balanced_by_replies() -> None:
+    folds = fold_replies([reply(group) for group in "aaaabbcdefg"], 3, 0)
+    assert sorted(len(fold.test) for fold in folds) == [3, 4, 4]
+
+
+def test_another_seed_makes_other_folds() -> None:
+    replies = [reply(str(group)) for group in range(20)]
+    assert fold_replies(replies, 4, 0) == fold_replies(replies, 4, 0)
+    assert fold_replies(replies, 4, 0)[0].test != fold_replies(replies, 4, 1)[0].test
+
+
+def test_fewer_groups_than_folds_are_refused() -> None:
+    with pytest.raises(UsageError, match="--folds 3: the replies are of 2 groups"):
+        fold_replies([reply("a"), reply("a"), reply("b")], 3, 0)

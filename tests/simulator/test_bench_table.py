@@ -10,7 +10,14 @@ from simulator.bench.results import measure
 from simulator.bench.table import data_notes, notes, print_report
 from tests.simulator.test_bench_levels import judged, reply
 
-DATA = {"trained_on": 0, "groups_in_both": 0, "not_trained": {}, "split": "all replies", "tested_on": 3}
+DATA = {
+    "trained_on": 0,
+    "folds": None,
+    "groups_in_both": 0,
+    "not_trained": {},
+    "split": "all replies",
+    "tested_on": 3,
+}
 
 
 def printed(name: str) -> list[str]:
@@ -53,6 +60,7 @@ def test_leaks_and_replays_are_told() -> None:
     ]
     row = {
         "detector": "d",
+        "fold_thresholds": [],
         "abstained": 1,
         "failed": 2,
         "parse_failures": 1,
@@ -63,4 +71,24 @@ def test_leaks_and_replays_are_told() -> None:
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
         "Times without the model, whose answers were replayed: d.",
+    ]
+
+
+def test_folds_and_their_thresholds_are_told() -> None:
+    data = {**DATA, "folds": 3, "trained_on": 20, "split": "3 folds over sources, seed 0", "tested_on": 30}
+    assert data_notes(data) == [
+        "3 folds over sources, seed 0: each learner judged every fold as trained on the others, on 20 "
+        "replies in the mean; measured on 30."
+    ]
+    row = {
+        "detector": "d",
+        "fold_thresholds": [0.25, 0.75, 0.5],
+        "abstained": 0,
+        "failed": 0,
+        "parse_failures": 0,
+        "batched": False,
+        "replayed_calls": 0,
+    }
+    assert notes([row])[1:] == [
+        "d: its threshold is the mean of 3 folds' own, 0.250 to 0.750; each reply was decided by its fold's."
     ]

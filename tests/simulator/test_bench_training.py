@@ -1,4 +1,4 @@
-"""`hallulab bench` with a detector that learns: on a half, on other data, or not at all."""
+"""`hallulab bench` with a detector that learns: on a half, in folds, on other data, or not at all."""
 
 from __future__ import annotations
 
@@ -90,3 +90,91 @@ def test_given_training_data_that_lacks_something_is_an_error(bench: CommandLine
     other = written(tmp_path / "other.jsonl", [False])
     ended = bench("bench", path, "--train", other, "--detectors", "memory")
     assert (ended.code, ended.err) == (2, "error: there is no hallucinated reply to learn from.\n")
+
+
+class Count:
+    """Flags what is at least its threshold, which is the share of hallucinated replies learnt from."""
+
+    version = "1"
+    threshold: float | None = None
+    threshold_protocol: ThresholdProtocol = "tuned"
+    fitted: list[tuple[list[str], int]]
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        self.name = name
+
+    def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
+        self.fitted.append((sorted(reply.reply for reply in replies), seed))
+        self.threshold = sum(reply.label is True for reply in replies) / len(replies)
+
+    async def detect(self, view: TurnView) -> Judgement:
+        assert self.threshold is not None
+        trained_on, _ = self.fitted[-1]
+        assert view.reply not in trained_on
+        return Judgement(outcome="scored", score=0.5, flagged=self.threshold <= 0.5)
+
+
+@pytest.fixture
+def folded(monkeypatch: pytest.MonkeyPatch, bench: CommandLine) -> CommandLine:
+    monkeypatch.setattr(Count, "fitted", [], raising=False)
+    monkeypatch.setitem(DETECTORS, "count", Count)
+    monkeypatch.setattr("simulator.laboratory.WITHOUT_MODEL", frozenset({"lexical", "memory", "count"}))
+    return bench
+
+
+def numbered(path: Path, labels: Sequence[bool]) -> Path:
+    lines = [
+        {"reply": f"Reply {number}.", "passages": [f"Passage {number}."], "label": label}
+        for number, label in enumerate(labels)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_each_fold_is_judged_by_a_detector_trained_on_the_others(folded: CommandLine, tmp_path: Path) -> None:
+    path, out = numbered(tmp_path / "data.jsonl", [True, False, False]), tmp_path / "out.json"
+    ended = folded("bench", path, "--detectors", "count", "--folds", "3", "--json", out)
+    report = json.loads(out.read_text())
+    row = next(row for row in report["rows"] if row["detector"] == "count")
+    assert [len(learnt) for learnt, _ in Count.fitted] == [2, 2, 2]
+    assert sorted(name for learnt, _ in Count.fitted for name in learnt) == [
+        f"Reply {number}." for number in (0, 0, 1, 1, 2, 2)
+    ]
+    assert sorted(row["fold_thresholds"]) == [0.0, 0.5, 0.5]
+    assert (row["n"], row["threshold"], row["recall"], row["precision"]) == (3, 0.333333, 1.0, 0.333333)
+    assert row["train_s"] is not None
+    data = report["data"]
+    assert (data["split"], data["folds"]) == ("3 folds over sources, seed 0", 3)
+    assert (data["trained_on"], data["tested_on"], data["groups_in_both"]) == (2, 3, 0)
+    assert "count: its threshold is the mean of 3 folds' own, 0.000 to 0.500" in ended.out
+
+
+def test_a_fold_without_a_chosen_reply_is_not_trained_for(folded: CommandLine, tmp_path: Path) -> None:
+    path, out = numbered(tmp_path / "data.jsonl", [True, False, False]), tmp_path / "out.json"
+    ended = folded("bench", path, "--detectors", "count", "--folds", "3", "--limit", "1", "--json", out)
+    assert ended.code == 0
+    data = json.loads(out.read_text())["data"]
+    assert (len(Count.fitted), len(Count.fitted[0][0]), data["tested_on"]) == (1, 2, 1)
+
+
+def test_a_detector_that_cannot_learn_from_a_fold_is_an_error(folded: CommandLine, tmp_path: Path) -> None:
+    path = numbered(tmp_path / "data.jsonl", [True, False])
+    ended = folded("bench", path, "--detectors", "memory", "--folds", "2")
+    assert (ended.code, ended.err) == (2, "error: there is no hallucinated reply to learn from.\n")
+
+
+def test_folds_need_a_detector_that_learns(folded: CommandLine, tmp_path: Path) -> None:
+    ended = folded("bench", numbered(tmp_path / "data.jsonl", [True, False]), "--folds", "2")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: --folds 2: no detector here learns. Leave --folds out, or name one that does.\n",
+    )
+
+
+def test_folds_and_other_data_exclude_each_other(folded: CommandLine, tmp_path: Path) -> None:
+    path = numbered(tmp_path / "data.jsonl", [True, False])
+    ended = folded("bench", path, "--detectors", "count", "--folds", "2", "--train", path)
+    assert (ended.code, ended.err) == (
+        2,
+        "error: --folds and --train exclude each other: folds are learnt from the data itself.\n",
+    )

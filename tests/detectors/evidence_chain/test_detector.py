@@ -117,6 +117,17 @@ def test_training_changes_the_version_and_the_thresholds() -> None:
     assert judged[0].flagged is True
 
 
+@pytest.mark.parametrize("kind", EVIDENCE_CHAIN)
+def test_training_again_replaces_all_that_was_learnt_before(kind: str) -> None:
+    made, fresh = detector(kind), detector(kind)
+    made.fit(corpus(6), seed=1)
+    made.fit(corpus(10), seed=2)
+    fresh.fit(corpus(10), seed=2)
+    views = [TurnView(question="", passages=one.passages, reply=one.reply) for one in corpus(3)]
+    assert made.detect_batch(views) == fresh.detect_batch(views)
+    assert (made.threshold, made.version) == (fresh.threshold, fresh.version)
+
+
 def test_the_generator_is_read_of_labelled_replies_only_on_request() -> None:
     replies = [
         one.model_copy(update={"meta": {"model": "careless" if one.label else "careful"}}) for one in corpus()
