@@ -162,7 +162,8 @@ def _splits(
                 f"--folds {settings.folds}: no detector here learns. Leave --folds out, or name one that "
                 "does."
             )
-        return fold_replies(data, settings.folds, settings.seed)
+        if data:
+            return fold_replies(data, settings.folds, settings.seed)
     if train is not None:
         if not learning:
             raise UsageError(

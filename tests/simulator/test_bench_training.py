@@ -163,6 +163,13 @@ def test_a_detector_that_cannot_learn_from_a_fold_is_an_error(folded: CommandLin
     assert (ended.code, ended.err) == (2, "error: there is no hallucinated reply to learn from.\n")
 
 
+def test_no_replies_cannot_be_dealt_into_folds(folded: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"reply": "A reply.", "passages": ["A passage."]}\n')
+    ended = folded("bench", path, "--detectors", "count", "--folds", "2")
+    assert (ended.code, ended.err) == (2, f"error: {path}: no labelled reply is left to judge.\n")
+
+
 def test_folds_need_a_detector_that_learns(folded: CommandLine, tmp_path: Path) -> None:
     ended = folded("bench", numbered(tmp_path / "data.jsonl", [True, False]), "--folds", "2")
     assert (ended.code, ended.err) == (
