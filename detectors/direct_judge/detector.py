@@ -9,23 +9,16 @@ from pydantic import Field
 
 from agents.model import Session
 from agents.prompt import Prompt, load_prompt
-from detectors.judging import (
-    Abstention,
-    configuration_version,
-    flagged_spans,
-    format_evidence,
-    gather_all,
-    judge,
-    served_name,
-)
+from detectors.judging import Abstention, flagged_spans, format_evidence, gather_all
+from detectors.one_model import OneModelDetector, ThresholdOptions
 from detectors.protocol import DetectorContext
 from detectors.spans import Region, sentences
-from detectors.thresholds import EVEN_ODDS, choose_threshold, tuned_threshold
+from detectors.thresholds import EVEN_ODDS
 from scenarios.options import read_options
-from scenarios.transcript import Frozen, Judgement, TurnView, Unit
+from scenarios.transcript import Judgement, TurnView, Unit
 
 
-class DirectJudgeOptions(Frozen):
+class DirectJudgeOptions(ThresholdOptions):
     """Options of the detector `direct-judge`."""
 
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
@@ -38,7 +31,7 @@ class DirectJudgeOptions(Frozen):
     """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
 
 
-class DirectJudgeDetector:
+class DirectJudgeDetector(OneModelDetector):
     """One yes/no question about the whole reply, read off token probabilities: a cheap model judge.
 
     The score is the probability of No among Yes and No. Nothing is corrected for the model.
@@ -49,30 +42,16 @@ class DirectJudgeDetector:
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", DirectJudgeOptions, context.options)
-        self.name = name
-        self._context = context
         self._options = options
         self._reply_prompt = load_prompt("detectors.direct_judge", "reply")
         self._sentence_prompt = load_prompt("detectors.direct_judge", "sentence")
-        model = served_name(context.models, context.model)
-        self._threshold, self.threshold_protocol = choose_threshold(
-            options.threshold, tuned_threshold("direct-judge", "reply", model), EVEN_ODDS, corrected=False
-        )
-        self.threshold: float | None = self._threshold
-        self.version = configuration_version(
-            __name__,
-            options.model_copy(update={"threshold": self._threshold}),
-            (self._reply_prompt, self._sentence_prompt),
-            {"model": model},
-            context.seed,
+        prompts = (self._reply_prompt, self._sentence_prompt)
+        super().__init__(
+            name, context, options, prompts, reading=("direct-judge", "reply"), untuned=EVEN_ODDS
         )
 
-    async def detect(self, view: TurnView) -> Judgement:
-        """See `Detector.detect`. Abstains when the reply has no words and when there is no evidence."""
-        session = self._context.models.session(self.name, self._context.seed, self._context.model)
-        return await judge(session, lambda: self._ask(session, view))
-
-    async def _ask(self, session: Session, view: TurnView) -> Judgement:
+    async def _judge(self, session: Session, view: TurnView) -> Judgement:
+        """See `OneModelDetector`. Abstains when the reply has no words and when there is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
         if not view.passages:

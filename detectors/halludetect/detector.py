@@ -7,21 +7,20 @@ import re
 from agents.model import Session
 from agents.prompt import load_prompt
 from agents.reformulation import reformulation_prompt
-from detectors.evidence_questions import calibrations_of
 from detectors.halludetect.by_probability import ProbabilityReading
 from detectors.halludetect.by_word import WordReading
 from detectors.halludetect.grounds import Grounds, gather_grounds
 from detectors.halludetect.options import HalluDetectOptions
 from detectors.halludetect.reading import Rated, Reading
 from detectors.halludetect.severity import HARMLESS, PAPER_THRESHOLD
-from detectors.judging import Abstention, best_passage, configuration_version, judge, served_name
+from detectors.judging import Abstention, best_passage
+from detectors.one_model import OneModelDetector
 from detectors.protocol import DetectorContext
-from detectors.thresholds import choose_threshold, tuned_threshold
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, Span, TurnView, Unit
 
 
-class HalluDetectDetector:
+class HalluDetectDetector(OneModelDetector):
     """Flags sentences that doubled evidence does not support and that would mislead (severity 1-5).
 
     The response's score is its highest severity. Units are the steps before the filter: the reformulated
@@ -33,8 +32,6 @@ class HalluDetectDetector:
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)
-        self.name = name
-        self._context = context
         self._options = options
         self._memory = load_prompt("detectors.halludetect", "memory")
         self._reading: Reading = (
@@ -42,27 +39,18 @@ class HalluDetectDetector:
             if options.reading == "probability"
             else WordReading(options.samples, options.temperature)
         )
-        model = served_name(context.models, context.model)
-        tuned = tuned_threshold("halludetect", options.reading, model)
-        corrected = options.reading == "probability" and bool(calibrations_of(model))
-        self._threshold, self.threshold_protocol = choose_threshold(
-            options.threshold, tuned, PAPER_THRESHOLD, corrected=corrected
-        )
-        self.threshold: float | None = self._threshold
-        self.version = configuration_version(
-            __name__,
-            options.model_copy(update={"threshold": self._threshold}),
+        super().__init__(
+            name,
+            context,
+            options,
             (reformulation_prompt(), self._memory, *self._reading.prompts),
-            {"model": model},
-            context.seed,
+            reading=("halludetect", options.reading),
+            untuned=PAPER_THRESHOLD,
+            corrects=options.reading == "probability",
         )
 
-    async def detect(self, view: TurnView) -> Judgement:
-        """See `Detector.detect`. Abstains when the reply has no words and when there is no evidence."""
-        session = self._context.models.session(self.name, self._context.seed, self._context.model)
-        return await judge(session, lambda: self._pipeline(session, view))
-
-    async def _pipeline(self, session: Session, view: TurnView) -> Judgement:
+    async def _judge(self, session: Session, view: TurnView) -> Judgement:
+        """See `OneModelDetector`. Abstains when the reply has no words and when there is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
         grounds = await gather_grounds(

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from scenarios.transcript import Frozen
+from detectors.one_model import ThresholdOptions
 
 
-class HalluDetectOptions(Frozen):
+class HalluDetectOptions(ThresholdOptions):
     """Options of the detector `halludetect`."""
 
     threshold: float | None = Field(default=None, gt=1.0, le=5.0)

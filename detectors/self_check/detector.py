@@ -18,26 +18,19 @@ from pydantic import Field
 from agents.errors import UnparseableAnswer
 from agents.model import Session
 from agents.prompt import dialogue, load_prompt
-from detectors.judging import (
-    Abstention,
-    configuration_version,
-    flagged_spans,
-    format_evidence,
-    gather_all,
-    judge,
-    served_name,
-)
+from detectors.judging import Abstention, flagged_spans, format_evidence, gather_all
+from detectors.one_model import OneModelDetector, ThresholdOptions
 from detectors.protocol import DetectorContext
 from detectors.spans import sentences
-from detectors.thresholds import EVEN_ODDS, choose_threshold, tuned_threshold
+from detectors.thresholds import EVEN_ODDS
 from scenarios.options import read_options
-from scenarios.transcript import Frozen, Judgement, TurnView, Unit
+from scenarios.transcript import Judgement, TurnView, Unit
 
 UNDECIDED = 0.5
 """Score of a check that is answered neither Yes nor No, as in the paper."""
 
 
-class SelfCheckOptions(Frozen):
+class SelfCheckOptions(ThresholdOptions):
     """Options of the detector `self-check`."""
 
     samples: int = Field(default=5, ge=1, le=20)
@@ -53,7 +46,7 @@ class SelfCheckOptions(Frozen):
     """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
 
 
-class SelfCheckDetector:
+class SelfCheckDetector(OneModelDetector):
     """SelfCheckGPT: asks the question again and scores what the further answers do not support.
 
     Raises:
@@ -62,30 +55,16 @@ class SelfCheckDetector:
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", SelfCheckOptions, context.options)
-        self.name = name
-        self._context = context
         self._options = options
         self._sample_prompt = load_prompt("detectors.self_check", "sample")
         self._check_prompt = load_prompt("detectors.self_check", "check")
-        model = served_name(context.models, context.model)
-        self._threshold, self.threshold_protocol = choose_threshold(
-            options.threshold, tuned_threshold("self-check", "probability", model), EVEN_ODDS, corrected=False
-        )
-        self.threshold: float | None = self._threshold
-        self.version = configuration_version(
-            __name__,
-            options.model_copy(update={"threshold": self._threshold}),
-            (self._sample_prompt, self._check_prompt),
-            {"model": model},
-            context.seed,
+        prompts = (self._sample_prompt, self._check_prompt)
+        super().__init__(
+            name, context, options, prompts, reading=("self-check", "probability"), untuned=EVEN_ODDS
         )
 
-    async def detect(self, view: TurnView) -> Judgement:
-        """See `Detector.detect`. Abstains when the reply has no words and when it answers no question."""
-        session = self._context.models.session(self.name, self._context.seed, self._context.model)
-        return await judge(session, lambda: self._check(session, view))
-
-    async def _check(self, session: Session, view: TurnView) -> Judgement:
+    async def _judge(self, session: Session, view: TurnView) -> Judgement:
+        """See `OneModelDetector`. Abstains when the reply has no words and when it answers no question."""
         regions = [r for r in sentences(view.reply) if re.search(r"\w", r.of(view.reply))]
         if not regions:
             raise Abstention("the reply has no words")
