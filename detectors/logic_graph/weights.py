@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from agents.model import Session
 from agents.prompt import Prompt
 from detectors.logic_graph.scorers import Pair, hypothesis
+from detectors.peers.workers.hhem_worker import (
+    HHEM_PROMPT,
+    Misfit,
+    consistencies,
+    foundation_of,
+    load_hhem,
+)
 from scenarios.embedding import without_progress_bars
 from scenarios.errors import UsageError
 
 if TYPE_CHECKING:
     import torch
-
-HHEM_PROMPT = (
-    "<pad> Determine if the hypothesis is true given the premise?\n\n"
-    "Premise: {premise}\n\nHypothesis: {hypothesis}"
-)
-"""What HHEM-2.1-Open was trained with."""
-HHEM_FOUNDATION = "google/flan-t5-base"
-"""Whose architecture and tokenizer HHEM-2.1-Open has."""
 
 RERANK_PROMPT = (
     "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n"
@@ -72,7 +71,7 @@ class HhemScorer:
     prompts: tuple[Prompt, ...] = ()
 
     def __init__(self, model: str) -> None:
-        foundation = str(require_model("hhem_model", model).get("foundation") or HHEM_FOUNDATION)
+        foundation = foundation_of(require_model("hhem_model", model))
         require_model("hhem_model", foundation)
         self._weights = _Lazily(lambda: _load_hhem(model, foundation))
 
@@ -86,8 +85,7 @@ class HhemScorer:
         return [
             probability
             for logits in _logits(tokenizer, model, texts)
-            # The first token's classes are inconsistent and consistent.
-            for probability in logits[:, 0, :].softmax(dim=-1)[:, 1].tolist()
+            for probability in consistencies(logits)
         ]
 
 
@@ -151,19 +149,12 @@ def _cannot_be_had(option: str, model: str) -> UsageError:
 
 
 def _load_hhem(model: str, foundation: str) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoTokenizer, T5ForTokenClassification
-
     try:
-        tokenizer = AutoTokenizer.from_pretrained(foundation)
-        loaded = T5ForTokenClassification.from_pretrained(
-            model,
-            config=AutoConfig.from_pretrained(foundation, num_labels=2),
-            key_mapping={r"^t5\.": ""},
-            dtype="float32",
-        )
+        return load_hhem(model, foundation)
+    except Misfit as error:
+        raise UsageError(f"detector logic-graph: `hhem_model: {model}`: {error}.") from error
     except Exception as error:  # whatever the hub, the configuration and the weights raise
         raise _cannot_be_had("hhem_model", model) from error
-    return tokenizer, _ready(loaded)
 
 
 def _load_reranker(model: str) -> tuple[Any, Any]:
