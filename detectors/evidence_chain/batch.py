@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from detectors.evidence_chain.tokens import Integers, Lexicon, Tokens, tokenize
+from detectors.origin import UNKNOWN, Origin
 from detectors.spans import sentences
 from scenarios.chunking import Chunking, chunk
-from scenarios.transcript import Passage
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Passage, TurnView
 
 CHUNKING = Chunking(max_words=60, min_words=20)
 """How passages become evidence chunks. The paper's are paragraphs and sentences, passages, and parts of a
@@ -129,6 +131,18 @@ def make_batch(cases: Sequence[Case]) -> Batch:
         token_word=words.holding(tokens.text, tokens.start),
         token_last_word=words.holding(tokens.text, tokens.end - 1),
         word_sentence=parts.holding(words.reply, words.start),
+    )
+
+
+def make_case(said: TurnView | LabelledReply, origin: Origin = UNKNOWN) -> Case:
+    """The reply as the detector sees it. The task is told from the texts, as nobody says it of chatbots."""
+    return Case(
+        reply=said.reply,
+        passages=said.passages,
+        task=task_of(said.question, said.passages),
+        collection=origin.collection,
+        generator=origin.generator,
+        temperature=origin.temperature,
     )
 
 

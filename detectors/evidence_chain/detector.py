@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from detectors.evidence_chain.batch import Batch, Case, task_of
+from detectors.evidence_chain.batch import Batch, Case, make_case
 from detectors.evidence_chain.features import PAPER_FEATURES, FeatureSet
 from detectors.evidence_chain.model import ChainModel, Scores, load_model
 from detectors.evidence_chain.options import RuleOptions, TrainedOptions
 from detectors.evidence_chain.risk import Method
-from detectors.evidence_chain.training import case_of, train
+from detectors.evidence_chain.training import train
 from detectors.judging import configuration_version
+from detectors.origin import UNKNOWN, Origin
 from detectors.protocol import DetectorContext, ThresholdProtocol
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
@@ -42,6 +43,8 @@ class EvidenceChainDetector:
         schema = TrainedOptions if self.method in ("lr", "rf") else RuleOptions
         self._options = read_options(f"detector {name}", schema, context.options)
         self.name = name
+        read = set(self._options.context) if isinstance(self._options, TrainedOptions) else set[str]()
+        self.reads_origin = bool(read - {"task"})
         self._use(load_model(Path(self._options.model)) if self._options.model else self._shipped())
 
     @property
@@ -55,13 +58,11 @@ class EvidenceChainDetector:
 
     def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
         """See `BatchDetector.detect_batch`."""
-        return self._judge(
-            [Case(view.reply, view.passages, task_of(view.question, view.passages)) for view in views]
-        )
+        return self.detect_from(views, [UNKNOWN] * len(views))
 
-    def judge_labelled(self, replies: Sequence[LabelledReply]) -> list[Judgement]:
-        """Judge labelled replies, with what is known of their origin: collection, generator, temperature."""
-        return self._judge([case_of(reply) for reply in replies])
+    def detect_from(self, views: Sequence[TurnView], origins: Sequence[Origin]) -> list[Judgement]:
+        """See `OriginDetector.detect_from`."""
+        return self._judge([make_case(view, origin) for view, origin in zip(views, origins, strict=True)])
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         """See `TrainableDetector.fit`. The methods without training learn thresholds and word frequencies."""

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from detectors.evidence_chain.batch import Batch, Case, Pieces, make_batch, task_of
+from detectors.evidence_chain.batch import Batch, Case, Pieces, make_batch, make_case
 from detectors.evidence_chain.features import FeatureSet, measure
 from detectors.evidence_chain.matching import DocumentFrequency
 from detectors.evidence_chain.model import ChainModel, Scores, Thresholds
 from detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
 from detectors.evidence_chain.tokens import Flags, Numbers
+from detectors.origin import origin_of
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.recording import digest
@@ -48,18 +49,8 @@ RARE = 2
 
 
 def case_of(reply: LabelledReply) -> Case:
-    """The reply as the detector sees it, with its origin. The task is told from the texts, as it is of a
-    chatbot's reply, for which nobody says it."""
-    meta = reply.meta
-    temperature = meta.get("temperature")
-    return Case(
-        reply=reply.reply,
-        passages=reply.passages,
-        task=task_of(reply.question, reply.passages),
-        collection=str(meta.get("source") or reply.dataset),
-        generator=str(meta.get("model") or ""),
-        temperature=float(temperature) if isinstance(temperature, int | float) else None,
-    )
+    """The reply as the detector sees it, with its origin."""
+    return make_case(reply, origin_of(reply))
 
 
 def train(

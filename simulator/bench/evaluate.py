@@ -8,7 +8,9 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
+from detectors.origin import OriginDetector, origin_of
 from detectors.protocol import BatchDetector, Detector, ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
@@ -39,6 +41,8 @@ class Evaluation:
     """Seconds of each further judgement; of a batch detector, of its batch over the batch's size."""
     batched: bool = False
     """Whether it judged in batches."""
+    told_origin: bool = False
+    """Whether it was told who wrote the replies."""
     train_s: float | None = None
     """Seconds of training here; None where it was not trained here."""
     fold_thresholds: tuple[float, ...] = ()
@@ -60,12 +64,11 @@ async def evaluate(
         concurrency: replies judged at once by a detector that judges one by one.
         on_judged: told how many more replies have been judged.
     """
-    views = [_view(reply) for reply in replies]
     batched = isinstance(detector, BatchDetector)
     started = time.perf_counter()
-    first = await _judge_all(detector, views[:1], 1, on_judged)
+    first = await _judge_all(detector, replies[:1], 1, on_judged)
     cold = time.perf_counter() - started if first else None
-    others = await _judge_all(detector, views[1:], concurrency, on_judged)
+    others = await _judge_all(detector, replies[1:], concurrency, on_judged)
     return Evaluation(
         detector=detector.name,
         threshold=detector.threshold,
@@ -76,6 +79,7 @@ async def evaluate(
         cold_s=cold,
         latencies_s=tuple(seconds for _, seconds in others),
         batched=batched,
+        told_origin=_reads_origin(detector),
         train_s=train_s,
     )
 
@@ -110,41 +114,55 @@ Timed = tuple[Judgement, float]
 
 async def _judge_all(
     detector: Detector,
-    views: Sequence[TurnView],
+    replies: Sequence[LabelledReply],
     concurrency: int,
     on_judged: Callable[[int], object],
 ) -> list[Timed]:
     if not isinstance(detector, BatchDetector):
         bench = asyncio.Semaphore(concurrency)
 
-        async def judge(view: TurnView) -> Timed:
+        async def judge(reply: LabelledReply) -> Timed:
             async with bench:
-                found = await _judge(detector, view)
+                found = await _judge(detector, reply)
             on_judged(1)
             return found
 
-        return list(await asyncio.gather(*(judge(view) for view in views)))
+        return list(await asyncio.gather(*(judge(reply) for reply in replies)))
     judged: list[Timed] = []
-    for at in range(0, len(views), _BATCH):
-        batch = views[at : at + _BATCH]
+    for at in range(0, len(replies), _BATCH):
+        batch = replies[at : at + _BATCH]
         started = time.perf_counter()
         try:
-            judgements = detector.detect_batch(batch)
+            judgements = _judge_batch(detector, batch)
             if len(judgements) != len(batch):
                 raise ValueError(f"{len(judgements)} judgements of {len(batch)} replies")
             each = (time.perf_counter() - started) / len(batch)
             judged += [(judgement, each) for judgement in judgements]
         except Exception:  # noqa: BLE001 - one by one, only the reply at fault fails
-            judged += [await _judge(detector, view) for view in batch]
+            judged += [await _judge(detector, reply) for reply in batch]
         on_judged(len(batch))
         await asyncio.sleep(0)
     return judged
 
 
-async def _judge(detector: Detector, view: TurnView) -> Timed:
+def _reads_origin(detector: Detector) -> TypeGuard[OriginDetector]:
+    return isinstance(detector, OriginDetector) and detector.reads_origin
+
+
+def _judge_batch(detector: BatchDetector, replies: Sequence[LabelledReply]) -> list[Judgement]:
+    views = [_view(reply) for reply in replies]
+    if _reads_origin(detector):
+        return detector.detect_from(views, [origin_of(reply) for reply in replies])
+    return detector.detect_batch(views)
+
+
+async def _judge(detector: Detector, reply: LabelledReply) -> Timed:
     started = time.perf_counter()
     try:
-        judgement = await detector.detect(view)
+        if _reads_origin(detector):
+            [judgement] = _judge_batch(detector, [reply])
+        else:
+            judgement = await detector.detect(_view(reply))
     except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything
         judgement = Judgement(outcome="failed", error=f"{type(error).__name__}: {error}")
     return judgement, time.perf_counter() - started

@@ -139,6 +139,7 @@ def costs(evaluation: Evaluation) -> dict[str, Any]:
         "p50_ms": None if p50 is None else float(p50),
         "p95_ms": None if p95 is None else float(p95),
         "batched": evaluation.batched,
+        "told_origin": evaluation.told_origin,
     }
 
 

@@ -144,6 +144,9 @@ def notes(costs: Sequence[Row]) -> list[str]:
         found.append(
             f"Judged in batches (time of a reply is its batch's over its size): {', '.join(batched)}."
         )
+    told = [row["detector"] for row in costs if row["told_origin"]]
+    if told:
+        found.append(f"Told who wrote each reply, which nobody knows of a new chatbot: {', '.join(told)}.")
     replayed = [row["detector"] for row in costs if row["replayed_calls"]]
     if replayed:
         found.append(f"Times without the model, whose answers were replayed: {', '.join(replayed)}.")

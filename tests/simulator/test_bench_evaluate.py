@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from detectors.origin import Origin
 from detectors.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
@@ -65,6 +66,38 @@ async def test_the_first_reply_is_judged_alone_and_the_others_in_a_batch() -> No
 async def test_one_reply_at_fault_does_not_fail_its_batch() -> None:
     found = await evaluate(Lengths(), replies("a", "bb", "bad"), 4)
     assert [judgement.outcome for judgement in found.judgements] == ["scored", "scored", "failed"]
+
+
+class Knowing(Lengths):
+    """Keeps what it is told of the replies' origins."""
+
+    def __init__(self, reads_origin: bool) -> None:
+        super().__init__()
+        self.reads_origin = reads_origin
+        self.told: list[Origin] = []
+
+    def detect_from(self, views: Sequence[TurnView], origins: Sequence[Origin]) -> list[Judgement]:
+        found = self.detect_batch(views)
+        self.told += origins
+        return found
+
+
+async def test_a_detector_that_asks_for_it_is_told_who_wrote_the_replies() -> None:
+    detector = Knowing(reads_origin=True)
+    written = [
+        one.model_copy(update={"meta": {"model": f"m{number}"}})
+        for number, one in enumerate(replies("a", "bad", "bb"))
+    ]
+    found = await evaluate(detector, written, 4)
+    assert [origin.generator for origin in detector.told] == ["m0", "m2"]
+    assert [judgement.outcome for judgement in found.judgements] == ["scored", "failed", "scored"]
+    assert found.told_origin
+
+
+async def test_a_detector_that_does_not_ask_is_never_told_who_wrote_the_replies() -> None:
+    detector = Knowing(reads_origin=False)
+    found = await evaluate(detector, replies("a", "bad", "bb"), 4)
+    assert (detector.told, found.told_origin) == ([], False)
 
 
 async def test_no_replies_take_no_time() -> None:

@@ -85,6 +85,7 @@ def test_every_number_of_a_row() -> None:
         "p50_ms": None,
         "p95_ms": None,
         "batched": False,
+        "told_origin": False,
     }
 
 

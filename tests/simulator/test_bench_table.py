@@ -65,11 +65,13 @@ def test_leaks_and_replays_are_told() -> None:
         "failed": 2,
         "parse_failures": 1,
         "batched": True,
+        "told_origin": True,
         "replayed_calls": 4,
     }
     assert notes([row])[1:] == [
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
+        "Told who wrote each reply, which nobody knows of a new chatbot: d.",
         "Times without the model, whose answers were replayed: d.",
     ]
 
@@ -87,6 +89,7 @@ def test_folds_and_their_thresholds_are_told() -> None:
         "failed": 0,
         "parse_failures": 0,
         "batched": False,
+        "told_origin": False,
         "replayed_calls": 0,
     }
     assert notes([row])[1:] == [

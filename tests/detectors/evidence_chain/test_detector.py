@@ -9,6 +9,7 @@ import pytest
 from detectors.evidence_chain.batch import task_of
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN, EvidenceChainDetector, shipped_path
 from detectors.evidence_chain.model import save_model
+from detectors.origin import Origin, OriginDetector
 from detectors.protocol import BatchDetector, DetectorContext, TrainableDetector
 from scenarios.errors import UsageError
 from scenarios.transcript import TurnView
@@ -132,17 +133,33 @@ def test_the_generator_is_read_of_labelled_replies_only_on_request() -> None:
     replies = [
         one.model_copy(update={"meta": {"model": "careless" if one.label else "careful"}}) for one in corpus()
     ]
-    same = replies[0].model_copy(update={"meta": {"model": "careless"}})
+    same = [TurnView(passages=replies[0].passages, reply=replies[0].reply, question="")] * 2
+    origins = [Origin(generator="careful"), Origin(generator="careless")]
     made = detector(features="paper", context=["generator"])
     made.fit(replies)
-    careful, careless = (one.score for one in made.judge_labelled([replies[0], same]))
+    careful, careless = (one.score for one in made.detect_from(same, origins))
     assert careful is not None
     assert careless is not None
     assert careful < careless
     made = detector(features="paper")
     made.fit(replies)
-    careful, careless = (one.score for one in made.judge_labelled([replies[0], same]))
+    careful, careless = (one.score for one in made.detect_from(same, origins))
     assert careful == careless
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "reads"),
+    [
+        ("evidence-chain-rf", {}, False),
+        ("evidence-chain-rf", {"context": []}, False),
+        ("evidence-chain-rf", {"context": ["task", "temperature"]}, True),
+        ("evidence-chain-tfidf", {}, False),
+    ],
+)
+def test_the_origin_is_asked_for_by_an_option(kind: str, options: dict[str, object], reads: bool) -> None:
+    made = detector(kind, **options)
+    assert isinstance(made, OriginDetector)
+    assert made.reads_origin is reads
 
 
 def test_a_given_threshold_is_kept_after_training() -> None:
