@@ -14,6 +14,7 @@ import numpy as np
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import Items, Level, group_numbers, items_of
+from simulator.bench.reasons import reasons
 from simulator.bench.spans import SpanCounts, count_spans, span_numbers
 from simulator.bench.thresholds import threshold_protocols
 from simulator.measure.bootstrap import Replicates, interval, ratio_replicates, replicates
@@ -127,6 +128,7 @@ def costs(evaluation: Evaluation) -> dict[str, Any]:
         "abstained": sum(judgement.outcome == "abstained" for judgement in judgements),
         "failed": sum(judgement.outcome == "failed" for judgement in judgements),
         "parse_failures": sum(map(_unparseable, judgements)),
+        "reasons": reasons(judgements),
         "truncated": sum(judgement.truncated for judgement in judgements),
         "calls": len(calls),
         "replayed_calls": sum(call.replayed for call in calls),

@@ -88,7 +88,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     console.print(table(costs, _COSTS))
     if report["chats"] is not None:
         _print_chats(report["chats"], console)
-    for note in (*data_notes(report["data"]), *notes(costs)):
+    for note in (*data_notes(report["data"]), *notes(costs), *reason_lines(costs)):
         console.print(Text(note))
 
 
@@ -151,6 +151,15 @@ def notes(costs: Sequence[Row]) -> list[str]:
     if replayed:
         found.append(f"Times without the model, whose answers were replayed: {', '.join(replayed)}.")
     return found
+
+
+def reason_lines(costs: Sequence[Row]) -> list[str]:
+    """Why judgements are missing, by detector."""
+    return [
+        f"{row['detector']}: {found['n']} {found['outcome']}: {found['reason']}"
+        for row in costs
+        for found in row["reasons"]
+    ]
 
 
 def _heading(level: str, row: Row) -> str:

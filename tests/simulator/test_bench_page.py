@@ -38,7 +38,7 @@ def page() -> str:
         for number in range(4)
     )
     judged = Judgement(outcome="scored", score=0.9, flagged=True, spans=(Span(start=0, end=1, text="A"),))
-    lost = Judgement(outcome="failed", error="no answer")
+    lost = Judgement(outcome="failed", error=HOSTILE)
     evaluation = Evaluation("d0", 0.5, "given", replies, (judged, judged, lost, judged), 1.0, 0.5, (0.1,) * 3)
     results = measure([evaluation], "d")
     data = {
@@ -83,6 +83,10 @@ def test_the_policy_allows_this_style_sheet_and_nothing_else() -> None:
 
 def test_what_limits_the_numbers_is_told() -> None:
     assert "d0: in no number but coverage: 1 failure." in page()
+
+
+def test_why_judgements_are_missing_is_told_and_escaped() -> None:
+    assert '<td>failed</td><td class="long">&lt;script&gt;alert(1)&lt;/script&gt;</td>' in page()
 
 
 def test_a_curve_goes_through_every_threshold() -> None:

@@ -73,6 +73,10 @@ def test_every_number_of_a_row() -> None:
         "abstained": 1,
         "failed": 1,
         "parse_failures": 1,
+        "reasons": [
+            {"outcome": "failed", "reason": "the model did not answer", "n": 1},
+            {"outcome": "abstained", "reason": "there is no evidence", "n": 1},
+        ],
         "truncated": 0,
         "calls": 5,
         "replayed_calls": 0,

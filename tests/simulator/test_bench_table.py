@@ -7,7 +7,7 @@ from rich.console import Console
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.results import measure
-from simulator.bench.table import data_notes, notes, print_report
+from simulator.bench.table import data_notes, notes, print_report, reason_lines
 from tests.simulator.test_bench_levels import judged, reply
 
 DATA = {
@@ -95,3 +95,9 @@ def test_folds_and_their_thresholds_are_told() -> None:
     assert notes([row])[1:] == [
         "d: its threshold is the mean of 3 folds' own, 0.250 to 0.750; each reply was decided by its fold's."
     ]
+
+
+def test_why_judgements_are_missing_is_told() -> None:
+    found = {"outcome": "failed", "reason": "no answer", "n": 2}
+    assert reason_lines([{"detector": "d", "reasons": [found]}]) == ["d: 2 failed: no answer"]
+    assert "e: 1 failed: no answer" in printed("e")
