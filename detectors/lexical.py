@@ -7,6 +7,7 @@ separates attributable from other replies very well, on abstractive replies it d
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -32,6 +33,9 @@ class LexicalDetector:
 
     Each occurrence of a word counts, case aside.
     """
+
+    asks_a_model: ClassVar[bool] = False
+    """See `detectors.protocol.asks_a_model`."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LexicalOptions, context.options)

@@ -42,6 +42,14 @@ class BatchDetector(Detector, Protocol):
         ...
 
 
+def asks_a_model(detector: Detector) -> bool:
+    """Whether the detector needs the served model: its own attribute `asks_a_model` says so.
+
+    Without that attribute it does, unless it judges in batches.
+    """
+    return bool(getattr(detector, "asks_a_model", not isinstance(detector, BatchDetector)))
+
+
 @runtime_checkable
 class TrainableDetector(Detector, Protocol):
     """A detector that learns from labelled replies; without training it uses the model it comes with."""

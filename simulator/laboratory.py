@@ -14,7 +14,7 @@ from agents.model import DEFAULT_MODEL, ModelPool
 from agents.user import SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.registry import make_chatbot
-from detectors.protocol import BatchDetector, Detector, DetectorContext
+from detectors.protocol import Detector, DetectorContext, asks_a_model
 from detectors.registry import make_detector
 from scenarios.errors import UsageError
 from scenarios.knowledge import KnowledgeBase
@@ -28,10 +28,6 @@ from simulator.progress import ProgressBars
 from simulator.run_folder import RunFolder
 from simulator.saved_experiment import check_folder, enter_folder
 from simulator.serving.catalogue import DEFAULT_CPU_MODEL
-
-WITHOUT_MODEL = frozenset({"lexical", "lettucedetect", "hhem", "minicheck"})
-"""Kinds of detectors that ask no model, next to those that judge in batches: where only these judge, none is
-served."""
 
 _NOWHERE = "http://127.0.0.1/v1"
 """The endpoint of models that nobody will ask."""
@@ -224,10 +220,7 @@ async def check_detectors(experiment: Experiment, settings: Settings) -> bool:
     """
     async with _unserved(experiment, settings) as pool:
         detectors = make_detectors(experiment, pool, {})
-    return any(
-        chosen.kind not in WITHOUT_MODEL and not isinstance(detector, BatchDetector)
-        for chosen, detector in zip(experiment.detectors, detectors, strict=True)
-    )
+    return any(asks_a_model(detector) for detector in detectors)
 
 
 async def _check_chatbots(experiment: Experiment, scenario: Scenario, settings: Settings) -> None:

@@ -74,6 +74,7 @@ class LogicGraphDetector:
         )
         self._relevance = self._relevance_scorer()
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
+        self.asks_a_model = any(scorer.prompts for scorer in used)
         model = served_name(context.models, context.model)
         tuned = tuned_threshold("logic-graph", options.entailment, model)
         self._threshold, self.threshold_protocol = choose_threshold(

@@ -15,7 +15,7 @@ LENGTH = 200
 
 
 def reasons(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
-    """The `SHOWN` most frequent reasons (`outcome`, `reason`, and `n` judgements); of equals, the first met."""
+    """The `SHOWN` most frequent reasons (`outcome`, `reason`, `n` judgements); of equals, the first met."""
     counts = Counter(
         (judgement.outcome, _line(judgement.error or ""))
         for judgement in judgements

@@ -19,6 +19,7 @@ from tests.simulator.command_line import CommandLine
 class Memory:
     """Flags the replies that it has learnt to be hallucinated."""
 
+    asks_a_model = False
     version = "1"
     threshold: float | None = 0.5
     threshold_protocol: ThresholdProtocol = "tuned"
@@ -40,7 +41,6 @@ class Memory:
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     monkeypatch.setitem(DETECTORS, "memory", Memory)
-    monkeypatch.setattr("simulator.laboratory.WITHOUT_MODEL", frozenset({"lexical", "memory"}))
     return CommandLine(monkeypatch, capsys)
 
 
@@ -95,6 +95,7 @@ def test_given_training_data_that_lacks_something_is_an_error(bench: CommandLine
 class Count:
     """Flags what is at least its threshold, which is the share of hallucinated replies learnt from."""
 
+    asks_a_model = False
     version = "1"
     threshold: float | None = None
     threshold_protocol: ThresholdProtocol = "tuned"
@@ -118,7 +119,6 @@ class Count:
 def folded(monkeypatch: pytest.MonkeyPatch, bench: CommandLine) -> CommandLine:
     monkeypatch.setattr(Count, "fitted", [], raising=False)
     monkeypatch.setitem(DETECTORS, "count", Count)
-    monkeypatch.setattr("simulator.laboratory.WITHOUT_MODEL", frozenset({"lexical", "memory", "count"}))
     return bench
 
 

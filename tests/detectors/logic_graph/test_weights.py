@@ -13,7 +13,7 @@ from detectors.logic_graph.scorers import Group, Pair
 from detectors.logic_graph.segmentation import Claim
 from detectors.logic_graph.weights import RERANK_PROMPT, HhemScorer, RerankScorer
 from detectors.peers.workers.hhem_worker import HHEM_PROMPT
-from detectors.protocol import DetectorContext
+from detectors.protocol import DetectorContext, asks_a_model
 from detectors.spans import Region
 from scenarios.errors import UsageError
 from scenarios.transcript import Passage, TurnView
@@ -135,6 +135,7 @@ async def test_the_detector_needs_no_served_model_with_both(hhem: Path, reranker
     judgement = await detector.detect(TurnView(question="pool opens", passages=passages, reply="at 6"))
     assert (judgement.outcome, judgement.error, judgement.calls) == ("scored", None, ())
     assert transport.requests == []
+    assert not asks_a_model(detector)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,41 @@
+"""Which detectors need the served model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from detectors.protocol import DetectorContext, asks_a_model
+from detectors.registry import DETECTORS, make_detector
+from tests.scripted import scripted_pool
+
+NEED_NONE = {"lexical", "lettucedetect", "hhem", "minicheck"}
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_a_detector_says_itself_whether_it_asks_a_model(kind: str) -> None:
+    pool, _ = scripted_pool(lambda _: "")
+    made = make_detector(kind, kind, DetectorContext(models=pool))
+    assert asks_a_model(made) is not (kind in NEED_NONE or kind.startswith("evidence-chain"))
+
+
+class Theirs:
+    """A detector that says nothing of models."""
+
+    name, version, threshold, threshold_protocol = "theirs", "1", None, "given"
+
+    async def detect(self, view: Any) -> Any:
+        raise AssertionError
+
+
+class Batched(Theirs):
+    """One that judges in batches."""
+
+    def detect_batch(self, views: Any) -> Any:
+        raise AssertionError
+
+
+def test_a_detector_that_does_not_say_asks_a_model_unless_it_judges_in_batches() -> None:
+    assert asks_a_model(Theirs()) is True  # type: ignore[arg-type]
+    assert asks_a_model(Batched()) is False  # type: ignore[arg-type]
