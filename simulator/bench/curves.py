@@ -115,27 +115,30 @@ def reliability_plot(level: str, rows: Sequence[Mapping[str, Any]], detectors: S
 
 
 def frontier(
-    rows: Sequence[Mapping[str, Any]], cost: str, cost_label: str, detectors: Sequence[str]
+    rows: Sequence[Mapping[str, Any]],
+    cost: str,
+    cost_label: str,
+    detectors: Sequence[str],
+    quality: str = "auroc",
 ) -> Plot | None:
-    """AUROC of replies over what one reply costs, on a logarithmic axis; None where nobody has that cost."""
-    shown = [
-        row
-        for row in rows
-        if row["level"] == "response" and row["detector"] in detectors and row["auroc"] is not None
-        if row[cost]
-    ]
+    """A quality of replies over what one reply costs, on a logarithmic axis; None where nobody has that cost.
+
+    Args:
+        rows: one a detector, with `detector`, `cost` and `quality`.
+    """
+    shown = [row for row in rows if row["detector"] in detectors and row[quality] is not None and row[cost]]
     if not shown:
         return None
-    optimal = pareto_front([row["auroc"] for row in shown], [row[cost] for row in shown])
+    optimal = pareto_front([row[quality] for row in shown], [row[cost] for row in shown])
     logs = [math.log10(row[cost]) for row in shown]
     first, last = math.floor(min(logs)), math.ceil(max(logs))
     last += first == last
     marks = [
         Mark(
             _x((place - first) / (last - first)),
-            _y(row["auroc"]),
+            _y(row[quality]),
             detectors.index(row["detector"]),
-            f"{row['detector']}: AUROC {row['auroc']:.3f}, {cost_label} {row[cost]:.4g}",
+            f"{row['detector']}: {quality.upper()} {row[quality]:.3f}, {cost_label} {row[cost]:.4g}",
             best,
         )
         for row, place, best in zip(shown, logs, optimal, strict=True)
@@ -146,8 +149,8 @@ def frontier(
     )
     path = " ".join(f"{x:g},{y:g}" for x, y in front)
     lines = (Line(path, None, "Pareto front"),)
-    title = f"Quality and cost: AUROC of replies over {cost_label}"
-    return Plot(title, cost_label, "AUROC", ticks, _y_ticks(), lines, tuple(marks))
+    title = f"Quality and cost: {quality.upper()} of replies over {cost_label}"
+    return Plot(title, cost_label, quality.upper(), ticks, _y_ticks(), lines, tuple(marks))
 
 
 def _unit_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line], marks: Sequence[Mark]) -> Plot:

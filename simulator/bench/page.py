@@ -6,7 +6,7 @@ nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.bench.curves import (
@@ -22,10 +22,12 @@ from simulator.bench.curves import (
     reliability_plot,
 )
 from simulator.bench.levels import LEVELS, Level
+from simulator.bench.sweep_table import best_first, option_value
 from simulator.bench.table import data_notes, notes
 from simulator.measure.detection import Sample
 from simulator.report.markup import asset, policy_hash, render
 
+_FRONTS = {"tokens": "F1 and tokens", "latency": "F1 and time", "precision_recall": "precision and recall"}
 _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
 
 
@@ -47,9 +49,12 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
                 precision_recall(level, shown, detectors),
                 reliability_plot(level, rows, detectors),
             ]
-    drawn = (frontier(rows, cost, label, detectors) for cost, label in _COSTS.items())
-    plots["cost"] = [plot for plot in drawn if plot is not None]
     costs = [row for row in rows if row["level"] == "response" and row["detector"] in detectors]
+    plots["cost"] = _frontiers(costs, detectors, "auroc")
+    sweep = report.get("sweep")
+    configurations = [] if sweep is None else best_first(sweep)
+    swept = [{**row, "detector": row["name"]} for row in configurations]
+    plots["sweep"] = _frontiers(swept, detectors, "f1")
     style = asset("simulator.report", "page.css") + asset("simulator.bench", "page.css")
     return render(
         "simulator.bench",
@@ -58,6 +63,10 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
         detectors=detectors,
         levels=levels,
         plots=plots,
+        sweep=sweep,
+        configurations=configurations,
+        fronts=_FRONTS,
+        option_value=option_value,
         box={
             "width": WIDTH,
             "height": HEIGHT,
@@ -70,3 +79,8 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
         style=style,
         style_hash=policy_hash(style),
     )
+
+
+def _frontiers(rows: Sequence[Mapping[str, Any]], detectors: Sequence[str], quality: str) -> list[Plot]:
+    drawn = (frontier(rows, cost, label, detectors, quality) for cost, label in _COSTS.items())
+    return [plot for plot in drawn if plot is not None]

@@ -24,11 +24,11 @@ def print_sweep(report: Mapping[str, Any], console: Console | None = None) -> No
     table.add_column("Config", overflow="fold", max_width=26)
     for heading in ("F1 ± sd", "CV %", "P", "R", "Acc", "Tokens\n/reply", "p50\nms", "Front"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in sorted(report["rows"], key=lambda row: -1.0 if row["f1"] is None else row["f1"], reverse=True):
+    for row in best_first(report):
         spread = "" if row["f1_sd"] is None else f" ± {row['f1_sd']:.3f}"
         table.add_row(
             Text(row["name"].rsplit("-", 1)[-1]),
-            Text("/".join(map(_value, row["config"].values()))),
+            Text("/".join(map(option_value, row["config"].values()))),
             f"{number(row['f1'], 3)}{spread}",
             number(row["f1_cv"], 2, 100),
             number(row["precision"], 3),
@@ -46,7 +46,13 @@ def print_sweep(report: Mapping[str, Any], console: Console | None = None) -> No
     )
 
 
-def _value(value: Any) -> str:
+def best_first(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The configurations of a sweep, highest F1 first; those without one last."""
+    return sorted(report["rows"], key=lambda row: -1.0 if row["f1"] is None else row["f1"], reverse=True)
+
+
+def option_value(value: Any) -> str:
+    """A configuration's option as people read it: lists joined by `+`, an empty one `own`."""
     if isinstance(value, list):
-        return "+".join(map(_value, value)) or "own"
+        return "+".join(map(option_value, value)) or "own"
     return value if isinstance(value, str) else json.dumps(value)

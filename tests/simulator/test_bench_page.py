@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -17,41 +19,44 @@ from simulator.bench.curves import BOTTOM, HEIGHT, LEFT, POINTS, RIGHT, WIDTH, f
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.page import render_page
 from simulator.bench.results import measure
+from simulator.bench.sweep import Sweep, sweep_report
 from simulator.measure.detection import Sample
 from simulator.measure.pareto import pareto_front
 
 HOSTILE = "<script>alert(1)</script>"
 
 
-def page() -> str:
-    replies = tuple(
-        LabelledReply(
-            id=str(number),
-            dataset="d",
-            task=HOSTILE,
-            passages=(Passage(id="p#0", document="p", text="Evidence."),),
-            reply="A reply.",
-            label=number % 2 == 0,
-            spans=(GoldSpan(start=0, end=1, label=HOSTILE),) if number % 2 == 0 else (),
-            group=str(number),
-        )
-        for number in range(4)
+REPLIES = tuple(
+    LabelledReply(
+        id=str(number),
+        dataset="d",
+        task=HOSTILE,
+        passages=(Passage(id="p#0", document="p", text="Evidence."),),
+        reply="A reply.",
+        label=number % 2 == 0,
+        spans=(GoldSpan(start=0, end=1, label=HOSTILE),) if number % 2 == 0 else (),
+        group=str(number),
     )
-    judged = Judgement(outcome="scored", score=0.9, flagged=True, spans=(Span(start=0, end=1, text="A"),))
-    lost = Judgement(outcome="failed", error=HOSTILE)
-    evaluation = Evaluation("d0", 0.5, "given", replies, (judged, judged, lost, judged), 1.0, 0.5, (0.1,) * 3)
-    results = measure([evaluation], "d")
-    data = {
-        "dataset": HOSTILE,
-        "replies": 4,
-        "tested_on": 4,
-        "trained_on": 0,
-        "split": "all replies",
-        "folds": None,
-        "groups_in_both": 0,
-        "not_trained": {"d0": HOSTILE},
-    }
-    return render_page({**results.report, "data": data}, results.samples)
+    for number in range(4)
+)
+JUDGED = Judgement(outcome="scored", score=0.9, flagged=True, spans=(Span(start=0, end=1, text="A"),))
+LOST = Judgement(outcome="failed", error=HOSTILE)
+EVALUATION = Evaluation("d0", 0.5, "given", REPLIES, (JUDGED, JUDGED, LOST, JUDGED), 1.0, 0.5, (0.1,) * 3)
+DATA = {
+    "dataset": HOSTILE,
+    "replies": 4,
+    "tested_on": 4,
+    "trained_on": 0,
+    "split": "all replies",
+    "folds": None,
+    "groups_in_both": 0,
+    "not_trained": {"d0": HOSTILE},
+}
+
+
+def page(evaluations: Sequence[Evaluation] = (EVALUATION,), more: Mapping[str, object] | None = None) -> str:
+    results = measure(evaluations, "d")
+    return render_page({**results.report, "data": DATA, **(more or {})}, results.samples)
 
 
 class Tags(HTMLParser):
@@ -87,6 +92,23 @@ def test_what_limits_the_numbers_is_told() -> None:
 
 def test_why_judgements_are_missing_is_told_and_escaped() -> None:
     assert '<td>failed</td><td class="long">&lt;script&gt;alert(1)&lt;/script&gt;</td>' in page()
+
+
+def test_a_sweep_has_its_means_and_fronts() -> None:
+    judged = {flag: Judgement(outcome="scored", score=float(flag), flagged=flag) for flag in (True, False)}
+    right = Evaluation(
+        "d-1", 0.5, "given", REPLIES, tuple(judged[bool(one.label)] for one in REPLIES), 1.0, 0.5, (0.1,) * 3
+    )
+    half = replace(right, judgements=(judged[True], *(judged[False],) * 3))
+    sweep = Sweep(detector="d", grid={"model": [HOSTILE]}, repeats=2)
+    made = page([right], {"sweep": sweep_report(sweep, [[right], [half]])})
+    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in made
+    assert '<td class="n">0.833 <span class="ci">± 0.236</span></td><td class="n">28.28</td>' in made
+    assert "<td>F1 and tokens, F1 and time, precision and recall</td>" in made
+
+
+def test_a_page_without_a_sweep_does_not_speak_of_one() -> None:
+    assert "Sweep" not in page()
 
 
 def test_a_curve_goes_through_every_threshold() -> None:
