@@ -23,7 +23,7 @@ from simulator.bench.curves import (
 )
 from simulator.bench.levels import LEVELS, Level
 from simulator.bench.sweep_table import best_first, option_value
-from simulator.bench.table import data_notes, notes
+from simulator.bench.table import data_notes, friedman_line, notes
 from simulator.measure.detection import Sample
 from simulator.report.markup import asset, policy_hash, render
 
@@ -66,6 +66,7 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
         sweep=sweep,
         configurations=configurations,
         fronts=_FRONTS,
+        friedman=None if report["friedman"] is None else friedman_line(report["friedman"]),
         option_value=option_value,
         box={
             "width": WIDTH,

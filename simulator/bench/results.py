@@ -13,6 +13,7 @@ from simulator.bench.breakdown import breakdown
 from simulator.bench.chats import chat_report
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.floors import flag_all, majority
+from simulator.bench.friedman import friedman
 from simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
 from simulator.bench.rows import level_row, span_row
 from simulator.measure.bootstrap import Replicates, interval, replicates
@@ -26,7 +27,7 @@ class Results:
     """What a benchmark found."""
 
     report: dict[str, Any]
-    """Keys `rows`, `comparisons`, `breakdown`, `chats`; what `--json` writes."""
+    """Keys `rows`, `comparisons`, `friedman`, `breakdown`, `chats`; what `--json` writes."""
     samples: Mapping[tuple[str, Level], Sample]
     """What curves are drawn from, by detector and level."""
 
@@ -59,6 +60,7 @@ def measure(evaluations: Sequence[Evaluation], dataset: str) -> Results:
     report = {
         "rows": rows,
         "comparisons": differences,
+        "friedman": friedman({one.detector: items_of(one, "response", groups) for one in evaluations}),
         "breakdown": parts,
         "chats": chat_report(evaluations),
     }

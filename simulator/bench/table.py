@@ -86,6 +86,8 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     costs = [row for row in rows if row["level"] == "response" and row["cold_s"] is not None]
     console.print(Text("Cost and failures"))
     console.print(table(costs, _COSTS))
+    if report["friedman"] is not None:
+        console.print(Text(friedman_line(report["friedman"])))
     if report["chats"] is not None:
         _print_chats(report["chats"], console)
     for note in (*data_notes(report["data"]), *notes(costs), *reason_lines(costs)):
@@ -153,6 +155,23 @@ def notes(costs: Sequence[Row]) -> list[str]:
     return found
 
 
+def friedman_line(found: Mapping[str, Any]) -> str:
+    """The test over all detectors in a sentence."""
+    ranks = ", ".join(
+        f"{name} {number(rank, 2)}"
+        for name, rank in sorted(found["mean_ranks"].items(), key=lambda pair: float(pair[1]))
+    )
+    return (
+        f"Friedman test over {found['groups']:,} sources, detectors ranked in each by their Brier score: "
+        f"{p_value(found['p_value'])}. Mean ranks (1: least error): {ranks}."
+    )
+
+
+def p_value(p: float | None) -> str:
+    """A p-value for people; a dash where there was nothing to test."""
+    return f"p = {NOTHING if p is None else format(p, '.3g')}"
+
+
 def reason_lines(costs: Sequence[Row]) -> list[str]:
     """Why judgements are missing, by detector."""
     return [
@@ -181,10 +200,9 @@ def _print_chats(chats: Mapping[str, Any], console: Console) -> None:
     }
     console.print(table(chats["rows"], columns))
     for test in chats["tests"]:
-        p = NOTHING if test["p_holm"] is None else f"{test['p_holm']:.3g}"
         console.print(
             Text(
                 f"{test['metric']}, {test['a']} − {test['b']}: {number(test['difference'], 3)} over "
-                f"{test['conversations']} chats, p = {p} (Wilcoxon, Holm)"
+                f"{test['conversations']} chats, {p_value(test['p_holm'])} (Wilcoxon, Holm)"
             )
         )

@@ -107,6 +107,12 @@ def test_a_sweep_has_its_means_and_fronts() -> None:
     assert "<td>F1 and tokens, F1 and time, precision and recall</td>" in made
 
 
+def test_three_detectors_are_tested_for_differing_at_all() -> None:
+    made = page([replace(EVALUATION, detector=name) for name in ("d0", "d1", "d2")])
+    assert "Friedman test over 3 sources" in made
+    assert "Friedman" not in page()
+
+
 def test_a_page_without_a_sweep_does_not_speak_of_one() -> None:
     assert "Sweep" not in page()
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.results import measure
-from simulator.bench.table import data_notes, notes, print_report, reason_lines
+from simulator.bench.table import data_notes, friedman_line, notes, print_report, reason_lines
 from tests.simulator.test_bench_levels import judged, reply
 
 DATA = {
@@ -101,3 +101,12 @@ def test_why_judgements_are_missing_is_told() -> None:
     found = {"outcome": "failed", "reason": "no answer", "n": 2}
     assert reason_lines([{"detector": "d", "reasons": [found]}]) == ["d: 2 failed: no answer"]
     assert "e: 1 failed: no answer" in printed("e")
+
+
+def test_the_test_over_all_detectors_is_one_sentence_the_best_first() -> None:
+    found = {"groups": 40, "p_value": 0.00123456, "mean_ranks": {"a": 2.5, "b": 1.25, "c": 2.25}}
+    assert friedman_line(found) == (
+        "Friedman test over 40 sources, detectors ranked in each by their Brier score: p = 0.00123. "
+        "Mean ranks (1: least error): b 1.25, c 2.25, a 2.50."
+    )
+    assert "p = –." in friedman_line({**found, "p_value": None})

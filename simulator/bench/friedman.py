@@ -1,0 +1,63 @@
+"""Whether detectors differ at all: Friedman's test over sources, where three or more are compared.
+
+A source (group) is a block; in it detectors are ranked by their mean squared error (score − label)², the
+source's Brier score, over the replies that all of them scored. Detectors whose scores are no probabilities
+have no such error and are left out. The p-value is that of the chi-squared distribution, which is good for
+more than ten sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from simulator.bench.levels import Items
+from simulator.measure.detection import brier
+from simulator.measure.statistics import Floats, Integers
+
+FEWEST = 3
+"""Detectors, and sources, below which there is no test."""
+
+
+def friedman(measured: Mapping[str, Items]) -> dict[str, Any] | None:
+    """The test's `statistic` and `p_value`, and each detector's mean rank (1: least error); None for too few.
+
+    Args:
+        measured: what each detector scored of the same replies, at response level.
+    """
+    compared = {name: items for name, items in measured.items() if brier(items.sample) is not None}
+    if len(compared) < FEWEST:
+        return None
+    shared = reduce(np.intersect1d, (items.replies for items in compared.values()))
+    errors = np.array([_by_source(items, shared) for items in compared.values()])
+    sources = errors.shape[1]
+    if sources < FEWEST:
+        return None
+    from scipy.stats import friedmanchisquare, rankdata
+
+    ranks: Floats = rankdata(errors, axis=0)
+    differ = bool((ranks != ranks[0]).any())
+    found = friedmanchisquare(*errors) if differ else None
+    return {
+        "level": "response",
+        "error": "brier",
+        "n": len(shared),
+        "groups": sources,
+        "statistic": None if found is None else round(float(found.statistic), 6),
+        "p_value": None if found is None else float(f"{found.pvalue:.6g}"),
+        "mean_ranks": {
+            name: round(float(rank), 6) for name, rank in zip(compared, ranks.mean(axis=1), strict=True)
+        },
+    }
+
+
+def _by_source(items: Items, shared: Integers) -> Floats:
+    """(sources,): mean squared error on the shared replies of each source that has any."""
+    sample = items.sample.only(np.isin(items.replies, shared))
+    squared = (sample.scores - sample.labels) ** 2
+    _, place = np.unique(sample.clusters, return_inverse=True)
+    means: Floats = np.bincount(place, squared) / np.bincount(place)
+    return np.round(means, 12)

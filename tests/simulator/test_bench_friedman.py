@@ -1,0 +1,74 @@
+"""Whether three or more detectors differ at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from simulator.bench.friedman import friedman
+from simulator.bench.levels import Items
+from simulator.measure.detection import Sample
+
+GROUPS = [0, 1, 2, 3]
+
+
+def scored(scores: Sequence[float], groups: Sequence[int] = GROUPS, replies: Sequence[int] = GROUPS) -> Items:
+    found, no = np.array(scores), np.zeros(len(scores), dtype=bool)
+    return Items(Sample(no, found, no, np.array(groups)), np.array(replies), len(scores))
+
+
+def detectors(**scores: Sequence[float]) -> Mapping[str, Items]:
+    return {name: scored(given) for name, given in scores.items()}
+
+
+def test_the_statistic_by_hand() -> None:
+    found = friedman(detectors(a=[0.1] * 4, b=[0.2] * 4, c=[0.3, 0.3, 0.3, 0.15]))
+    assert found is not None
+    # Rank sums 4, 9, 11 of three detectors in four sources: 12 / (4·3·4) · (16 + 81 + 121) − 3·4·4
+    assert found["statistic"] == 6.5
+    assert found["p_value"] == pytest.approx(
+        np.exp(-6.5 / 2), rel=1e-5
+    )  # chi-squared, two degrees of freedom
+    assert found["mean_ranks"] == {"a": 1.0, "b": 2.25, "c": 2.75}
+    assert (found["n"], found["groups"]) == (4, 4)
+
+
+def test_a_source_counts_once_however_many_replies_it_has() -> None:
+    groups, replies = [0, 0, 1, 2, 2], [0, 1, 2, 3, 4]
+    measured = {
+        "a": scored([0.0, 0.4, 0.1, 0.1, 0.1], groups, replies),
+        "b": scored([0.3, 0.3, 0.2, 0.2, 0.2], groups, replies),
+        "c": scored([0.3, 0.4, 0.3, 0.3, 0.3], groups, replies),
+    }
+    found = friedman(measured)
+    assert found is not None
+    assert (found["n"], found["groups"], found["mean_ranks"]) == (5, 3, {"a": 1.0, "b": 2.0, "c": 3.0})
+
+
+def test_only_replies_that_all_scored_count() -> None:
+    measured = {**detectors(a=[0.1] * 4, b=[0.2] * 4), "c": scored([0.3] * 3, [0, 2, 3], [0, 2, 3])}
+    found = friedman(measured)
+    assert found is not None
+    assert (found["n"], found["groups"]) == (3, 3)
+
+
+def test_detectors_that_never_differ_have_no_p_value() -> None:
+    found = friedman(detectors(a=[0.1] * 4, b=[0.1] * 4, c=[0.1] * 4))
+    assert found is not None
+    assert (found["statistic"], found["p_value"], found["mean_ranks"]["a"]) == (None, None, 2.0)
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        detectors(a=[0.1] * 4, b=[0.2] * 4),
+        detectors(a=[0.1] * 4, b=[0.2] * 4, c=[3.0] * 4),
+        {name: scored([0.1] * 2, [0, 1], [0, 1]) for name in "abc"},
+        detectors(a=[0.1] * 4, b=[0.2] * 4) | {"c": scored([], [], [])},
+    ],
+    ids=["two detectors", "no probabilities", "two sources", "nothing scored"],
+)
+def test_too_few_make_no_test(measured: Mapping[str, Items]) -> None:
+    assert friedman(measured) is None
