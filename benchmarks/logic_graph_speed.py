@@ -1,8 +1,9 @@
 """What LogicGraph itself costs a reply, without its models: `python -m benchmarks.logic_graph_speed`.
 
 Passages are cut, claims taken, chunks put together and scores added up; vectors and answers are made up, as
-embedding and scoring are the models' work. The output is a JSON object: milliseconds for one reply with 60
-chunks of evidence, as percentiles over repetitions, for passages that are chunks and for documents to cut up.
+embedding and scoring are the models' work. The last line of the output is a JSON object: milliseconds for one
+reply with 60 chunks of evidence, as percentiles over repetitions, for passages that are chunks and for
+documents to cut up.
 """
 
 from __future__ import annotations
@@ -75,9 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=200)
     repetitions = parser.parse_args().repetitions
-    print(
-        json.dumps({case: measured(passages(*sizes), repetitions) for case, sizes in CASES.items()}, indent=1)
-    )
+    print(json.dumps({case: measured(passages(*sizes), repetitions) for case, sizes in CASES.items()}))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,8 @@ def edge_betweenness(apart: Matrix, edges: Matrix) -> Matrix:
 
     This is `networkx.edge_betweenness_centrality(weight=…, normalized=False)`, by which the tests check it,
     but for pairs with several shortest paths: the paper's P_ij is one path, so one of them counts, not each
-    in part. networkx takes 4 to 80 ms for 60 chunks, the longer the more edges; this takes 2 to 4 ms.
+    in part. It is ours for its speed, too: for 60 chunks networkx takes 3 ms with 140 edges, 33 ms with 430
+    and 108 ms with all; this takes 1 to 3 ms. All of LogicGraph's own work is to take less than 20 ms.
     """
     import numpy
 
@@ -60,22 +61,24 @@ def edge_betweenness(apart: Matrix, edges: Matrix) -> Matrix:
     length = numpy.where(edges, numpy.maximum(apart, _SHORTEST), numpy.inf)
     numpy.fill_diagonal(length, 0.0)
     # Floyd and Warshall; before[i, j]: the last stop on the way from i to j.
-    before = numpy.broadcast_to(nodes[:, None], (count, count)).copy()
+    before = numpy.repeat(nodes[:, None], count, axis=1)
     for stop in range(count):
-        detour = length[:, stop, None] + length[None, stop, :]
+        detour = length[:, stop, None] + length[stop]
         shorter = detour < length - _SHORTER
         numpy.copyto(length, detour, where=shorter)
-        numpy.copyto(before, numpy.broadcast_to(before[stop], (count, count)), where=shorter)
+        numpy.copyto(before, before[stop], where=shorter)
     # From each source, farthest first: all that is reached through a node goes through the edge before it.
+    farthest = numpy.argsort(-length, axis=1, kind="stable")
+    last = numpy.take_along_axis(before, farthest, axis=1)
+    counts = numpy.isfinite(numpy.take_along_axis(length, farthest, axis=1)) & (farthest != nodes[:, None])
     reached = numpy.isfinite(length).astype(numpy.float64)
-    passing = numpy.zeros((count, count))
-    for node in numpy.argsort(-length, axis=1, kind="stable").T:
-        last = before[nodes, node]
-        carried = numpy.where(
-            numpy.isfinite(length[nodes, node]) & (node != nodes), reached[nodes, node], 0.0
-        )
-        numpy.add.at(passing, (last, node), carried)
-        reached[nodes, last] += carried
+    carried = numpy.zeros((count, count))
+    for place in range(count):
+        carried[:, place] = numpy.where(counts[:, place], reached[nodes, farthest[:, place]], 0.0)
+        reached[nodes, last[:, place]] += carried[:, place]
+    passing = numpy.bincount(
+        (last * count + farthest).ravel(), weights=carried.ravel(), minlength=count * count
+    ).reshape(count, count)
     # Every pair was counted from both of its ends.
     both: Matrix = (passing + passing.T) / 2.0
     return both

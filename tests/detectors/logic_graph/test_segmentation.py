@@ -28,6 +28,28 @@ def test_tokens_are_words_and_marks() -> None:
     assert token_count("The fee (Rs 5.50) is due.") == 6 + 4
 
 
+@given(st.text(alphabet="ab. \n\t\x1c\x85\xa0\u2003\u3000\u3001\u200b’–é中😀\ud800", max_size=20))
+def test_words_are_what_stands_between_white_space_of_any_kind(text: str) -> None:
+    assert token_count(text) == len(text.split()) + sum(map(text.count, ".’–"))
+
+
+def test_a_sentence_without_a_blank_before_it_has_all_its_words() -> None:
+    chunks = document_chunks([passage("We met in Agartala.You had left.")], 5, 5)
+    assert [(chunk.text, chunk.tokens) for chunk in chunks] == [
+        ("We met in Agartala.", 5),
+        ("You had left.", 4),
+    ]
+
+
+def test_a_document_has_its_own_sentences_and_its_own_length() -> None:
+    chunks = document_chunks([passage("It is"), passage("2 a. m."), passage(" or so ")], 512, 256)
+    assert [(chunk.text, chunk.passage, chunk.tokens) for chunk in chunks] == [
+        ("It is", 0, 2),
+        ("2 a. m.", 1, 5),
+        ("or so", 2, 2),
+    ]
+
+
 @pytest.mark.parametrize(
     ("limit", "expected"),
     [
