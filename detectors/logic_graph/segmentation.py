@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from detectors.courtesy import claims_nothing
 from detectors.halludetect.by_probability import statements
 from detectors.spans import Region, sentences, words
 from scenarios.transcript import Passage
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-_MARKS = ".,;:!?()[]\"'’“”-–—/%"
+_MARK = re.compile(r"""[.,;:!?()\[\]"'’“”\-–—/%]""")
 _LINE = re.compile(r"\S[^\n]*")
 _WORD = re.compile(r"\S+")
 
@@ -53,56 +46,15 @@ def token_count(text: str) -> int:
 
     Counting a model's tokens would need the model's vocabulary, and take longer than all the rest.
     """
-    return _Measured(text).piece(0, len(text)).tokens
+    return len(text.split()) + len(_MARK.findall(text))
 
 
 class _Piece(NamedTuple):
-    """A stretch of a text, and how long it is."""
+    """A stretch of a text, and how long it is; lengths are counted once, as they are what cutting costs."""
 
     start: int
     end: int
     tokens: int
-
-
-class _Measured:
-    """A text of which every stretch's length is known: tokens are counted once, for the whole text."""
-
-    def __init__(self, text: str) -> None:
-        import numpy
-
-        self.text = text
-        codes = numpy.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        kinds = _kinds().take(codes, mode="clip")
-        blank = kinds == _BLANK
-        beginning = (kinds == _MARK).astype(numpy.uint8)
-        beginning[:1] += ~blank[:1]
-        beginning[1:] += blank[:-1] & ~blank[1:]
-        begun = numpy.zeros(len(text) + 1, dtype=numpy.int32)
-        beginning.cumsum(dtype=numpy.int32, out=begun[1:])
-        # Tokens that begin before each place; a view of the memory hands out Python's numbers quickly.
-        self._begun = begun.data
-
-    def piece(self, start: int, end: int) -> _Piece:
-        """The stretch from `start` to `end`."""
-        tokens = self._begun[end] - self._begun[start]
-        if start and not self.text[start - 1].isspace() and not self.text[start : start + 1].isspace():
-            tokens += 1  # the rest of a word
-        return _Piece(start, end, tokens)
-
-
-_BLANK, _MARK = 1, 2
-
-
-@cache
-def _kinds() -> NDArray[Any]:
-    """For each code point whether it is white space, a mark, or neither, as all beyond the end are."""
-    import numpy
-
-    letters = map(chr, range(ord("\u3000") + 2))
-    return numpy.array(
-        [_BLANK if letter.isspace() else _MARK if letter in _MARKS else 0 for letter in letters],
-        dtype=numpy.uint8,
-    )
 
 
 def segments(text: str, limit: int) -> list[Region]:
@@ -111,29 +63,31 @@ def segments(text: str, limit: int) -> list[Region]:
     A sentence over `limit` is split between words into pieces of at most `limit` tokens (a single word over
     it stays whole). Sentences end where `detectors.spans.sentences` says, and at line breaks.
     """
-    measured = _Measured(text)
-    pieces = _sentences(measured, 0, len(text))
-    return [Region(each[0].start, each[-1].end) for each in _packed(measured, pieces, limit)]
+    return [Region(pieces[0].start, pieces[-1].end) for pieces in _packed(text, _sentences(text), limit)]
 
 
-def _sentences(measured: _Measured, start: int, end: int) -> list[_Piece]:
+def _sentences(text: str) -> list[_Piece]:
     return [
-        measured.piece(line.start() + first, line.start() + last)
-        for line in _LINE.finditer(measured.text, start, end)
-        for first, last in sentences(line[0])
+        _piece(text, line.start() + start, line.start() + end)
+        for line in _LINE.finditer(text)
+        for start, end in sentences(line[0])
     ]
+
+
+def _piece(text: str, start: int, end: int) -> _Piece:
+    return _Piece(start, end, token_count(text[start:end]))
 
 
 def _joined(pieces: Sequence[_Piece]) -> _Piece:
     return _Piece(pieces[0].start, pieces[-1].end, sum(piece.tokens for piece in pieces))
 
 
-def _packed(measured: _Measured, pieces: Sequence[_Piece], limit: int) -> list[list[_Piece]]:
+def _packed(text: str, pieces: Sequence[_Piece], limit: int) -> list[list[_Piece]]:
     """Consecutive pieces put together up to `limit` tokens, longer ones split."""
     chunks: list[list[_Piece]] = []
     room = 0
     for whole in pieces:
-        for piece in [whole] if whole.tokens <= limit else _split(measured, whole, limit):
+        for piece in [whole] if whole.tokens <= limit else _split(text, whole, limit):
             if not chunks or piece.tokens > room:
                 chunks.append([])
                 room = limit
@@ -142,10 +96,10 @@ def _packed(measured: _Measured, pieces: Sequence[_Piece], limit: int) -> list[l
     return chunks
 
 
-def _split(measured: _Measured, sentence: _Piece, limit: int) -> list[_Piece]:
+def _split(text: str, sentence: _Piece, limit: int) -> list[_Piece]:
     """A sentence between words."""
-    found = _WORD.finditer(measured.text, sentence.start, sentence.end)
-    each = [measured.piece(*word.span()) for word in found]
+    found = _WORD.finditer(text, sentence.start, sentence.end)
+    each = [_piece(text, *word.span()) for word in found]
     pieces = [each[0]]
     for word in each[1:]:
         if pieces[-1].tokens + word.tokens <= limit:
@@ -168,33 +122,32 @@ def document_chunks(passages: Sequence[Passage], document_tokens: int, chunk_tok
         document_tokens: T_d.
         chunk_tokens: C.
     """
-    # All texts are measured as one, as each has its own fixed cost.
-    measured = _Measured("\n".join(passage.text for passage in passages))
-    chunks: list[Chunk] = []
-    start = 0
-    for index, passage in enumerate(passages):
-        document = measured.piece(start, start + len(passage.text))
-        pieces = _document_pieces(measured, document, document_tokens, chunk_tokens)
-        chunks += [_chunk(measured.text, piece, index) for piece in pieces]
-        start = document.end + 1
-    return chunks
-
-
-def _document_pieces(
-    measured: _Measured, document: _Piece, document_tokens: int, chunk_tokens: int
-) -> list[_Piece]:
-    if document.tokens <= min(document_tokens, chunk_tokens):
-        return [document]
     return [
-        _joined(pieces)
-        for section in _packed(measured, _sentences(measured, document.start, document.end), document_tokens)
-        for pieces in _packed(measured, section, chunk_tokens)
+        chunk
+        for index, passage in enumerate(passages)
+        for chunk in _document_chunks(passage.text, index, document_tokens, chunk_tokens)
     ]
+
+
+def _document_chunks(text: str, passage: int, document_tokens: int, chunk_tokens: int) -> Iterator[Chunk]:
+    limit = min(document_tokens, chunk_tokens)
+    # A long text is known to be long by its first words.
+    if len(text.split(maxsplit=limit)) <= limit:
+        whole = _piece(text, 0, len(text))
+        if whole.tokens <= limit:
+            yield _chunk(text, whole, passage)
+            return
+    for section in _packed(text, _sentences(text), document_tokens):
+        for pieces in _packed(text, section, chunk_tokens):
+            yield _chunk(text, _joined(pieces), passage)
 
 
 def whole_documents(passages: Sequence[Passage]) -> list[Chunk]:
     """Every document as one chunk: what is left without module A (table 5)."""
-    return document_chunks(passages, sys.maxsize, sys.maxsize)
+    return [
+        _chunk(passage.text, _piece(passage.text, 0, len(passage.text)), index)
+        for index, passage in enumerate(passages)
+    ]
 
 
 def _chunk(text: str, piece: _Piece, passage: int) -> Chunk:
