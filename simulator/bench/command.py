@@ -94,7 +94,7 @@ async def bench_command(settings: BenchSettings) -> None:
         splits = _splits(data, train, detectors, settings)
         groups = set[str]().union(*(split.tested_groups for split in splits))
         tested = _choose([reply for reply in data if reply.group in groups], settings)
-        must_learn = settings.train is not None or settings.folds is not None
+        must_learn = settings.train is not None
         jury = Jury(splits, tested, experiment.concurrency, must_learn, settings.run.quiet)
         evaluations = await jury.evaluate(detectors, settings.seed)
         runs = [evaluations[1:]]

@@ -65,19 +65,22 @@ class Jury:
     ) -> Evaluation:
         evaluations = []
         for split, places in self._parts:
-            seconds = self._train(detector, split, seed)
+            seconds = self._train(detector, split, seed, first=not evaluations)
+            if seconds is None:
+                return await evaluate(detector, self._tested, self._concurrency, judged)
             replies = [self._tested[place] for place in places]
             evaluations.append(await evaluate(detector, replies, self._concurrency, judged, seconds))
         if len(evaluations) == 1:
             return evaluations[0]
         return joined(evaluations, [places for _, places in self._parts])
 
-    def _train(self, detector: TrainableDetector, split: Split, seed: int) -> float | None:
+    def _train(self, detector: TrainableDetector, split: Split, seed: int, *, first: bool) -> float | None:
+        """Seconds of training; None where the detector keeps the model it comes with, for all splits."""
         started = time.perf_counter()
         try:
             detector.fit(split.train, seed)
         except UsageError as error:
-            if self._must_learn:
+            if self._must_learn or not first:
                 raise
             self.not_trained[detector.name] = str(error)
             return None

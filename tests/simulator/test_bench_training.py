@@ -157,7 +157,18 @@ def test_a_fold_without_a_chosen_reply_is_not_trained_for(folded: CommandLine, t
     assert (len(Count.fitted), len(Count.fitted[0][0]), data["tested_on"]) == (1, 2, 1)
 
 
-def test_a_detector_that_cannot_learn_from_a_fold_is_an_error(folded: CommandLine, tmp_path: Path) -> None:
+def test_a_detector_that_cannot_learn_from_the_first_fold_is_not_trained(
+    folded: CommandLine, tmp_path: Path
+) -> None:
+    path, out = numbered(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
+    folded("bench", path, "--detectors", "memory", "--folds", "2", "--seed", "1", "--json", out)
+    reason = "there is no hallucinated reply to learn from."
+    assert json.loads(out.read_text())["data"]["not_trained"] == {"memory": reason}
+
+
+def test_a_detector_that_cannot_learn_from_a_later_fold_is_an_error(
+    folded: CommandLine, tmp_path: Path
+) -> None:
     path = numbered(tmp_path / "data.jsonl", [True, False])
     ended = folded("bench", path, "--detectors", "memory", "--folds", "2")
     assert (ended.code, ended.err) == (2, "error: there is no hallucinated reply to learn from.\n")
