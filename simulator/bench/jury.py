@@ -63,7 +63,7 @@ class Jury:
     async def _of_learner(
         self, detector: TrainableDetector, seed: int, judged: Callable[[int], object]
     ) -> Evaluation:
-        evaluations = []
+        evaluations: list[Evaluation] = []
         for split, places in self._parts:
             seconds = self._train(detector, split, seed, first=not evaluations)
             if seconds is None:

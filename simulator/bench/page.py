@@ -27,7 +27,8 @@ from simulator.bench.table import data_notes, friedman_line, notes
 from simulator.measure.detection import Sample
 from simulator.report.markup import asset, policy_hash, render
 
-_FRONTS = {"tokens": "F1 and tokens", "latency": "F1 and time", "precision_recall": "precision and recall"}
+_COLOURS = 6
+_FRONTS = {"tokens": "tokens", "latency": "time", "precision_recall": "P/R"}
 _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
 
 
@@ -77,9 +78,15 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
             "bottom": BOTTOM,
         },
         notes=[*data_notes(report["data"]), *notes(costs)],
+        paint=paint,
         style=style,
         style_hash=policy_hash(style),
     )
+
+
+def paint(number: int) -> str:
+    """Style classes of a detector by its number: six colours, then the same ones hollow and dashed."""
+    return f"d{number % _COLOURS}" + (" hollow" if number // _COLOURS % 2 else "")
 
 
 def _frontiers(rows: Sequence[Mapping[str, Any]], detectors: Sequence[str], quality: str) -> list[Plot]:

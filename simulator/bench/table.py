@@ -90,6 +90,9 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
         console.print(Text(friedman_line(report["friedman"])))
     if report["chats"] is not None:
         _print_chats(report["chats"], console)
+    console.print(
+        Text("F1 tun.: threshold tuned on the other half of the groups; F1 max: oracle, a ceiling.")
+    )
     for note in (*data_notes(report["data"]), *notes(costs), *reason_lines(costs)):
         console.print(Text(note))
 
@@ -125,7 +128,7 @@ def data_notes(data: Mapping[str, Any]) -> list[str]:
 
 def notes(costs: Sequence[Row]) -> list[str]:
     """Sentences on what the numbers leave out, and how to read them."""
-    found = ["F1 tun.: threshold tuned on the other half of the groups; F1 max: oracle, a ceiling."]
+    found = []
     for row in costs:
         gaps = {"abstained": "abstention", "failed": "failure"}
         listed = ", ".join(counted(row[field], word) for field, word in gaps.items() if row[field])

@@ -17,7 +17,7 @@ from scenarios.labelled import GoldSpan, LabelledReply
 from scenarios.transcript import Judgement, Passage, Span
 from simulator.bench.curves import BOTTOM, HEIGHT, LEFT, POINTS, RIGHT, WIDTH, frontier, precision_recall
 from simulator.bench.evaluate import Evaluation
-from simulator.bench.page import render_page
+from simulator.bench.page import paint, render_page
 from simulator.bench.results import measure
 from simulator.bench.sweep import Sweep, sweep_report
 from simulator.measure.detection import Sample
@@ -104,7 +104,7 @@ def test_a_sweep_has_its_means_and_fronts() -> None:
     made = page([right], {"sweep": sweep_report(sweep, [[right], [half]])})
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in made
     assert '<td class="n">0.833 <span class="ci">± 0.236</span></td><td class="n">28.28</td>' in made
-    assert "<td>F1 and tokens, F1 and time, precision and recall</td>" in made
+    assert "<td>tokens, time, P/R</td>" in made
 
 
 def test_three_detectors_are_tested_for_differing_at_all() -> None:
@@ -115,6 +115,10 @@ def test_three_detectors_are_tested_for_differing_at_all() -> None:
 
 def test_a_page_without_a_sweep_does_not_speak_of_one() -> None:
     assert "Sweep" not in page()
+
+
+def test_a_second_round_of_colours_is_hollow() -> None:
+    assert [paint(number) for number in (0, 5, 6, 11, 12)] == ["d0", "d5", "d0 hollow", "d5 hollow", "d0"]
 
 
 def test_a_curve_goes_through_every_threshold() -> None:

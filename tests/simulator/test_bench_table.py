@@ -68,7 +68,7 @@ def test_leaks_and_replays_are_told() -> None:
         "told_origin": True,
         "replayed_calls": 4,
     }
-    assert notes([row])[1:] == [
+    assert notes([row]) == [
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
         "Told who wrote each reply, which nobody knows of a new chatbot: d.",
@@ -92,7 +92,7 @@ def test_folds_and_their_thresholds_are_told() -> None:
         "told_origin": False,
         "replayed_calls": 0,
     }
-    assert notes([row])[1:] == [
+    assert notes([row]) == [
         "d: its threshold is the mean of 3 folds' own, 0.250 to 0.750; each reply was decided by its fold's."
     ]
 
