@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from detectors.combined.detector import CombinedDetector
 from detectors.direct_judge.detector import DirectJudgeDetector
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from detectors.halludetect.detector import HalluDetectDetector
@@ -35,6 +36,7 @@ DETECTORS: dict[str, DetectorFactory] = {
     "metarag": MetaRagDetector,
     "lexical": LexicalDetector,
     **EVIDENCE_CHAIN,
+    "combined": CombinedDetector,
     "logic-graph": LogicGraphDetector,
     "direct-judge": DirectJudgeDetector,
     "self-check": SelfCheckDetector,

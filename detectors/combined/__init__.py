@@ -1,0 +1,1 @@
+"""Our own detector: what the cheap methods measure, read together by classifiers."""

@@ -1,0 +1,179 @@
+"""What the detector learnt, how it scores with it, and how it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from detectors.combined.features import Measured, measure_all, of_word_scores
+from detectors.evidence_chain.batch import Case
+from detectors.evidence_chain.matching import DocumentFrequency
+from detectors.evidence_chain.model import Scores, Thresholds
+from detectors.evidence_chain.risk import reply_scores
+from detectors.evidence_chain.tokens import Numbers
+from detectors.trained_file import read_trained, write_trained
+
+FORMAT = 1
+"""Of the files; another number is refused."""
+
+TRUSTED_TYPES = (
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.tree._tree.Tree",
+)
+"""Types that a file may hold beyond what skops trusts by itself: arrays of trees' nodes."""
+
+REMEDY = "Train it anew with `python -m benchmarks.train_combined`."
+
+
+@dataclass(frozen=True)
+class PieceClassifiers:
+    """scikit-learn's classifiers that need replies with spans."""
+
+    words: Any
+    """Whether a word is hallucinated."""
+    sentences: Any = None
+    """Whether a sentence holds a hallucination; None: all it learnt from did, as where only hallucinated
+    claims are labelled."""
+
+
+@dataclass(frozen=True)
+class ReplyClassifiers:
+    """scikit-learn's classifiers of whole replies, whose probabilities are averaged."""
+
+    linear: Any
+    """A logistic regression."""
+    trees: Any
+    """Randomised trees."""
+
+    def score(self, inputs: Numbers) -> Numbers:
+        """(replies,): the mean of both.
+
+        Args:
+            inputs: (replies, inputs).
+        """
+        found: Numbers = (self.linear.predict_proba(inputs) + self.trees.predict_proba(inputs))[:, 1] / 2
+        return found
+
+
+@dataclass(frozen=True)
+class CombinedModel:
+    """All that the detector learnt."""
+
+    frequency: DocumentFrequency
+    """For the rarity of words."""
+    pieces: PieceClassifiers | None
+    """None: it learnt from replies without spans, and does not tell words apart by itself."""
+    replies: ReplyClassifiers | None
+    """Of whole replies; None: all it learnt from were hallucinated, so that only places were to learn."""
+    thresholds: Thresholds
+    """Chosen on replies that the scores were not learnt from."""
+    identity: str
+    """What it was trained on: a hash."""
+
+    def score(self, cases: Sequence[Case]) -> Scores:
+        """The risks of all replies, sentences and words. Numbers are rounded to 6 decimals."""
+        measured = measure_all(cases, self.frequency)
+        if not len(measured.batch.sentences):
+            nothing = np.zeros(0)
+            return Scores(measured.batch, measured.features, nothing, nothing, np.zeros(len(cases)))
+        sentences, words = piece_scores(self.pieces, measured)
+        whole = None
+        if self.replies is not None:
+            whole = self.replies.score(reply_inputs(measured, None if self.pieces is None else words))
+        return combine(measured, sentences, words, whole, located=self.pieces is not None)
+
+
+def piece_scores(pieces: PieceClassifiers | None, measured: Measured) -> tuple[Numbers, Numbers]:
+    """(sentences,) and (words,): the classifiers' risks, a word's multiplied by its sentence's.
+
+    Without a classifier of sentences a sentence's risk is its worst word's, and words stand by themselves.
+    Without any: the share of the sentence's words that the evidence lacks, and EvidenceChain's evidence
+    against the word.
+    """
+    owner = measured.batch.word_sentence
+    if pieces is None:
+        return 1 - measured.features.column("lexical_coverage"), measured.features.evidence
+    words: Numbers = pieces.words.predict_proba(measured.words)[:, 1]
+    if pieces.sentences is None:
+        worst = np.zeros(len(measured.batch.sentences))
+        np.maximum.at(worst, owner, words)
+        return worst, words
+    sentences: Numbers = pieces.sentences.predict_proba(measured.sentences)[:, 1]
+    return sentences, words * sentences[owner]
+
+
+def reply_inputs(measured: Measured, words: Numbers | None) -> Numbers:
+    """(replies, inputs) of `ReplyClassifiers`.
+
+    Args:
+        words: (words,) scores of words; None: there are no classifiers of words.
+    """
+    if words is None:
+        return measured.replies
+    batch = measured.batch
+    return np.hstack([measured.replies, of_word_scores(words, batch.words.reply, len(batch.cases))])
+
+
+def combine(
+    measured: Measured, sentences: Numbers, words: Numbers, whole: Numbers | None, *, located: bool
+) -> Scores:
+    """The scores that are reported.
+
+    Args:
+        sentences: (sentences,) risks.
+        words: (words,) risks.
+        whole: (replies,) risks by `ReplyClassifiers`; None: there are none.
+        located: whether sentences and words were judged by classifiers. A reply's risk then is the mean of
+            `whole` and its worst sentence's, or that alone; else it is `whole`, and multiplies the others.
+    """
+    batch = measured.batch
+    if located or whole is None:
+        worst = reply_scores(batch, sentences)
+        whole = worst if whole is None else (whole + worst) / 2
+    else:
+        sentences = sentences * whole[batch.sentences.reply]
+        words = words * whole[batch.words.reply]
+    return Scores(batch, measured.features, np.round(sentences, 6), np.round(words, 6), np.round(whole, 6))
+
+
+def save_model(model: CombinedModel, path: Path) -> None:
+    """Write the model to a file that `load_model` reads."""
+    pieces, replies = model.pieces, model.replies
+    held = {
+        "texts": model.frequency.texts,
+        "forms": "\n".join(model.frequency.counts),
+        "counts": np.array(list(model.frequency.counts.values()), dtype=np.int32),
+        "words": None if pieces is None else pieces.words,
+        "sentences": None if pieces is None else pieces.sentences,
+        "linear": None if replies is None else replies.linear,
+        "trees": None if replies is None else replies.trees,
+        "thresholds": model.thresholds.model_dump(),
+        "identity": model.identity,
+    }
+    write_trained(held, FORMAT, path)
+
+
+def load_model(path: Path) -> CombinedModel:
+    """Read a file of `save_model`. Nothing in it is executed: types other than scikit-learn's are refused.
+
+    Raises:
+        UsageError: it is no such file.
+    """
+    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _model_of)
+
+
+def _model_of(held: dict[str, Any]) -> CombinedModel:
+    forms = held["forms"].split("\n") if held["forms"] else []
+    return CombinedModel(
+        frequency=DocumentFrequency(
+            texts=held["texts"], counts=dict(zip(forms, held["counts"].tolist(), strict=True))
+        ),
+        pieces=None if held["words"] is None else PieceClassifiers(held["words"], held["sentences"]),
+        replies=None if held["linear"] is None else ReplyClassifiers(held["linear"], held["trees"]),
+        thresholds=Thresholds.model_validate(held["thresholds"]),
+        identity=held["identity"],
+    )

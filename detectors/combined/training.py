@@ -1,0 +1,208 @@
+"""How the detector learns.
+
+Groups are dealt out to `PARTS` parts. Each part is scored by classifiers of words and sentences that
+learnt from the other parts: so the classifiers of replies, which read those scores, learn from scores as they
+will be of new replies, and thresholds are chosen on scores of replies that were held out. What is kept learns
+from all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from detectors.combined.features import Measured, measure_batch
+from detectors.combined.model import (
+    CombinedModel,
+    PieceClassifiers,
+    ReplyClassifiers,
+    combine,
+    piece_scores,
+    reply_inputs,
+)
+from detectors.evidence_chain.batch import make_batch, make_case
+from detectors.evidence_chain.features import NOVEL, measure
+from detectors.evidence_chain.model import Scores, Thresholds
+from detectors.evidence_chain.tokens import Flags, Integers, Numbers
+from detectors.evidence_chain.training import best_threshold, count_forms, gold
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.recording import digest
+
+PARTS = 5
+"""Parts that the groups are dealt out to."""
+
+
+def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
+    """Train on labelled replies: words and sentences on those with spans, replies on all.
+
+    Without any span there are no classifiers of words and sentences; without a clean reply there is none of
+    replies, as in a collection of hallucinated claims, where only places can be learnt.
+
+    Args:
+        replies: those without a label and without spans are left out.
+        seed: of the parts and the trees.
+
+    Raises:
+        UsageError: there is nothing to tell apart, or there are fewer than two groups.
+    """
+    known = [one for one in replies if one.label is not None or one.spans is not None]
+    batch = make_batch([make_case(one) for one in known])
+    frequency = count_forms(batch)
+    material = _Material(
+        measured=measure_batch(batch, measure(batch, frequency, "extended")),
+        labels=np.array([bool(one.label) or bool(one.spans) for one in known], dtype=bool),
+        has_spans=np.array([one.spans is not None for one in known], dtype=bool),
+        sentence_labels=gold(batch.sentences, known),
+        word_labels=gold(batch.words, known),
+        part=_parts_of(known, seed),
+        seed=seed,
+    )
+    pieces, whole, thresholds = material.learn()
+    return CombinedModel(
+        frequency=frequency,
+        pieces=pieces,
+        replies=whole,
+        thresholds=thresholds,
+        identity=digest([seed, sorted(one.model_dump_json() for one in known)])[:16],
+    )
+
+
+@dataclass(frozen=True)
+class _Material:
+    """What is learnt from. Labels are of shape (replies,), (sentences,), (words,)."""
+
+    measured: Measured
+    labels: Flags
+    has_spans: Flags
+    """(replies,)"""
+    sentence_labels: Flags
+    word_labels: Flags
+    part: Integers
+    """(replies,): which part a reply is in."""
+    seed: int
+
+    def learn(self) -> tuple[PieceClassifiers | None, ReplyClassifiers | None, Thresholds]:
+        """The classifiers that are kept, and the thresholds."""
+        everything = np.ones(len(self.labels), dtype=bool)
+        located = bool(self.word_labels.any())
+        pieces = self._pieces(everything) if located else None
+        sentences, words = self._held_out_pieces() if located else piece_scores(None, self.measured)
+        inputs = reply_inputs(self.measured, words if located else None)
+        whole, held_out = None, None
+        if not (located and self.labels.all()):
+            held_out = np.zeros(len(self.labels))
+            for learnt, judged in self._cuts():
+                held_out[judged] = self._whole(inputs, learnt).score(inputs[judged])
+            whole = self._whole(inputs, everything)
+        scores = combine(self.measured, sentences, words, held_out, located=located)
+        return pieces, whole, self._thresholds(scores, located)
+
+    def _cuts(self) -> Iterator[tuple[Flags, Flags]]:
+        """For each part (replies,) twice: what is learnt from, and what is scored."""
+        for part in np.unique(self.part):
+            yield self.part != part, self.part == part
+
+    def _held_out_pieces(self) -> tuple[Numbers, Numbers]:
+        """(sentences,) and (words,): scores by classifiers that did not see the reply's part."""
+        batch = self.measured.batch
+        sentences, words = np.zeros(len(batch.sentences)), np.zeros(len(batch.words))
+        for learnt, judged in self._cuts():
+            of_sentences, of_words = piece_scores(self._pieces(learnt), self.measured)
+            at_sentences, at_words = judged[batch.sentences.reply], judged[batch.words.reply]
+            sentences[at_sentences], words[at_words] = of_sentences[at_sentences], of_words[at_words]
+        return sentences, words
+
+    def _pieces(self, learnt: Flags) -> PieceClassifiers:
+        measured, learnt = self.measured, learnt & self.has_spans
+        at_words = learnt[measured.batch.words.reply]
+        at_sentences = learnt[measured.batch.sentences.reply]
+        labels = self.sentence_labels[at_sentences]
+        return PieceClassifiers(
+            words=_fitted(_boosting(self.seed), measured.words[at_words], self.word_labels[at_words]),
+            sentences=None
+            if self.sentence_labels[self.has_spans[measured.batch.sentences.reply]].all()
+            else _fitted(_forest(self.seed), measured.sentences[at_sentences], labels),
+        )
+
+    def _whole(self, inputs: Numbers, learnt: Flags) -> ReplyClassifiers:
+        return ReplyClassifiers(
+            linear=_fitted(_regression(), inputs[learnt], self.labels[learnt]),
+            trees=_fitted(_randomised(self.seed), inputs[learnt], self.labels[learnt]),
+        )
+
+    def _thresholds(self, scores: Scores, located: bool) -> Thresholds:
+        response = best_threshold(self.labels, scores.replies)
+        if not located:  # a new word of a reply at the threshold is flagged, a known one is not
+            return Thresholds(word=response * NOVEL, sentence=response * NOVEL, response=response)
+        batch = scores.batch
+        in_words, in_sentences = self.has_spans[batch.words.reply], self.has_spans[batch.sentences.reply]
+        return Thresholds(
+            word=best_threshold(self.word_labels[in_words], scores.words[in_words]),
+            sentence=best_threshold(self.sentence_labels[in_sentences], scores.sentences[in_sentences]),
+            response=response,
+        )
+
+
+def _parts_of(replies: Sequence[LabelledReply], seed: int) -> Integers:
+    """(replies,): which part each reply is in; groups are dealt out whole, in an order by hash."""
+    groups = sorted({one.group for one in replies}, key=lambda group: digest([seed, group]))
+    if len(groups) < 2:
+        raise UsageError("combined needs labelled replies of two groups or more. Add some.")
+    part = {group: place % PARTS for place, group in enumerate(groups)}
+    return np.array([part[one.group] for one in replies], dtype=np.int64)
+
+
+def _fitted(classifier: Any, inputs: Numbers, labels: Flags) -> Any:
+    if labels.all() or not labels.any():
+        raise UsageError(
+            "combined learns to tell hallucinated from clean texts, and a part of the labelled replies is "
+            f"{'all' if len(labels) and labels.all() else 'never'} hallucinated. Give more groups, of both "
+            "kinds."
+        )
+    return classifier.fit(inputs, labels)
+
+
+def _boosting(seed: int) -> Any:
+    """Of words: there are many, and gradient boosting told RAGTruth's apart better than a forest."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(
+        max_iter=150,
+        learning_rate=0.06,
+        max_leaf_nodes=15,
+        min_samples_leaf=40,
+        l2_regularization=5.0,
+        max_features=0.5,
+        random_state=seed,
+    )
+
+
+def _forest(seed: int) -> Any:
+    """Of sentences: EvidenceChain's."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(
+        100, max_depth=8, min_samples_leaf=6, class_weight="balanced_subsample", random_state=seed, n_jobs=1
+    )
+
+
+def _randomised(seed: int) -> Any:
+    """Of replies: there are few, with many inputs."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return ExtraTreesClassifier(
+        150, max_depth=8, min_samples_leaf=4, max_features=0.3, random_state=seed, n_jobs=1
+    )
+
+
+def _regression() -> Any:
+    """Of replies, strongly regularised."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.02, max_iter=3000))

@@ -1,0 +1,58 @@
+"""Files of trained models: skops, which holds no code, with a format number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from zipfile import ZIP_DEFLATED, BadZipFile
+
+from scenarios.errors import UsageError
+
+Model = TypeVar("Model")
+
+
+def write_trained(held: Mapping[str, Any], form: int, path: Path) -> None:
+    """Write what a model holds: plain values, arrays, scikit-learn's estimators.
+
+    Args:
+        form: number of the format, which `read_trained` asks for.
+    """
+    import skops.io
+
+    skops.io.dump({"format": form, **held}, path, compression=ZIP_DEFLATED, compresslevel=9)
+
+
+def read_trained(
+    path: Path,
+    form: int,
+    trusted: Sequence[str],
+    remedy: str,
+    make: Callable[[dict[str, Any]], Model],
+) -> Model:
+    """Read a file of `write_trained`. Nothing in it is executed.
+
+    Args:
+        form: number of the format that the file has to have.
+        trusted: types it may hold beyond what skops trusts by itself.
+        remedy: last sentence of what a user reads when it cannot be used.
+        make: makes the model of what is held; a field that is missing or of a wrong type is an error of
+            the file.
+
+    Raises:
+        UsageError: there is no such file, it holds other types, or is no such model.
+    """
+    import skops.io
+
+    if not path.is_file():
+        raise UsageError(f"{path}: no such trained model. Train one, or leave the option `model` out.")
+    try:
+        strange = skops.io.get_untrusted_types(file=path)
+        if set(strange) - set(trusted):
+            raise UsageError(f"{path}: it holds types that are not trusted ({', '.join(strange)}). {remedy}")
+        held = skops.io.load(path, trusted=list(trusted))
+        if held["format"] != form:
+            raise UsageError(f"{path}: its format is {held['format']}, not {form}. {remedy}")
+        return make(held)
+    except (BadZipFile, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{path}: this is no trained model of this detector. {remedy}") from error

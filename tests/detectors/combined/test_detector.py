@@ -1,0 +1,152 @@
+"""`combined` as the testbed uses it: shipped, trained with and without spans, from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from detectors.combined.detector import SHIPPED, CombinedDetector
+from detectors.combined.model import save_model
+from detectors.protocol import BatchDetector, DetectorContext, TrainableDetector
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Judgement, TurnView
+from tests.detectors.evidence_chain.material import corpus, passages
+from tests.scripted import scripted_pool
+
+EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
+
+
+def detector(**options: object) -> CombinedDetector:
+    pool, _ = scripted_pool(lambda _: "unused")
+    return CombinedDetector("combined", DetectorContext(models=pool, options=options))
+
+
+def view(reply: str, *texts: str) -> TurnView:
+    return TurnView(question="When?", passages=passages(*texts), reply=reply)
+
+
+def judged(made: CombinedDetector, replies: Sequence[LabelledReply]) -> list[Judgement]:
+    return made.detect_batch(
+        [TurnView(question=one.question, passages=one.passages, reply=one.reply) for one in replies]
+    )
+
+
+def without_spans(replies: Sequence[LabelledReply]) -> list[LabelledReply]:
+    return [one.model_copy(update={"spans": None}) for one in replies]
+
+
+@pytest.fixture(scope="module")
+def on_spans() -> CombinedDetector:
+    made = detector()
+    made.fit(corpus(20), seed=2)
+    return made
+
+
+@pytest.fixture(scope="module")
+def on_labels() -> CombinedDetector:
+    made = detector()
+    made.fit(without_spans(corpus(20)))
+    return made
+
+
+async def test_it_judges_untrained_in_batches_as_one_by_one() -> None:
+    made = detector()
+    assert isinstance(made, BatchDetector)
+    assert isinstance(made, TrainableDetector)
+    views = [
+        view("The bakery opens at 6. Bread costs 3 euros.", *EVIDENCE),
+        view("The bakery moved to Springfield in 2077.", *EVIDENCE),
+    ]
+    judgements = made.detect_batch(views)
+    assert [await made.detect(one) for one in views] == judgements
+    assert [judgement.flagged for judgement in judgements] == [False, True]
+
+
+def test_the_shipped_model_says_which_words_are_invented() -> None:
+    judgement = detector().detect_batch([view("The bakery opens at 6 in Springfield.", *EVIDENCE)])[0]
+    scores = {unit.text: unit.score or 0.0 for unit in judgement.units if unit.kind == "word"}
+    assert max(scores, key=lambda word: scores[word]) == "Springfield."
+
+
+@pytest.mark.parametrize(
+    ("reply", "evidence", "error"),
+    [("?!", EVIDENCE, "the reply has no words"), ("Yes.", (), "there is no evidence")],
+)
+async def test_without_words_or_evidence_it_abstains(
+    reply: str, evidence: tuple[str, ...], error: str
+) -> None:
+    judgement = await detector().detect(view(reply, *evidence))
+    assert (judgement.outcome, judgement.error) == ("abstained", error)
+
+
+def test_trained_with_spans_it_tells_replies_and_words_apart(on_spans: CombinedDetector) -> None:
+    clean, wrong = judged(on_spans, corpus(1))
+    assert (clean.flagged, wrong.flagged) == (False, True)
+    assert on_spans.model.pieces is not None
+    scores = {unit.text: unit.score or 0.0 for unit in wrong.units if unit.kind == "word"}
+    assert scores["Springfield"] > scores["museum"]
+
+
+def test_trained_without_spans_it_flags_the_new_words_of_a_flagged_reply(on_labels: CombinedDetector) -> None:
+    clean, wrong = judged(on_labels, corpus(1))
+    assert on_labels.model.pieces is None
+    assert (clean.flagged, wrong.flagged) == (False, True)
+    assert wrong.spans is not None
+    assert [span.text for span in wrong.spans] == ["moved", "Springfield", "2077."]
+
+
+def test_trained_on_hallucinated_replies_only_it_learns_places() -> None:
+    made = detector()
+    made.fit([one for one in corpus(20) if one.label])
+    wrong = judged(made, corpus(1))[1]
+    assert made.model.replies is None
+    scores = {unit.text: unit.score or 0.0 for unit in wrong.units if unit.kind == "word"}
+    assert scores["Springfield"] > scores["museum"]
+
+
+@pytest.mark.parametrize(
+    ("replies", "error"),
+    [
+        ([one for one in without_spans(corpus(10)) if one.label], "all hallucinated"),
+        ([one for one in corpus(10) if not one.label], "never hallucinated"),
+        (corpus(1), "two groups or more"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_an_error(replies: list[LabelledReply], error: str) -> None:
+    with pytest.raises(UsageError, match=error):
+        detector().fit(replies)
+
+
+def test_training_again_replaces_all_that_was_learnt_before(on_spans: CombinedDetector) -> None:
+    made = detector(threshold=0.9)
+    made.fit(without_spans(corpus(10)), seed=1)
+    made.fit(corpus(20), seed=2)
+    assert made.model.identity == on_spans.model.identity
+    assert [one.score for one in judged(made, corpus(3))] == [
+        one.score for one in judged(on_spans, corpus(3))
+    ]
+    assert (made.threshold, made.threshold_protocol) == (0.9, "given")
+
+
+def test_models_are_taken_from_files(
+    tmp_path: Path, on_spans: CombinedDetector, on_labels: CombinedDetector
+) -> None:
+    for made in (on_spans, on_labels):
+        path = tmp_path / "mine.skops"
+        save_model(made.model, path)
+        loaded = detector(model=str(path))
+        assert loaded.version != detector().version
+        assert judged(loaded, corpus(2)) == judged(made, corpus(2))
+
+
+def test_a_file_of_another_detector_is_refused() -> None:
+    other = Path(SHIPPED).parents[2] / "evidence_chain" / "trained" / "rf-extended.skops"
+    with pytest.raises(UsageError, match="this is no trained model of this detector"):
+        detector(model=str(other))
+
+
+def test_the_model_of_the_package_is_small() -> None:
+    assert SHIPPED.stat().st_size < 3 * 2**20
