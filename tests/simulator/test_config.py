@@ -42,7 +42,7 @@ def test_flags_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
 
 def test_a_catalogue_models_defaults_yield_to_file_and_flags(tmp_path: Path) -> None:
     experiment = load_experiment(None, {"model": "SmolLM2-135M"})
-    assert (experiment.max_turns, experiment.reply_tokens) == (2, 64)
+    assert (experiment.max_turns, experiment.reply_tokens, experiment.top_k) == (2, 40, 2)
     experiment = load_experiment(
         write(tmp_path, "max_turns: 3"), {"model": "smollm2-135m", "reply_tokens": 9}
     )
