@@ -87,6 +87,7 @@ class SimulatedUser:
         seed: seed of the conversation.
         model: name of the user's model in the pool; None is the default one.
         min_turns: replies before the user may stop.
+        max_tokens: limit of a message.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class SimulatedUser:
         *,
         model: str | None = None,
         min_turns: int = MIN_TURNS,
+        max_tokens: int = MAX_TOKENS,
     ) -> None:
         self._persona = persona
         self._domain = domain
@@ -105,6 +107,7 @@ class SimulatedUser:
         self._seed = seed
         self._model = model
         self._min_turns = min_turns
+        self._max_tokens = max_tokens
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Decide whether to go on after `history` (empty, or ending with a reply), and if so what to say.
@@ -177,7 +180,7 @@ class SimulatedUser:
             system=request[0].text,
             messages=request[1:],
             temperature=temperature,
-            max_tokens=MAX_TOKENS,
+            max_tokens=self._max_tokens,
             sample=sample,
         )
         return clean(text, self._persona.name, cut=session.calls[-1].finish_reason == "length")

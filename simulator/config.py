@@ -88,7 +88,8 @@ class Experiment(Frozen):
     max_turns: int = Field(default=4, ge=1)
     """The conversation is stopped after this many replies."""
     reply_tokens: int | None = Field(default=None, ge=1)
-    """Limit of a reply, for those of the five chatbots whose options have no `max_tokens`; None: theirs."""
+    """Limit of a reply, for those of the five chatbots whose options have no `max_tokens`, and of what the
+    simulated user says; None: theirs."""
     top_k: int = Field(default=4, ge=1)
     """Passages retrieved for a query (HalluDetect section 4.1)."""
     embedding_model: str = "all-minilm-l6-v2"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agents.client import Endpoint
 from agents.model import DEFAULT_MODEL, ModelPool
-from agents.user import SimulatedUser
+from agents.user import MAX_TOKENS, SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.registry import make_chatbot
 from detectors.protocol import Detector, DetectorContext, asks_a_model
@@ -289,6 +289,7 @@ def make_cast(
             job.key.seed,
             model=experiment.roles.get("user"),
             min_turns=experiment.min_turns,
+            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, MAX_TOKENS),
         )
 
     def chatbot(job: Job) -> Chatbot:

@@ -39,7 +39,7 @@ def _jobs(experiment: Experiment, scenario: Scenario) -> Iterator[Job]:
     user_model, chatbot_model = model_name(experiment, "user"), model_name(experiment, "chatbot")
     shared = {
         "scenario": scenario_version(scenario),
-        "user": [user_version(), user_model, experiment.min_turns],
+        "user": [user_version(), user_model, experiment.min_turns, *_limit(experiment)],
         "model": chatbot_model,
         "turns": experiment.max_turns,
         "retrieval": [experiment.top_k, experiment.embedding_model],
@@ -90,3 +90,8 @@ def model_name(experiment: Experiment, role: str) -> str:
 def scenario_version(scenario: Scenario) -> str:
     """Hash of a pack's content without its personas, which count one by one."""
     return digest(scenario.model_dump(mode="json", exclude={"personas"}))[:16]
+
+
+def _limit(experiment: Experiment) -> list[int]:
+    """What the experiment sets of the length of messages; runs without it keep the keys they had."""
+    return [] if experiment.reply_tokens is None else [experiment.reply_tokens]

@@ -50,7 +50,9 @@ class ConversationOptions:
     seed: Annotated[int | None, typer.Option(help="Seed of the first repeat.")] = None
     min_turns: Annotated[int | None, typer.Option(help="Replies before the user may stop.")] = None
     max_turns: Annotated[int | None, typer.Option(help="Replies after which a conversation stops.")] = None
-    reply_tokens: Annotated[int | None, typer.Option(help="Limit of a reply, for the five chatbots.")] = None
+    reply_tokens: Annotated[
+        int | None, typer.Option(help="Limit of a message, the user's and the five chatbots'.")
+    ] = None
     top_k: Annotated[int | None, typer.Option(help="Passages retrieved for a query.")] = None
 
 

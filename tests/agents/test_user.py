@@ -75,6 +75,11 @@ async def test_the_first_message_needs_no_decision() -> None:
     assert "for appliances." in requests[0]["messages"][0]["content"]
 
 
+async def test_the_limit_of_a_message_is_passed_on() -> None:
+    _, requests = await _next(Model({}, messages=[ASKED]), (), max_tokens=40)
+    assert requests[0]["max_tokens"] == 40
+
+
 async def test_before_the_second_reply_the_user_does_not_stop() -> None:
     move, requests = await _next(Model({"Learn the fee": 0.99, "Learn the deadline": 0.99}), ONE)
     assert (move.text, move.stop) == ("And by when?", None)

@@ -75,6 +75,7 @@ def test_how_much_is_run_and_how_leaves_a_conversation_the_same(fields: dict[str
         {"min_turns": 1},
         {"max_turns": 5},
         {"top_k": 5},
+        {"reply_tokens": 40},
         {"embedding_model": "other"},
         {"chatbots": ["editor"]},
         {"chatbots": [{"name": "mine", "kind": "vanilla"}]},
