@@ -33,7 +33,7 @@ def main() -> None:
     """Train all and write them into the package."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with RAGTruth's two files")
-    parser.add_argument("--seed", type=int, default=17, help="of the calibration part and the forests")
+    parser.add_argument("--seed", type=int, default=17, help="of the parts and the forests")
     given = parser.parse_args()
     replies = load_labelled("ragtruth", given.data)
     for method, features in MODELS:

@@ -14,10 +14,10 @@ from detectors.evidence_chain.model import Scores
 from detectors.evidence_chain.tokens import Flags, Integers, Numbers
 from detectors.evidence_chain.training import (
     best_threshold,
-    calibration_split,
     case_of,
     count_forms,
     gold,
+    hold_out,
     regression,
 )
 from scenarios.labelled import LabelledReply
@@ -46,7 +46,7 @@ class Ablation:
     scores: Numbers
     """(sentences,)"""
     threshold: float
-    """Chosen on the calibration part."""
+    """Chosen on what was held out of the training data."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,28 @@ def ablate(train: Sequence[LabelledReply], test: Sequence[LabelledReply], seed: 
     Raises:
         UsageError: `train` has fewer than two groups.
     """
-    learnt, held_out = calibration_split(train, seed)
-    parts = (learnt, held_out, test)
-    batches = [make_batch([case_of(one) for one in part]) for part in parts]
-    frequency = count_forms(batches[0])
+    held_out = hold_out(train, seed)
+    frequency = count_forms(make_batch([case_of(one) for one in held_out.to_learn_from(train)]))
+    batches = [make_batch([case_of(one) for one in part]) for part in (train, test)]
     features = [measure(batch, frequency, "paper").sentences for batch in batches]
-    labels = [gold(batch.sentences, part) for batch, part in zip(batches, parts, strict=True)]
+    labels = [gold(batch.sentences, part) for batch, part in zip(batches, (train, test), strict=True)]
+    of_reply = batches[0].sentences.reply
+    parts = [part[of_reply] for part in held_out.parts]
+    judged, learnt = held_out.judged[of_reply], held_out.learnt[of_reply]
     found = []
     for variant, names in ABLATIONS.items():
-        chosen = [PAPER_FEATURES.index(name) for name in names]
-        classifier = regression(len(chosen)).fit(features[0][:, chosen], labels[0])
-        calibration, tested = (classifier.predict_proba(part[:, chosen])[:, 1] for part in features[1:])
-        found.append(Ablation(variant, labels[2], tested, best_threshold(labels[1], calibration)))
+        inputs, tested = (part[:, [PAPER_FEATURES.index(name) for name in names]] for part in features)
+        scores = np.select(parts, [_risk(inputs[~part], labels[0][~part], inputs) for part in parts])
+        threshold = best_threshold(labels[0][judged], scores[judged])
+        risk = _risk(inputs[learnt], labels[0][learnt], tested)
+        found.append(Ablation(variant, labels[1], risk, threshold))
     return found
+
+
+def _risk(inputs: Numbers, labels: Flags, tested: Numbers) -> Numbers:
+    """(sentences,): what a regression on `inputs` and `labels` says of `tested`."""
+    probability: Numbers = regression(inputs.shape[1]).fit(inputs, labels).predict_proba(tested)[:, 1]
+    return probability
 
 
 def attributed(scores: Scores, method: Attribution, reply: Integers, start: Integers) -> Integers:

@@ -63,7 +63,7 @@ class ChainModel:
     frequency: DocumentFrequency
     """For TF-IDF and rarity."""
     thresholds: Thresholds
-    """Chosen on the calibration part of the training data."""
+    """Chosen on the training data; see `training`."""
     identity: str
     """What it was trained on and with: a hash."""
     context: tuple[Context, ...] = ()
@@ -76,15 +76,18 @@ class ChainModel:
     """How likely a word of a hallucinated sentence is hallucinated; None: the paper's novelty."""
 
     def score(self, cases: Sequence[Case]) -> Scores:
-        """The risks of all replies, sentences and words.
-
-        A word's is its sentence's times the evidence against the word (the paper: "the sentence probability
-        is multiplied by token novelty"). Numbers are rounded to 6 decimals.
-        """
+        """The risks of all replies, sentences and words."""
         batch = make_batch(cases)
-        features = measure(batch, self.frequency, self.features)
+        return self.score_batch(batch, measure(batch, self.frequency, self.features))
+
+    def score_batch(self, batch: Batch, features: Features) -> Scores:
+        """The same for replies that are cut and measured.
+
+        A word's risk is its sentence's times the evidence against the word (the paper: "the sentence
+        probability is multiplied by token novelty"). Numbers are rounded to 6 decimals.
+        """
         if not len(batch.sentences):
-            return Scores(batch, features, np.zeros(0), np.zeros(0), np.zeros(len(cases)))
+            return Scores(batch, features, np.zeros(0), np.zeros(0), np.zeros(len(batch.cases)))
         if self.sentence_classifier is None:
             sentences = rule_risk(self.method, features)
         else:

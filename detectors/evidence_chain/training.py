@@ -1,7 +1,9 @@
-"""How a method learns: on sentences of the training part, with thresholds from the calibration part.
+"""How a method learns: on the sentences of the training data, with thresholds from replies held out of it.
 
-Protocol of the paper: parts are split by source, thresholds are chosen "on a calibration subset carved
-deterministically from the training split by source", one for all tasks and generators, and frozen.
+Protocol of the paper: thresholds are chosen "on a calibration subset carved deterministically from the
+training split by source", one for all tasks and generators, and frozen. Data that comes with such a subset is
+used so. Else a fifth would have so few hallucinations that chance chooses among thresholds. Ours: every fifth
+is held out in turn, scored by classifiers that learnt from the others, and what is kept learns from all.
 """
 
 from __future__ import annotations
@@ -13,18 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from detectors.evidence_chain.batch import Batch, Case, Pieces, make_batch, make_case
-from detectors.evidence_chain.features import FeatureSet, measure
+from detectors.evidence_chain.features import Features, FeatureSet, measure
 from detectors.evidence_chain.matching import DocumentFrequency
 from detectors.evidence_chain.model import ChainModel, Scores, Thresholds
 from detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
-from detectors.evidence_chain.tokens import Flags, Numbers
+from detectors.evidence_chain.tokens import Flags, Integers, Numbers
 from detectors.origin import origin_of
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.recording import digest
 
-CALIBRATION_SHARE = 0.2
-"""Share of the training groups that thresholds are chosen on; the paper's is 20 of 98 sources."""
+CALIBRATION = "calibration"
+"""The value of `meta["split"]` that marks replies to choose thresholds on."""
+
+PARTS = 5
+"""Parts that the training groups are cut into; the paper's calibration subset is 20 of 98 sources."""
 
 
 class Forest(NamedTuple):
@@ -42,7 +47,7 @@ SHALLOW = Forest(trees=100, depth=8, leaf=6)
 """For labels of people, which are noisy; its file is below 1 MB."""
 
 DEEP = Forest(trees=200, depth=12, leaf=1)
-"""For the audit corpus, whose labels are exact; chosen on its calibration part."""
+"""For the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
 
 RARE = 2
 """Forms of fewer texts are not kept: they count as new ones."""
@@ -65,7 +70,7 @@ def train(
 
     Args:
         replies: those without spans that are not clean are left out: nobody knows where they are wrong.
-        seed: of the calibration part and the forest.
+        seed: of the parts and the forest.
         features: read by `lr` and `rf`; the rules read the paper's.
         context: read by `lr` and `rf`.
         forest: how large `rf` is.
@@ -79,49 +84,80 @@ def train(
             f"evidence-chain-{method} learns from hallucinated spans, and the labelled replies have none. "
             "Give replies with spans."
         )
-    trained, held_out = calibration_split(known, seed)
-    batch = make_batch([case_of(one) for one in trained])
+    held_out = hold_out(known, seed)
+    material = make_batch([case_of(one) for one in held_out.to_learn_from(known)])
     supervised = method in ("lr", "rf")
     read: tuple[Context, ...] = tuple(context) if supervised else ()
     learnt_from = sorted(one.model_dump_json() for one in known)
     model = ChainModel(
         method=method,
         features=features if supervised else "paper",
-        frequency=count_forms(batch),
+        frequency=count_forms(material),
         thresholds=Thresholds(word=1.0, sentence=1.0, response=1.0),
         identity=digest([method, features, read, forest, seed, learnt_from])[:16],
         context=read,
-        categories=categories_of(batch.cases, read),
+        categories=categories_of(material.cases, read),
     )
+    batch = make_batch([case_of(one) for one in known])
+    measured = measure(batch, model.frequency, model.features)
     if supervised:
-        model = _with_classifiers(model, trained, batch, _forest(forest, seed) if method == "rf" else None)
-    scores = model.score([case_of(one) for one in held_out])
-    return replace(model, thresholds=_chosen_thresholds(scores, held_out, method))
+        learner = _Learner(model, batch, measured, known, forest, seed)
+        scores = learner.held_out_scores(held_out.parts)
+        model = learner.fit(held_out.learnt)
+    else:
+        scores = model.score_batch(batch, measured)
+    return replace(model, thresholds=_best_thresholds(scores, known, held_out.judged, method))
 
 
-def calibration_split(
-    replies: Sequence[LabelledReply], seed: int
-) -> tuple[list[LabelledReply], list[LabelledReply]]:
-    """The replies to learn from, and those to choose thresholds on; no group is in both.
+class HeldOut(NamedTuple):
+    """Which replies are learnt from, and which are kept from it. Masks are of shape (replies,)."""
 
-    Replies whose `meta` says `split: calibration` are the latter where there are any; else those of
-    `CALIBRATION_SHARE` of the groups, drawn by hash.
+    parts: tuple[Flags, ...]
+    """Each is scored by what learnt from the others, for the thresholds."""
+    learnt: Flags
+    """What is kept learns from these."""
+
+    @property
+    def judged(self) -> Flags:
+        """What thresholds are chosen on."""
+        judged: Flags = np.logical_or.reduce(self.parts)
+        return judged
+
+    def to_learn_from(self, replies: Sequence[LabelledReply]) -> list[LabelledReply]:
+        """Those of all replies that `learnt` marks."""
+        return [one for one, learnt in zip(replies, self.learnt.tolist(), strict=True) if learnt]
+
+
+def hold_out(replies: Sequence[LabelledReply], seed: int) -> HeldOut:
+    """The groups of the replies whose `meta` says `split: calibration`, for the thresholds alone; where there
+    are none, each part in turn, and everything is learnt from.
+
+    Raises:
+        UsageError: there are fewer than two groups, or nothing is left to learn from.
+    """
+    own = {one.group for one in replies if one.meta.get("split") == CALIBRATION}
+    parts = parts_of(replies, seed)
+    if not own:
+        return HeldOut(tuple(parts == part for part in np.unique(parts)), np.ones(len(replies), dtype=bool))
+    calibration = np.array([one.group in own for one in replies])
+    if calibration.all():
+        raise UsageError("All training replies are marked `split: calibration`. Mark some otherwise.")
+    return HeldOut((calibration,), ~calibration)
+
+
+def parts_of(replies: Sequence[LabelledReply], seed: int) -> Integers:
+    """(replies,): which of the `PARTS` each reply is in; groups are dealt out whole, in an order by hash.
 
     Raises:
         UsageError: there are fewer than two groups.
     """
-    chosen = {one.group for one in replies if one.meta.get("split") == "calibration"}
     groups = sorted({one.group for one in replies}, key=lambda group: digest([seed, group]))
-    if not chosen:
-        chosen = set(groups[: max(1, round(CALIBRATION_SHARE * len(groups)))])
-    if len(groups) < 2 or len(chosen) == len(groups):
+    if len(groups) < 2:
         raise UsageError(
-            "Training needs replies of two groups or more, one of them for the thresholds. Add some."
+            "Training needs replies of two groups or more, to hold some out for the thresholds. Add some."
         )
-    return (
-        [one for one in replies if one.group not in chosen],
-        [one for one in replies if one.group in chosen],
-    )
+    part = {group: place % PARTS for place, group in enumerate(groups)}
+    return np.array([part[one.group] for one in replies], dtype=np.int64)
 
 
 def count_forms(batch: Batch) -> DocumentFrequency:
@@ -169,27 +205,66 @@ def best_threshold(labels: Flags, scores: Numbers) -> float:
     return float(levels[best : best + 2].mean())
 
 
-def _with_classifiers(
-    model: ChainModel, replies: Sequence[LabelledReply], batch: Batch, forest: Any | None
-) -> ChainModel:
-    """The model with classifiers fitted to `batch`, which holds `replies`; without a forest, regressions."""
-    labels = gold(batch.sentences, replies)
-    if labels.all() or not labels.any():
-        raise UsageError(
-            f"evidence-chain-{model.method}: of the sentences to learn from, "
-            f"{'all' if labels.all() else 'none'} are hallucinated. Add groups where that is not so."
+class _Learner:
+    """Fits classifiers to some of the replies of a batch."""
+
+    def __init__(
+        self,
+        model: ChainModel,
+        batch: Batch,
+        features: Features,
+        replies: Sequence[LabelledReply],
+        forest: Forest,
+        seed: int,
+    ) -> None:
+        self._model, self._batch, self._features = model, batch, features
+        self._forest, self._seed = forest, seed
+        self._inputs = model_inputs(batch, features, model.context, model.categories)
+        self._sentences, self._words = gold(batch.sentences, replies), gold(batch.words, replies)
+
+    def fit(self, learnt: Flags) -> ChainModel:
+        """The model with what the replies of the mask (replies,) teach.
+
+        Raises:
+            UsageError: all or none of their sentences are hallucinated.
+        """
+        batch, features = self._batch, self._features
+        rows = learnt[batch.sentences.reply]
+        labels = self._sentences[rows]
+        if labels.all() or not labels.any():
+            raise UsageError(
+                f"evidence-chain-{self._model.method}: of the sentences to learn from, "
+                f"{'all' if labels.all() else 'none'} are hallucinated. Add groups where that is not so."
+            )
+        words = None
+        if features.words is not None:
+            wrong = learnt[batch.words.reply] & self._sentences[batch.word_sentence]
+            if not self._words[wrong].all():  # where spans are whole sentences, nothing tells words apart
+                words = _word_regression().fit(features.words[wrong], self._words[wrong])
+        return replace(
+            self._model,
+            sentence_classifier=self._classifier().fit(self._inputs[rows], labels),
+            word_classifier=words,
         )
-    features = measure(batch, model.frequency, model.features)
-    inputs = model_inputs(batch, features, model.context, model.categories)
-    numeric = len(features.columns) + ("temperature" in model.context)
-    classifier = forest if forest is not None else regression(numeric)
-    words = None
-    if features.words is not None:
-        wrong = labels[batch.word_sentence]
-        at_word = gold(batch.words, replies)[wrong]
-        if not at_word.all():  # where spans are whole sentences, there is nothing to tell words apart by
-            words = _word_regression().fit(features.words[wrong], at_word)
-    return replace(model, sentence_classifier=classifier.fit(inputs, labels), word_classifier=words)
+
+    def held_out_scores(self, parts: Sequence[Flags]) -> Scores:
+        """What is said of each part (replies,) by classifiers that learnt from all others; else 0."""
+        batch, features = self._batch, self._features
+        found = [self.fit(~part).score_batch(batch, features) for part in parts]
+        return Scores(
+            batch,
+            features,
+            sentences=np.select(
+                [part[batch.sentences.reply] for part in parts], [one.sentences for one in found]
+            ),
+            words=np.select([part[batch.words.reply] for part in parts], [one.words for one in found]),
+            replies=np.select(parts, [one.replies for one in found]),
+        )
+
+    def _classifier(self) -> Any:
+        if self._model.method == "rf":
+            return _random_forest(self._forest, self._seed)
+        return regression(len(self._features.columns) + ("temperature" in self._model.context))
 
 
 def regression(numeric: int) -> Any:
@@ -211,7 +286,7 @@ def _word_regression() -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
 
 
-def _forest(forest: Forest, seed: int) -> Any:
+def _random_forest(forest: Forest, seed: int) -> Any:
     """Balanced subsampling, bounded depth."""
     from sklearn.ensemble import RandomForestClassifier
 
@@ -225,14 +300,20 @@ def _forest(forest: Forest, seed: int) -> Any:
     )
 
 
-def _chosen_thresholds(scores: Scores, replies: Sequence[LabelledReply], method: Method) -> Thresholds:
-    labels = np.array([bool(one.label) or bool(one.spans) for one in replies])
-    if not labels.any():
+def _best_thresholds(
+    scores: Scores, replies: Sequence[LabelledReply], judged: Flags, method: Method
+) -> Thresholds:
+    """By level, over the replies that `judged` (replies,) marks."""
+    batch = scores.batch
+    words, sentences = judged[batch.words.reply], judged[batch.sentences.reply]
+    word_labels = gold(batch.words, replies)[words]
+    if not word_labels.any():
         raise UsageError(
-            f"evidence-chain-{method}: no reply of the calibration part is hallucinated. Add more groups."
+            f"evidence-chain-{method}: no word of the calibration split is hallucinated. Add more groups."
         )
+    labels = np.array([bool(one.label) or bool(one.spans) for one in replies])
     return Thresholds(
-        word=best_threshold(gold(scores.batch.words, replies), scores.words),
-        sentence=best_threshold(gold(scores.batch.sentences, replies), scores.sentences),
-        response=best_threshold(labels, scores.replies),
+        word=best_threshold(word_labels, scores.words[words]),
+        sentence=best_threshold(gold(batch.sentences, replies)[sentences], scores.sentences[sentences]),
+        response=best_threshold(labels[judged], scores.replies[judged]),
     )

@@ -1,4 +1,4 @@
-"""Thresholds, calibration, and keeping what was learnt."""
+"""Thresholds, what they rest on, and keeping what was learnt."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from detectors.evidence_chain.model import load_model, save_model
 from detectors.evidence_chain.risk import Method, model_inputs, rule_risk
 from detectors.evidence_chain.training import (
     best_threshold,
-    calibration_split,
     case_of,
     count_forms,
     gold,
+    hold_out,
+    parts_of,
     train,
 )
 from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
 from tests.detectors.evidence_chain.material import batch, corpus
 
 
@@ -50,26 +52,77 @@ def test_no_other_threshold_has_a_larger_f1(sample: list[tuple[bool, float]]) ->
     assert f1(best_threshold(labels, scores)) == max(f1(score) for score in scores)
 
 
-def test_no_group_is_learnt_from_and_calibrated_on() -> None:
-    trained, held_out = calibration_split(corpus(10), seed=0)
-    assert len({one.group for one in held_out}) == 2
-    assert not {one.group for one in trained} & {one.group for one in held_out}
-    assert calibration_split(corpus(10), seed=0) == (trained, held_out)
-    assert calibration_split(corpus(10), seed=1) != (trained, held_out)
-
-
-def test_a_calibration_split_in_the_data_is_kept() -> None:
-    given_split = [
-        one.model_copy(update={"meta": {"split": "calibration" if one.group in "37" else "train"}})
-        for one in corpus(10)
-    ]
-    _, held_out = calibration_split(given_split, seed=0)
-    assert {one.group for one in held_out} == {"3", "7"}
+def test_groups_are_dealt_out_whole_and_evenly() -> None:
+    replies = corpus(10)
+    parts = parts_of(replies, seed=0).tolist()
+    assert sorted(parts) == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4]
+    assert len({(one.group, part) for one, part in zip(replies, parts, strict=True)}) == 10
+    assert parts_of(replies, seed=0).tolist() == parts
+    assert parts_of(replies, seed=1).tolist() != parts
 
 
 def test_one_group_is_too_few() -> None:
     with pytest.raises(UsageError, match="two groups or more"):
-        calibration_split(corpus(1), seed=0)
+        parts_of(corpus(1), seed=0)
+
+
+def test_every_part_is_held_out_in_turn_and_everything_is_learnt_from() -> None:
+    held_out = hold_out(corpus(10), seed=0)
+    assert [int(part.sum()) for part in held_out.parts] == [4] * 5
+    assert (held_out.judged.all(), held_out.learnt.all()) == (True, True)
+
+
+def marked(replies: list[LabelledReply], *groups: str) -> list[LabelledReply]:
+    """The groups are the data's own calibration split."""
+    return [
+        one.model_copy(update={"meta": {"split": "calibration" if one.group in groups else "train"}})
+        for one in replies
+    ]
+
+
+def test_a_calibration_split_in_the_data_is_for_the_thresholds_alone() -> None:
+    replies = marked(corpus(10), "3", "7")
+    held_out = hold_out(replies, seed=0)
+    assert {one.group for one, held in zip(replies, held_out.judged, strict=True) if held} == {"3", "7"}
+    assert (held_out.learnt == ~held_out.judged).all()
+    assert {one.group for one in held_out.to_learn_from(replies)} == set("01245689")
+    with pytest.raises(UsageError, match="All training replies are marked"):
+        hold_out(marked(corpus(2), "0", "1"), seed=0)
+
+
+def test_words_of_the_calibration_split_are_not_counted() -> None:
+    model = train("tfidf", marked(corpus(10), "3", "7"))
+    of_others = [case_of(one) for one in corpus(10) if one.group not in "37"]
+    assert model.frequency == count_forms(make_batch(of_others))
+
+
+def test_a_calibration_split_without_hallucinations_is_refused() -> None:
+    replies = [one for one in marked(corpus(4), "0") if one.group != "0" or not one.label]
+    with pytest.raises(UsageError, match="no word of the calibration split is hallucinated"):
+        train("lexical", replies)
+
+
+def test_what_scores_a_reply_for_the_thresholds_did_not_learn_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A classifier that says how often it saw a sentence: of those held out, never."""
+
+    class Seen:
+        def fit(self, inputs: np.ndarray, labels: np.ndarray) -> Seen:
+            self.seen = {tuple(row) for row in inputs.tolist()}
+            return self
+
+        def predict_proba(self, inputs: np.ndarray) -> np.ndarray:
+            known = np.array([tuple(row) in self.seen for row in inputs.tolist()], dtype=float)
+            return np.column_stack([1 - known, known])
+
+    monkeypatch.setattr("detectors.evidence_chain.training._random_forest", lambda *_: Seen())
+    replies = [
+        one.model_copy(update={"meta": {"temperature": float(one.group)}}) for one in corpus(10)
+    ]  # the temperature makes every group's inputs its own
+    model = train("rf", replies, 0, "paper", ("temperature",))
+    assert (model.thresholds.sentence, model.thresholds.response) == (0.0, 0.0)
+    assert set(model.score([case_of(one) for one in replies]).replies.tolist()) == {1.0}
 
 
 def test_gold_follows_the_overlap_rule() -> None:
@@ -149,14 +202,11 @@ def test_without_spans_there_is_nothing_to_learn() -> None:
         train("rf", blind)
 
 
-def test_a_calibration_part_without_hallucinations_is_refused() -> None:
-    replies = [
-        one.model_copy(update={"meta": {"split": "calibration"}}) if one.group == "0" else one
-        for one in corpus(4)
-        if one.group != "0" or not one.label
-    ]
-    with pytest.raises(UsageError, match="no reply of the calibration part is hallucinated"):
-        train("lexical", replies)
+def test_hallucinations_of_one_group_alone_teach_nothing_about_the_others() -> None:
+    replies = [one for one in corpus(4) if one.group == "0" or not one.label]
+    with pytest.raises(UsageError, match="of the sentences to learn from, none are hallucinated"):
+        train("lr", replies)
+    assert train("lexical", replies).thresholds.response > 0
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
