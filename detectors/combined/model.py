@@ -144,9 +144,7 @@ def save_model(model: CombinedModel, path: Path) -> None:
     """Write the model to a file that `load_model` reads."""
     pieces, replies = model.pieces, model.replies
     held = {
-        "texts": model.frequency.texts,
-        "forms": "\n".join(model.frequency.counts),
-        "counts": np.array(list(model.frequency.counts.values()), dtype=np.int32),
+        **model.frequency.held(),
         "words": None if pieces is None else pieces.words,
         "sentences": None if pieces is None else pieces.sentences,
         "linear": None if replies is None else replies.linear,
@@ -167,11 +165,8 @@ def load_model(path: Path) -> CombinedModel:
 
 
 def _model_of(held: dict[str, Any]) -> CombinedModel:
-    forms = held["forms"].split("\n") if held["forms"] else []
     return CombinedModel(
-        frequency=DocumentFrequency(
-            texts=held["texts"], counts=dict(zip(forms, held["counts"].tolist(), strict=True))
-        ),
+        frequency=DocumentFrequency.of_held(held),
         pieces=None if held["words"] is None else PieceClassifiers(held["words"], held["sentences"]),
         replies=None if held["linear"] is None else ReplyClassifiers(held["linear"], held["trees"]),
         thresholds=Thresholds.model_validate(held["thresholds"]),

@@ -1,6 +1,6 @@
 """How the detector learns.
 
-Groups are dealt out to `PARTS` parts. Each part is scored by classifiers of words and sentences that
+Groups are dealt out to parts (`parts_of`). Each part is scored by classifiers of words and sentences that
 learnt from the other parts: so the classifiers of replies, which read those scores, learn from scores as they
 will be of new replies, and thresholds are chosen on scores of replies that were held out. What is kept learns
 from all.
@@ -27,13 +27,10 @@ from detectors.evidence_chain.batch import make_batch, make_case
 from detectors.evidence_chain.features import NOVEL, measure
 from detectors.evidence_chain.model import Scores, Thresholds
 from detectors.evidence_chain.tokens import Flags, Integers, Numbers
-from detectors.evidence_chain.training import best_threshold, count_forms, gold
+from detectors.evidence_chain.training import best_threshold, count_forms, gold, parts_of
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.recording import digest
-
-PARTS = 5
-"""Parts that the groups are dealt out to."""
 
 
 def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
@@ -58,7 +55,7 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
         has_spans=np.array([one.spans is not None for one in known], dtype=bool),
         sentence_labels=gold(batch.sentences, known),
         word_labels=gold(batch.words, known),
-        part=_parts_of(known, seed),
+        part=parts_of(known, seed),
         seed=seed,
     )
     pieces, whole, thresholds = material.learn()
@@ -145,15 +142,6 @@ class _Material:
             sentence=best_threshold(self.sentence_labels[in_sentences], scores.sentences[in_sentences]),
             response=response,
         )
-
-
-def _parts_of(replies: Sequence[LabelledReply], seed: int) -> Integers:
-    """(replies,): which part each reply is in; groups are dealt out whole, in an order by hash."""
-    groups = sorted({one.group for one in replies}, key=lambda group: digest([seed, group]))
-    if len(groups) < 2:
-        raise UsageError("combined needs labelled replies of two groups or more. Add some.")
-    part = {group: place % PARTS for place, group in enumerate(groups)}
-    return np.array([part[one.group] for one in replies], dtype=np.int64)
 
 
 def _fitted(classifier: Any, inputs: Numbers, labels: Flags) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,6 +37,20 @@ class DocumentFrequency:
         frequency = np.array([self.counts.get(form, 0) for form in forms], dtype=float)
         idf: Numbers = np.log((1 + self.texts) / (1 + frequency)) + 1
         return idf
+
+    def held(self) -> dict[str, Any]:
+        """As it is kept in a file of a trained model."""
+        return {
+            "texts": self.texts,
+            "forms": "\n".join(self.counts),
+            "counts": np.array(list(self.counts.values()), dtype=np.int32),
+        }
+
+    @classmethod
+    def of_held(cls, held: Mapping[str, Any]) -> Self:
+        """The inverse of `held`."""
+        forms = held["forms"].split("\n") if held["forms"] else []
+        return cls(texts=held["texts"], counts=dict(zip(forms, held["counts"].tolist(), strict=True)))
 
 
 @dataclass(frozen=True)

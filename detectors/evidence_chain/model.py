@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from detectors.evidence_chain.features import Features, FeatureSet, measure
 from detectors.evidence_chain.matching import DocumentFrequency
 from detectors.evidence_chain.risk import Categories, Context, Method, model_inputs, reply_scores, rule_risk
 from detectors.evidence_chain.tokens import Numbers
-from scenarios.errors import UsageError
+from detectors.trained_file import read_trained, write_trained
 from scenarios.transcript import Frozen
 
 FORMAT = 1
@@ -23,6 +22,8 @@ FORMAT = 1
 
 TRUSTED_TYPES = ("sklearn.tree._tree.Tree",)
 """Types that a file may hold beyond what skops trusts by itself: arrays of a tree's nodes."""
+
+REMEDY = "Train it anew with `python -m benchmarks.train_evidence_chain`."
 
 
 class Thresholds(Frozen):
@@ -103,15 +104,10 @@ class ChainModel:
 
 def save_model(model: ChainModel, path: Path) -> None:
     """Write the model to a file that `load_model` reads."""
-    import skops.io
-
     held = {
-        "format": FORMAT,
         "method": model.method,
         "features": model.features,
-        "texts": model.frequency.texts,
-        "forms": "\n".join(model.frequency.counts),
-        "counts": np.array(list(model.frequency.counts.values()), dtype=np.int32),
+        **model.frequency.held(),
         "thresholds": model.thresholds.model_dump(),
         "identity": model.identity,
         "context": list(model.context),
@@ -119,7 +115,7 @@ def save_model(model: ChainModel, path: Path) -> None:
         "sentence_classifier": model.sentence_classifier,
         "word_classifier": model.word_classifier,
     }
-    skops.io.dump(held, path, compression=ZIP_DEFLATED, compresslevel=9)
+    write_trained(held, FORMAT, path)
 
 
 def load_model(path: Path) -> ChainModel:
@@ -128,31 +124,18 @@ def load_model(path: Path) -> ChainModel:
     Raises:
         UsageError: it is no such file.
     """
-    import skops.io
+    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _model_of)
 
-    if not path.is_file():
-        raise UsageError(f"{path}: no such trained model. Train one, or leave the option `model` out.")
-    remedy = "Train it anew with `python -m benchmarks.train_evidence_chain`."
-    try:
-        strange = skops.io.get_untrusted_types(file=path)
-        if set(strange) - set(TRUSTED_TYPES):
-            raise UsageError(f"{path}: it holds types that are not trusted ({', '.join(strange)}). {remedy}")
-        held = skops.io.load(path, trusted=list(TRUSTED_TYPES))
-        if held["format"] != FORMAT:
-            raise UsageError(f"{path}: its format is {held['format']}, not {FORMAT}. {remedy}")
-        forms = held["forms"].split("\n") if held["forms"] else []
-        return ChainModel(
-            method=held["method"],
-            features=held["features"],
-            frequency=DocumentFrequency(
-                texts=held["texts"], counts=dict(zip(forms, held["counts"].tolist(), strict=True))
-            ),
-            thresholds=Thresholds.model_validate(held["thresholds"]),
-            identity=held["identity"],
-            context=tuple(held["context"]),
-            categories=held["categories"],
-            sentence_classifier=held["sentence_classifier"],
-            word_classifier=held["word_classifier"],
-        )
-    except (BadZipFile, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{path}: this is no trained EvidenceChain model. {remedy}") from error
+
+def _model_of(held: dict[str, Any]) -> ChainModel:
+    return ChainModel(
+        method=held["method"],
+        features=held["features"],
+        frequency=DocumentFrequency.of_held(held),
+        thresholds=Thresholds.model_validate(held["thresholds"]),
+        identity=held["identity"],
+        context=tuple(held["context"]),
+        categories=held["categories"],
+        sentence_classifier=held["sentence_classifier"],
+        word_classifier=held["word_classifier"],
+    )
