@@ -10,7 +10,7 @@ from detectors.protocol import DetectorContext, asks_a_model
 from detectors.registry import DETECTORS, make_detector
 from tests.scripted import scripted_pool
 
-NEED_NONE = {"lexical", "lettucedetect", "hhem", "minicheck"}
+NEED_NONE = {"lexical", "combined", "lettucedetect", "hhem", "minicheck"}
 
 
 @pytest.mark.parametrize("kind", DETECTORS)

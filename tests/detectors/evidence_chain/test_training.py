@@ -214,7 +214,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such trained model"):
         load_model(path)
     path.write_text("hello")
-    with pytest.raises(UsageError, match="this is no trained EvidenceChain model"):
+    with pytest.raises(UsageError, match="this is no trained model of this detector"):
         load_model(path)
 
 
