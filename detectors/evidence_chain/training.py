@@ -85,7 +85,10 @@ def train(
             "Give replies with spans."
         )
     held_out = hold_out(known, seed)
-    material = make_batch([case_of(one) for one in held_out.to_learn_from(known)])
+    batch = make_batch([case_of(one) for one in known])
+    material = batch
+    if not held_out.learnt.all():
+        material = make_batch([case_of(one) for one in held_out.to_learn_from(known)])
     supervised = method in ("lr", "rf")
     read: tuple[Context, ...] = tuple(context) if supervised else ()
     learnt_from = sorted(one.model_dump_json() for one in known)
@@ -98,7 +101,6 @@ def train(
         context=read,
         categories=categories_of(material.cases, read),
     )
-    batch = make_batch([case_of(one) for one in known])
     measured = measure(batch, model.frequency, model.features)
     if supervised:
         learner = _Learner(model, batch, measured, known, forest, seed)

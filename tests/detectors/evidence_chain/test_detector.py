@@ -34,8 +34,8 @@ async def test_all_judge_untrained_in_batches_as_one_by_one(kind: str) -> None:
     assert isinstance(made, BatchDetector)
     assert isinstance(made, TrainableDetector)
     views = [
-        view("The bakery opens at 6. Bread is cheap.", *EVIDENCE),
-        view("Zebras gallop in Springfield.", *EVIDENCE),
+        view("The bakery opens at 6.", *EVIDENCE),
+        view("The bakery moved to Springfield in 2077.", *EVIDENCE),
         view("Nobody knows.", "Another source altogether."),
     ]
     judgements = made.detect_batch(views)
@@ -64,10 +64,10 @@ def test_sentences_and_words_are_units() -> None:
 
 
 def test_flagged_words_in_a_row_are_one_span_with_the_evidence() -> None:
-    reply = "The bakery opens at 6. Bread costs 3 euros, with jam inside."
+    reply = "The bakery opens at 6. Bread, jam, zebras, hats."
     judgement = detector("evidence-chain-lexical", threshold=0.2).detect_batch([view(reply, *EVIDENCE)])[0]
     assert judgement.spans is not None
-    assert [(span.text, span.score) for span in judgement.spans] == [("jam inside.", 0.266666)]
+    assert [(span.text, span.score) for span in judgement.spans] == [("jam, zebras, hats.", 0.6)]
     assert judgement.spans[0].evidence == "p#1: Fresh bread costs 3 euros."
 
 
