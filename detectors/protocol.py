@@ -55,7 +55,7 @@ class TrainableDetector(Detector, Protocol):
     """A detector that learns from labelled replies; without training it uses the model it comes with."""
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
-        """Learn from `replies`, and choose thresholds on a part of their groups that is not learnt from.
+        """Learn from `replies`, and choose thresholds on groups that were held out of it.
 
         Replaces all that was learnt before, as if the detector were new: `bench --folds` counts on that.
 
