@@ -27,7 +27,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with RAGTruth's two files")
-    parser.add_argument("--detectors", default=",".join(EVIDENCE_CHAIN), help="names, separated by commas")
+    parser.add_argument(
+        "--detectors", default=",".join((*EVIDENCE_CHAIN, "combined")), help="names, separated by commas"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     views = [
