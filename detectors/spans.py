@@ -41,6 +41,8 @@ _LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\(?(?:\d{1,2}|[a-zA-Z])[.)])[ \t]+
 _LIST_MARK = re.compile(r"[ \t]*(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
 _HEADING_LINE = re.compile(r"[ \t]*(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
 _NO_SPACE = re.compile(r"\S")
+_LONG = 7
+"""So many letters and digits before a full stop are neither a list mark nor a word of `is_abbreviation`."""
 # Both ways begin with the stop's own characters, to which a search can leap.
 _STOP = re.compile(
     r"[.!?…](?:[.!?…]*[\"'”’)\]*_]*(?=\s)|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+(?![\w.@/-]*[.@/]\w)))"
@@ -55,8 +57,7 @@ def sentences(text: str) -> list[Region]:
     abbreviation, an initial, or the number of a list item. Other line breaks, as in addresses, end nothing.
     """
     cuts = {0, len(text), *_line_cuts(text), *_stop_cuts(text)}
-    edges = sorted(cuts)
-    pieces = (strip(text, Region(a, b)) for a, b in pairwise(edges))
+    pieces = (_stripped(text, start, end) for start, end in pairwise(sorted(cuts)))
     return [piece for piece in pieces if piece is not None]
 
 
@@ -74,14 +75,16 @@ def _line_cuts(text: str) -> Iterable[int]:
 
 
 def _stop_cuts(text: str) -> Iterable[int]:
+    line = seen = 0
     for match in _STOP.finditer(text):
-        # One character says what follows: whole rests of a long text would cost more than everything else.
-        following = _next_character(text, match.end())
-        if match[0].startswith(".") and _belongs_to_word(text, match.start(), following):
+        stop, end = match.span()
+        line = text.rfind("\n", seen, stop) + 1 or line
+        seen = stop
+        if text[stop] == "." and _belongs_to_word(text, line, stop, end):
             continue
-        if match[0].startswith(("..", "…")) and following.islower():
+        if match[0].startswith(("..", "…")) and _next_character(text, end).islower():
             continue
-        yield match.end()
+        yield end
 
 
 def _next_character(text: str, at: int) -> str:
@@ -90,21 +93,34 @@ def _next_character(text: str, at: int) -> str:
     return found[0] if found else ""
 
 
-def _belongs_to_word(text: str, stop: int, following: str) -> bool:
-    """Whether the full stop at `stop` belongs to a list mark or an abbreviation."""
-    start = text.rfind("\n", 0, stop) + 1
-    if _LIST_MARK.match(text, start, stop + 1):
+def _belongs_to_word(text: str, line: int, stop: int, end: int) -> bool:
+    """Whether the full stop at `stop` belongs to a list mark or an abbreviation.
+
+    Whole lines or rests of a long text are not looked at: that would cost more than everything else.
+
+    Args:
+        line: where the line of the stop begins.
+        end: where what is written after the stop begins.
+    """
+    if stop >= _LONG and text[stop - _LONG : stop].isalnum():
+        return False
+    if _LIST_MARK.match(text, line, stop + 1):
         return True
-    words_before = text[start:stop].rsplit(maxsplit=1)
-    word = words_before[-1] if words_before and not text[stop - 1].isspace() else ""
-    return is_abbreviation(word, following)
+    tail = text[max(line, text.rfind(" ", line, stop) + 1) : stop]
+    word = tail.split()[-1] if tail and not tail[-1].isspace() else ""
+    return is_abbreviation(word, _next_character(text, end))
 
 
 def strip(text: str, region: Region) -> Region | None:
     """The region without white space at its ends, or None when nothing is left."""
-    piece = region.of(text)
-    start = region.start + len(piece) - len(piece.lstrip())
-    end = region.start + len(piece.rstrip())
+    return _stripped(text, region.start, min(region.end, len(text)))
+
+
+def _stripped(text: str, start: int, end: int) -> Region | None:
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
     return Region(start, end) if start < end else None
 
 
