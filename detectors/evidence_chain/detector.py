@@ -7,24 +7,22 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from detectors.evidence_chain.batch import Case, make_case
+from detectors.evidence_chain.batch import make_case
 from detectors.evidence_chain.features import FeatureSet
-from detectors.evidence_chain.judgements import judge_blocks
 from detectors.evidence_chain.model import ChainModel, load_model
 from detectors.evidence_chain.options import RuleOptions, TrainedOptions
 from detectors.evidence_chain.risk import Method
+from detectors.evidence_chain.trained_detector import TrainedDetector
 from detectors.evidence_chain.training import train
-from detectors.judging import configuration_version
-from detectors.origin import UNKNOWN, Origin
-from detectors.protocol import DetectorContext, ThresholdProtocol
+from detectors.origin import Origin
+from detectors.protocol import DetectorContext
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.options import read_options
-from scenarios.recording import digest
 from scenarios.transcript import Judgement, TurnView
 
 
-class EvidenceChainDetector:
+class EvidenceChainDetector(TrainedDetector[ChainModel]):
     """What the six methods share; the model comes with the package, or from `fit`, or from a file.
 
     A reply's score is the largest of its sentences' (the paper scores none); a word's is its sentence's times
@@ -36,24 +34,12 @@ class EvidenceChainDetector:
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         schema = TrainedOptions if self.method in ("lr", "rf") else RuleOptions
-        self._options = read_options(f"detector {name}", schema, context.options)
-        self.name = name
-        read = set(self._options.context) if isinstance(self._options, TrainedOptions) else set[str]()
+        options = read_options(f"detector {name}", schema, context.options)
+        read = set(options.context) if isinstance(options, TrainedOptions) else set[str]()
         self.reads_origin = bool(read - {"task"})
-        self._use(load_model(Path(self._options.model)) if self._options.model else self._shipped())
-
-    @property
-    def model(self) -> ChainModel:
-        """What it judges by: `save_model` keeps it."""
-        return self._model
-
-    async def detect(self, view: TurnView) -> Judgement:
-        """See `Detector.detect`. Abstains when the reply or the evidence has no words."""
-        return self.detect_batch([view])[0]
-
-    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
-        """See `BatchDetector.detect_batch`."""
-        return self.detect_from(views, [UNKNOWN] * len(views))
+        super().__init__(
+            name, options, load_model(Path(options.model)) if options.model else self._shipped(options)
+        )
 
     def detect_from(self, views: Sequence[TurnView], origins: Sequence[Origin]) -> list[Judgement]:
         """See `OriginDetector.detect_from`."""
@@ -67,11 +53,10 @@ class EvidenceChainDetector:
         else:
             self._use(train(self.method, replies, seed))
 
-    def _shipped(self) -> ChainModel:
+    def _shipped(self, options: RuleOptions) -> ChainModel:
         """Trained on the task alone; what else the option `context` names needs `fit`."""
-        if isinstance(self._options, TrainedOptions):
-            return _shipped_model(self.method, self._options.features)
-        return _shipped_model(self.method, "paper")
+        features = options.features if isinstance(options, TrainedOptions) else "paper"
+        return _shipped_model(self.method, features)
 
     def _use(self, model: ChainModel) -> None:
         if model.method != self.method:
@@ -79,15 +64,7 @@ class EvidenceChainDetector:
                 f"detector {self.name}: {self._options.model} holds a model of evidence-chain-{model.method}."
                 f" Use that detector, or train evidence-chain-{self.method}."
             )
-        self._model = model
-        given = self._options.threshold
-        self.threshold: float | None = model.thresholds.response if given is None else given
-        self.threshold_protocol: ThresholdProtocol = "tuned" if given is None else "given"
-        self.version = digest([configuration_version(__name__, self._options), model.identity])[:16]
-
-    def _judge(self, cases: Sequence[Case]) -> list[Judgement]:
-        thresholds = self._model.thresholds.model_copy(update={"response": self.threshold})
-        return judge_blocks(cases, self._model.score, thresholds, self._options.attribution)
+        super()._use(model)
 
 
 class LexicalChain(EvidenceChainDetector):

@@ -10,7 +10,7 @@ from scenarios.transcript import Frozen
 
 
 class RuleOptions(Frozen):
-    """Of the four methods without training."""
+    """Of the four methods without training, and of `combined`."""
 
     threshold: float | None = Field(default=None, ge=0.0, le=1.0)
     """Score from which a reply is flagged; None: the one that was tuned."""
