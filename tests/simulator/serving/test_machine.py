@@ -11,6 +11,7 @@ from simulator.serving.machine import (
     has_fast_int8,
     lacks_bf16,
     machine_kind,
+    total_memory,
 )
 
 
@@ -45,7 +46,14 @@ def test_a_lister_that_finds_no_driver_means_cpu(no_lister: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "fast"), [("sse4_2 avx", False), ("avx avx2", True), ("avx2 avx512_vnni", True)]
+    ("flags", "fast"),
+    [
+        ("avx avx2", False),
+        ("avx2 avx512f", False),
+        ("avx2 avx_vnni", True),
+        ("avx2 avx512f avx512_vnni", True),
+        ("avx2 avx512f amx_int8", True),
+    ],
 )
 def test_fast_int8_is_read_from_the_processors_flags(tmp_path: Path, flags: str, fast: bool) -> None:
     (tmp_path / "cpuinfo").write_text(f"flags\t\t: fpu {flags}\n")
@@ -79,11 +87,12 @@ def test_a_compiler_is_the_chosen_one_or_one_of_the_usual(no_lister: Path) -> No
 def test_a_system_that_does_not_say_has_no_fast_int8_and_unknown_memory(tmp_path: Path) -> None:
     assert not has_fast_int8(tmp_path)
     assert available_memory(tmp_path) is None
+    assert total_memory(tmp_path) is None
 
 
-def test_available_memory_is_in_bytes(tmp_path: Path) -> None:
+def test_memory_is_in_bytes(tmp_path: Path) -> None:
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    2 kB\n")
-    assert available_memory(tmp_path) == 2048
+    assert (total_memory(tmp_path), available_memory(tmp_path)) == (9216, 2048)
 
 
 def test_cores_as_ranges() -> None:

@@ -9,7 +9,7 @@ import pytest
 from scenarios.errors import UsageError
 from simulator.serving import preparation
 from simulator.serving.environment import ServerEnvironment
-from simulator.serving.preparation import positions, prepare
+from simulator.serving.preparation import loaded_bytes, positions, prepare
 
 
 @pytest.fixture
@@ -90,3 +90,22 @@ def test_an_unknown_model_is_said_before_anything_is_made(model: Path, tmp_path:
 )
 def test_positions_may_be_nested_or_missing(config: Any, expected: int | None) -> None:
     assert positions(config) == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "dtype", "expected"),
+    [
+        ({"dtype": "bfloat16"}, None, 8),
+        ({"dtype": "bfloat16"}, "float32", 16),
+        ({"torch_dtype": "float16"}, "float32", 16),
+        ({"dtype": "float32"}, "float32", 8),
+        ({"dtype": "bfloat16", "quantization_config": {}}, "float32", 8),
+    ],
+)
+def test_weights_of_16_bits_take_twice_the_room_in_float32(
+    tmp_path: Path, config: Any, dtype: str | None, expected: int
+) -> None:
+    (tmp_path / "model-00001.safetensors").write_bytes(bytes(5))
+    (tmp_path / "model-00002.safetensors").write_bytes(bytes(3))
+    (tmp_path / "config.json").write_bytes(bytes(9))
+    assert loaded_bytes(tmp_path, config, dtype) == expected
