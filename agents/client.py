@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 from autogen_core.models import CreateResult, LLMMessage
-from autogen_ext.models.openai import OpenAIChatCompletionClient
+from autogen_ext.models.openai import BaseOpenAIChatCompletionClient
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 from tenacity import (
     AsyncRetrying,
@@ -25,6 +25,7 @@ from tenacity.wait import wait_base
 
 from agents.bridge import MODEL_INFO
 from agents.errors import ModelError
+from agents.openai_client import QuickOpenAI
 from agents.wire import EXCHANGE, Exchange, Wire, is_retryable
 from scenarios.errors import UsageError
 from scenarios.recording import digest
@@ -90,7 +91,7 @@ class ModelClient:
         self._backoff = backoff or wait_random_exponential(multiplier=0.5, max=20)
         self._replaying = wire.replaying
         self._http = httpx2.AsyncClient(transport=wire, timeout=None)
-        self._autogen: OpenAIChatCompletionClient | None = None
+        self._autogen: BaseOpenAIChatCompletionClient | None = None
         self._shared: dict[str, asyncio.Future[tuple[CreateResult, Exchange]]] = {}
 
     async def create(
@@ -161,17 +162,17 @@ class ModelClient:
         late = spent + self._timeout_s > DEADLINE * self._timeout_s
         return late or state.attempt_number >= self._attempts
 
-    def _inner(self) -> OpenAIChatCompletionClient:
+    def _inner(self) -> BaseOpenAIChatCompletionClient:
         if self._autogen is None:
-            # AutoGen hands `http_client` on to openai's client; its own type does not list it.
-            transport: dict[str, Any] = {"http_client": self._http}
-            self._autogen = OpenAIChatCompletionClient(
-                model=self.endpoint.model,
-                base_url=self.endpoint.base_url,
-                api_key=_NO_KEY if self._replaying else self.endpoint.api_key(),
-                max_retries=0,
+            self._autogen = BaseOpenAIChatCompletionClient(
+                QuickOpenAI(
+                    base_url=self.endpoint.base_url,
+                    api_key=_NO_KEY if self._replaying else self.endpoint.api_key(),
+                    max_retries=0,
+                    http_client=self._http,
+                ),
+                create_args={"model": self.endpoint.model},
                 model_info=MODEL_INFO,
-                **transport,
             )
         return self._autogen
 
