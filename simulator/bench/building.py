@@ -12,6 +12,7 @@ from scenarios.errors import OperationalError, UsageError
 from scenarios.loaders.hotpotqa import HotpotQuestion, read_hotpotqa
 from simulator.bench.hotpotqa_derived import Derived, account, build_hotpotqa_derived
 from simulator.bench.labelled_file import require_writable, write_labelled
+from simulator.bench.wrong_answers import Wrong
 from simulator.config import Experiment
 from simulator.laboratory import Settings, open_pool, open_recording
 from simulator.progress import bars
@@ -30,6 +31,8 @@ class BuildSettings:
     """At most so many questions, chosen by `seed`."""
     seed: int
     """Seed of that choice, of the drawing of answers, and of sampled answers."""
+    wrong: Wrong
+    """What the wrong answers are."""
     both: bool
     """Whether a question gives its right and its wrong answer, or one of them."""
     run: Settings
@@ -51,6 +54,7 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
             derived = await build_hotpotqa_derived(
                 questions,
                 pool,
+                wrong=settings.wrong,
                 seed=settings.seed,
                 both=settings.both,
                 on_done=lambda: shown.advance(task),

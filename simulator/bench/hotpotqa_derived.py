@@ -2,6 +2,9 @@
 
 The paper's 72,391 examples are not published; this builds the like of them from HotpotQA and any served
 model. The passages stay apart, so that a detector has to put together what answers a question.
+
+Wrong answers as in the paper use words that no passage has, and are found by that alone. Misplaced ones,
+which are ours, stand in a passage that does not answer the question.
 """
 
 from __future__ import annotations
@@ -10,8 +13,9 @@ import asyncio
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agents.errors import ModelError
 from agents.model import ModelPool, Session
@@ -19,13 +23,15 @@ from agents.prompt import load_prompt
 from detectors.spans import words
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders.hotpotqa import HotpotQuestion
+from simulator.bench.wrong_answers import Wrong
 from simulator.report.wording import counted
 
 DATASET = "hotpotqa-derived"
 """Name of the data set in its replies."""
 
 TRIES = 6
-"""Answers asked for at most: the likeliest, as in the paper, then sampled ones."""
+"""Answers asked for at most. Invented ones: the likeliest, as in the paper, then sampled ones. Misplaced
+ones: the likeliest of each of so many passages, those first that share most with the question."""
 TEMPERATURE = 0.9
 """Of the sampled ones."""
 MAX_TOKENS = 48
@@ -77,6 +83,7 @@ async def build_hotpotqa_derived(
     questions: Sequence[HotpotQuestion],
     pool: ModelPool,
     *,
+    wrong: Wrong = "invented",
     seed: int = 0,
     both: bool = False,
     on_done: Callable[[], object] = lambda: None,
@@ -88,6 +95,7 @@ async def build_hotpotqa_derived(
 
     Args:
         pool: its default model writes.
+        wrong: what the wrong answers are.
         seed: draws answers, and is the base seed of sampled ones.
         both: whether a question gives both of its answers, or one of them, at random as in the paper.
         on_done: told of every question that is done.
@@ -96,7 +104,7 @@ async def build_hotpotqa_derived(
     async def try_one(question: HotpotQuestion) -> _Tried:
         tried = _Tried()
         if question.type == "bridge":
-            tried = await _hallucinated_answer(pool.session("builder", seed), question)
+            tried = await _wrong_answer(pool.session("builder", seed), question, wrong)
         on_done()
         return tried
 
@@ -138,29 +146,53 @@ def _drawn(question: HotpotQuestion, variant: str, seed: int, both: bool) -> lis
     return [random.Random(f"{seed} {question.id}").choice(answers)]  # noqa: S311 - a seeded choice of data
 
 
-async def _hallucinated_answer(session: Session, question: HotpotQuestion) -> _Tried:
+async def _wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong) -> _Tried:
     """The first answer of the model's that passes `refusal`, if any does."""
-    prompt = load_prompt("simulator.bench", "hallucinated_answer")
-    context = "\n".join(_paragraph(question, position) for position in sorted(question.supporting))
-    messages = prompt.fill(question=question.question, answer=question.answer, context=context)
     refused: list[str] = []
-    for sample in range(TRIES):
+    for request in (_inventing if wrong == "invented" else _misplacing)(question):
         try:
-            text = await session.text(
-                "hallucinate",
-                messages,
-                temperature=TEMPERATURE if sample else 0.0,
-                max_tokens=MAX_TOKENS,
-                sample=sample,
-            )
+            text = await session.text("hallucinate", max_tokens=MAX_TOKENS, **request)
         except ModelError as error:
             return _Tried(error=str(error))
         answer = _bare(text, question.answer)
-        reason = refusal(answer, question)
+        reason = refusal(answer, question, wrong)
         if reason is None:
             return _Tried(answer)
         refused.append(reason)
     return _Tried(refused=tuple(refused))
+
+
+def _inventing(question: HotpotQuestion) -> Iterator[dict[str, Any]]:
+    """What the tries ask for, as arguments of `Session.text`."""
+    prompt = load_prompt("simulator.bench", "hallucinated_answer")
+    context = "\n".join(_paragraph(question, position) for position in sorted(question.supporting))
+    messages = prompt.fill(question=question.question, answer=question.answer, context=context)
+    for sample in range(TRIES):
+        yield {
+            "messages": messages,
+            "temperature": TEMPERATURE if sample else 0.0,
+            "sample": sample,
+        }
+
+
+def _misplacing(question: HotpotQuestion) -> Iterator[dict[str, Any]]:
+    """The same for answers out of the other passages."""
+    prompt = load_prompt("simulator.bench", "misplaced_answer")
+    asked = set(words(question.question))
+
+    def shared(position: int) -> int:
+        return len(asked & set(words(_paragraph(question, position))))
+
+    others = [at for at in range(len(question.context)) if at not in question.supporting]
+    for position in sorted(others, key=shared, reverse=True)[:TRIES]:
+        yield {
+            "messages": prompt.fill(
+                passage=_paragraph(question, position),
+                question=question.question,
+                answer=question.answer,
+                kind=_kind(question.answer),
+            )
+        }
 
 
 def _paragraph(question: HotpotQuestion, position: int) -> str:
@@ -176,25 +208,37 @@ def _bare(text: str, gold: str) -> str:
     return quoted[1] if quoted else line
 
 
-def refusal(answer: str, question: HotpotQuestion) -> str | None:
+def refusal(answer: str, question: HotpotQuestion, wrong: Wrong = "invented") -> str | None:
     """Why an answer is no hallucinated one that tells nothing by its form; None: it is one.
 
     It must differ from the right one in more than additions and omissions, must not stand in the supporting
     sentences (where it might be right, or be found by any search), and must be of the same kind and about
-    as long: a number or date, a name, or a phrase.
+    as long: a number or date, a name, or a phrase. A misplaced one must stand in a passage that supports
+    nothing, and in none that does.
     """
     said, right = _content(answer), _content(question.answer)
     if not said:
         return "it is empty"
     if set(said) <= set(right) or set(right) <= set(said):
         return "it says the same as the right answer"
-    if f" {' '.join(said)} " in f" {' '.join(_content(_supporting_text(question)))} ":
+    if _holds(_supporting_text(question), said):
         return "it stands in the supporting sentences"
+    if wrong == "misplaced":
+        homes = [at for at in range(len(question.context)) if _holds(_paragraph(question, at), said)]
+        if not homes:
+            return "it stands in no passage"
+        if not question.supporting.isdisjoint(homes):
+            return "it stands in a supporting passage"
     if _kind(answer) != _kind(question.answer):
         return "it is of another kind"
     if len(said) > 2 * len(right) + 1 or 2 * len(said) + 1 < len(right):
         return "it is longer or shorter than the right answer"
     return None
+
+
+def _holds(text: str, said: Sequence[str]) -> bool:
+    """Whether the words stand in the text, one after the other."""
+    return f" {' '.join(said)} " in f" {' '.join(_content(text))} "
 
 
 def _content(text: str) -> list[str]:

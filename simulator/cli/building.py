@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simulator.bench.wrong_answers import Wrong
 from simulator.cli.options import ModelOptions, RecordingOptions, grouped
 from simulator.cli.running import flags_of, settings
 
@@ -28,11 +29,15 @@ def hotpotqa_derived(
     seed: Annotated[
         int, typer.Option(help="Seed of the choice that --limit makes, of the answers drawn, and sampled.")
     ] = 0,
+    wrong: Annotated[
+        Wrong,
+        typer.Option(help="Wrong answers: made up, or out of a passage that does not answer the question."),
+    ] = "invented",
     both: Annotated[
         bool, typer.Option("--both", help="Both answers of each question; by default one at random.")
     ] = False,
 ) -> None:
-    """Write HotpotQA's questions with right answers and with wrong ones that the model makes up.
+    """Write HotpotQA's questions with right answers and with wrong ones of the model.
 
     What stands after `--` is passed on to the model server.
     """
@@ -41,7 +46,7 @@ def hotpotqa_derived(
     from simulator.config import load_experiment
 
     experiment = load_experiment(models.config, flags_of(models))
-    chosen = BuildSettings(data, out, limit, seed, both, settings(context, recording))
+    chosen = BuildSettings(data, out, limit, seed, wrong, both, settings(context, recording))
     derived = asyncio.run(build_command(chosen, experiment))
     _say_written(derived.data, out)
     for line in account(derived):

@@ -66,6 +66,40 @@ def test_a_number_is_answered_by_a_number() -> None:
     assert refusal("last year", question(answer="1927")) == "it is of another kind"
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("the Stadium", None),
+        ("Striker", "it stands in no passage"),
+        ("Quanjian", "it stands in the supporting sentences"),
+        ("Home", "it stands in a supporting passage"),
+    ],
+)
+def test_a_misplaced_answer_stands_in_another_passage_alone(answer: str, reason: str | None) -> None:
+    assert refusal(answer, question(), "misplaced") == reason
+
+
+async def test_passages_that_share_most_with_the_question_are_asked_for_misplaced_answers_first() -> None:
+    seen: list[str] = []
+
+    def script(body: dict[str, Any]) -> str:
+        seen.append(last_user(body))
+        return "Striker" if len(seen) < 2 else "Goalkeeper"
+
+    context = [
+        *question().model_dump()["context"],
+        ["Lippi", ["The manager Lippi did not play."]],
+        ["Buffon", ["What a Goalkeeper."]],
+    ]
+    derived = await built(script, question(context=context), wrong="misplaced", both=True)
+    assert derived.data[1].reply == "Goalkeeper"
+    assert [text.split("\n")[1] for text in seen] == [
+        "Lippi: The manager Lippi did not play.",
+        "Buffon: What a Goalkeeper.",
+    ]
+    assert "Which name in the passage" in seen[0]
+
+
 async def test_both_answers_of_a_question_share_its_group_and_passages() -> None:
     derived = await built(lambda _: 'Answer: "Goalkeeper".\nBecause he was.', both=True)
     data = derived.data
