@@ -8,27 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
+from detectors.combined.copying import copying
 from detectors.evidence_chain.batch import Batch, Case, make_batch
 from detectors.evidence_chain.features import Features, measure
 from detectors.evidence_chain.matching import DocumentFrequency
 from detectors.evidence_chain.tokens import Integers, Numbers
-from detectors.spans import sentences, words
-
-COPY_FEATURES = (
-    "new_words",  # share of the reply's words, all of them, that the evidence does not hold (`lexical`)
-    "new_pairs",  # the same of pairs of neighbouring words
-    "new_triples",
-    "longest_copy",  # most pairs one after the other that the evidence holds
-    "longest_copy_share",  # the same by the number of words
-    "words",
-    "outside_best",  # share of different words that the best evidence sentence does not hold
-    "outside_best_two",  # the same of that sentence and the one that adds most to it
-)
-"""Of a reply."""
 
 TASKS = ("qa", "summary", "data2txt")
 """See `task_of`; each is an input of its own."""
@@ -74,7 +61,7 @@ def measure_batch(batch: Batch, features: Features) -> Measured:
         features=features,
         words=np.hstack([features.words, of_sentences[batch.word_sentence]]),
         sentences=of_sentences,
-        replies=np.hstack([summaries, task, _copying(batch.cases)]),
+        replies=np.hstack([summaries, task, copying(batch)]),
     )
 
 
@@ -119,61 +106,3 @@ def of_word_scores(scores: Numbers, reply: Integers, replies: int) -> Numbers:
     return np.column_stack(
         [mean_max_min(scores[:, None], reply, replies), doubt, np.log1p(doubt), *means, *counts, size]
     )
-
-
-def _copying(cases: Sequence[Case]) -> Numbers:
-    """(replies, COPY_FEATURES)."""
-
-    @cache
-    def of_evidence(texts: tuple[str, ...]) -> _Evidence:
-        return _read(texts)
-
-    rows = [_copied(case.reply, of_evidence(tuple(p.text for p in case.passages))) for case in cases]
-    return np.array(rows, dtype=float).reshape(-1, len(COPY_FEATURES))
-
-
-@dataclass(frozen=True)
-class _Evidence:
-    """The words of some evidence."""
-
-    runs: tuple[frozenset[tuple[str, ...]], ...]
-    """Its single words, pairs and triples; none of them spans two passages."""
-    sentences: tuple[frozenset[str], ...]
-    """The words of each sentence."""
-
-
-def _read(texts: Sequence[str]) -> _Evidence:
-    passages = [words(text) for text in texts]
-    return _Evidence(
-        runs=tuple(
-            frozenset(run for passage in passages for run in _runs(passage, length)) for length in (1, 2, 3)
-        ),
-        sentences=tuple(frozenset(words(region.of(text))) for text in texts for region in sentences(text)),
-    )
-
-
-def _runs(said: Sequence[str], length: int) -> list[tuple[str, ...]]:
-    return list(zip(*(said[shift:] for shift in range(length)), strict=False))
-
-
-def _copied(reply: str, evidence: _Evidence) -> list[float]:
-    said = words(reply)
-    runs = [_runs(said, length) for length in (1, 2, 3)]
-    new = [[run not in known for run in own] for own, known in zip(runs, evidence.runs, strict=True)]
-    longest = current = 0
-    for is_new in new[1]:
-        current = 0 if is_new else current + 1
-        longest = max(longest, current)
-    best, best_two = _outside(frozenset(said), evidence.sentences)
-    count = len(said)
-    shares = [sum(flags) / len(flags) if flags else 0.0 for flags in new]
-    return [*shares, longest, longest / max(count, 1), count, best, best_two]
-
-
-def _outside(said: frozenset[str], known: Sequence[frozenset[str]]) -> tuple[float, float]:
-    """Shares of `said` outside the sentence that holds most of it, and outside the best two."""
-    if not said or not known:
-        return (1.0, 1.0) if said else (0.0, 0.0)
-    rest = said - max(known, key=lambda sentence: len(said & sentence))
-    held = max(len(rest & sentence) for sentence in known)
-    return len(rest) / len(said), (len(rest) - held) / len(said)

@@ -116,7 +116,7 @@ def best_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
         weight: (terms,); None: all count 1.
     """
     weights = np.ones(len(terms.form)) if weight is None else weight
-    return _best(_scaled(terms.sentences, column=weights) @ _held(terms).T, terms.sentences @ weights)
+    return best_match(_scaled(terms.sentences, column=weights) @ _held(terms).T, terms.sentences @ weights)
 
 
 def best_bm25(terms: Terms, batch: Batch) -> Match:
@@ -137,7 +137,7 @@ def best_bm25(terms: Terms, batch: Batch) -> Match:
     weighted = terms.chunks.copy()
     saturation = K1 * (1 - B + B * relative[_rows(weighted)])
     weighted.data = weighted.data / (weighted.data + saturation)
-    return _best(_scaled(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
+    return best_match(_scaled(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
 
 
 def best_tfidf(terms: Terms, idf: Numbers) -> Match:
@@ -148,7 +148,7 @@ def best_tfidf(terms: Terms, idf: Numbers) -> Match:
     """
     sentences, chunks = _scaled(terms.sentences, column=idf), _scaled(terms.chunks, column=idf)
     norms = np.maximum(_norms(chunks), 1e-12)
-    return _best(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
+    return best_match(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
 
 
 def _held(terms: Terms) -> Any:
@@ -185,7 +185,7 @@ def _norms(table: Any) -> Numbers:
     return norms
 
 
-def _best(scores: Any, limit: Numbers) -> Match:
+def best_match(scores: Any, limit: Numbers) -> Match:
     """The largest entry of each row of a sparse matrix, divided by the row's limit."""
     scores = scores.tocsr()
     scores.sort_indices()

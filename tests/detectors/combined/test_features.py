@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from detectors.combined.copying import COPY_FEATURES
 from detectors.combined.features import (
-    COPY_FEATURES,
     TASKS,
     mean_max_min,
     measure_all,
