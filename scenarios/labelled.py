@@ -70,6 +70,11 @@ class LabelledReply(Frozen):
         require_fitting_spans(self.reply, self.label, self.spans)
         return self
 
+    @property
+    def hallucinated(self) -> bool:
+        """Whether anybody says so, by label or spans."""
+        return bool(self.label) or bool(self.spans)
+
 
 @dataclass(frozen=True)
 class LabelledData(Sequence[LabelledReply]):

@@ -51,7 +51,7 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
     frequency = count_forms(batch)
     material = _Material(
         measured=measure_batch(batch, measure(batch, frequency, "extended")),
-        labels=np.array([bool(one.label) or bool(one.spans) for one in known], dtype=bool),
+        labels=np.array([one.hallucinated for one in known], dtype=bool),
         has_spans=np.array([one.spans is not None for one in known], dtype=bool),
         sentence_labels=gold(batch.sentences, known),
         word_labels=gold(batch.words, known),

@@ -313,7 +313,7 @@ def _best_thresholds(
         raise UsageError(
             f"evidence-chain-{method}: no word of the calibration split is hallucinated. Add more groups."
         )
-    labels = np.array([bool(one.label) or bool(one.spans) for one in replies])
+    labels = np.array([one.hallucinated for one in replies])
     return Thresholds(
         word=best_threshold(word_labels, scores.words[words]),
         sentence=best_threshold(gold(batch.sentences, replies)[sentences], scores.sentences[sentences]),

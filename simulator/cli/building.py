@@ -68,4 +68,4 @@ def _say_written(replies: LabelledData, out: Path) -> None:
     from simulator.report.wording import noun
 
     written = f"{len(replies)} {noun(len(replies), 'reply', 'replies')} written to {out}"
-    typer.echo(f"{written}, {sum(bool(reply.label) for reply in replies)} hallucinated")
+    typer.echo(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")
