@@ -159,7 +159,7 @@ def _boosting(seed: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
-        max_iter=150,
+        max_iter=100,
         learning_rate=0.06,
         max_leaf_nodes=15,
         min_samples_leaf=40,

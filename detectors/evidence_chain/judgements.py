@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 from detectors.evidence_chain.batch import Batch, Case
 from detectors.evidence_chain.features import PAPER_FEATURES, Attribution
 from detectors.evidence_chain.model import Scores, Thresholds
-from scenarios.transcript import Judgement, Span, Unit
+from scenarios.transcript import Judgement, Span
 
 BLOCK = 1024
 """Replies judged together; more would only take memory."""
@@ -70,30 +70,33 @@ class _Judging:
 
     def _judgement(self, reply: int, score: float, sentences: range, words: range) -> Judgement:
         flagged = score >= self._thresholds.response
-        return Judgement(
-            outcome="scored",
-            score=score,
-            flagged=flagged,
-            spans=tuple(self._spans(reply, sentences, words)) if flagged else (),
-            units=(
-                *self._units("sentence", reply, sentences),
-                *self._units("word", reply, words),
-            ),
+        # One validation of the whole takes two thirds of the time that making each word's unit takes.
+        return Judgement.model_validate(
+            {
+                "outcome": "scored",
+                "score": score,
+                "flagged": flagged,
+                "spans": tuple(self._spans(reply, sentences, words)) if flagged else (),
+                "units": (
+                    *self._units("sentence", reply, sentences),
+                    *self._units("word", reply, words),
+                ),
+            }
         )
 
-    def _units(self, kind: Literal["sentence", "word"], reply: int, rows: range) -> Iterator[Unit]:
+    def _units(self, kind: Literal["sentence", "word"], reply: int, rows: range) -> Iterator[dict[str, Any]]:
         pieces = self._batch.sentences if kind == "sentence" else self._batch.words
         scores = self._sentence_scores if kind == "sentence" else self._word_scores
         text, part = self._batch.cases[reply].reply, slice(rows.start, rows.stop)
         for row, start, end in zip(rows, pieces.start[part].tolist(), pieces.end[part].tolist(), strict=True):
-            yield Unit(
-                kind=kind,
-                text=text[start:end],
-                start=start,
-                end=end,
-                score=scores[row],
-                details=self._details(row, reply) if kind == "sentence" else {},
-            )
+            yield {
+                "kind": kind,
+                "text": text[start:end],
+                "start": start,
+                "end": end,
+                "score": scores[row],
+                "details": self._details(row, reply) if kind == "sentence" else {},
+            }
 
     def _details(self, sentence: int, reply: int) -> dict[str, float | str | None]:
         values = self._scores.features.sentences[sentence].tolist()
