@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -164,6 +165,9 @@ class ModelClient:
 
     def _inner(self) -> BaseOpenAIChatCompletionClient:
         if self._autogen is None:
+            # Endpoints may answer under another of the model's names. AutoGen warns that its estimates of
+            # costs may be wrong then; we use none.
+            warnings.filterwarnings("ignore", message="Resolved model mismatch", category=UserWarning)
             self._autogen = BaseOpenAIChatCompletionClient(
                 QuickOpenAI(
                     base_url=self.endpoint.base_url,

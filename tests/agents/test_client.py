@@ -16,7 +16,7 @@ from agents.model import ModelPool
 from scenarios.errors import UsageError
 from scenarios.recording import Recording
 from tests.agents.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
-from tests.scripted import ScriptedTransport, scripted_pool
+from tests.scripted import ScriptedTransport, completion, scripted_pool
 
 
 async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:
@@ -250,3 +250,8 @@ async def test_nothing_is_checked_when_a_recording_is_replayed(tmp_path: Path) -
     path = tmp_path / "r.jsonl"
     path.write_text("")
     await pool_at(Dead(), recording=Recording.replay(path)).check()
+
+
+async def test_an_endpoint_may_answer_under_another_name_of_the_model() -> None:
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=completion("Yes.", "scripted-2026-01")))
+    assert await pool.session("user").text("goal", QUESTION) == "Yes."
