@@ -81,7 +81,10 @@ def _read(batch: Batch) -> _Words:
     ]
     numbers: dict[str, int] = {}
     lengths = [len(piece[0]) for piece in pieces]
-    text, source, said = (np.repeat([piece[column] for piece in pieces], lengths) for column in (1, 2, 3))
+    text, source, said = (
+        np.repeat(np.array([piece[column] for piece in pieces], dtype=kind), lengths)
+        for column, kind in ((1, int), (2, int), (3, bool))
+    )
     piece = np.repeat(np.arange(len(pieces)), lengths)
     return _Words(
         word=np.array([numbers.setdefault(word, len(numbers)) for piece in pieces for word in piece[0]], int),

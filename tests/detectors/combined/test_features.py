@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from detectors.combined.copying import COPY_FEATURES
+from detectors.combined.copying import COPY_FEATURES, copying
 from detectors.combined.features import (
     TASKS,
     mean_max_min,
     measure_all,
     of_word_scores,
 )
-from detectors.evidence_chain.batch import Case
+from detectors.evidence_chain.batch import Case, make_batch
 from detectors.evidence_chain.extended import EXTRA_FEATURES, WORD_FEATURES
 from detectors.evidence_chain.features import PAPER_FEATURES
 from detectors.evidence_chain.matching import DocumentFrequency
@@ -49,6 +51,20 @@ def test_the_best_sentence_and_the_one_that_adds_most() -> None:
 def test_nothing_is_copied_from_no_evidence() -> None:
     found = copied("red fox")
     assert (found["new_words"], found["outside_best"], found["outside_best_two"]) == (1.0, 1.0, 1.0)
+
+
+def test_of_no_replies_nothing_is_measured() -> None:
+    assert copying(make_batch([])).shape == (0, len(COPY_FEATURES))
+
+
+TEXTS = st.lists(st.sampled_from(["red", "fox", "runs.", "A"]), max_size=6).map(" ".join)
+
+
+@given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=2)), max_size=4))
+def test_what_is_copied_does_not_depend_on_the_other_replies(drawn: list[tuple[str, list[str]]]) -> None:
+    cases = [Case(reply, passages(*evidence), "qa") for reply, evidence in drawn]
+    alone = [copying(make_batch([case]))[0].tolist() for case in cases]
+    assert copying(make_batch(cases)).tolist() == alone
 
 
 def test_inputs_of_words_sentences_and_replies() -> None:
