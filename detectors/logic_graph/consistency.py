@@ -26,11 +26,11 @@ def support(
     Args:
         entailments: e_k of at least one group.
         relevances: r_k, in the same order.
-        top: so many of the most relevant groups count; None: all.
+        top: so many of the most relevant groups count; None: all. Without relevances all do.
     """
     weights = [max(0.0, value) for value in relevances or ()]
     if not any(weights):
-        weights = [1.0] * len(entailments)
+        return sum(entailments) / len(entailments)
     order = sorted(range(len(weights)), key=lambda index: -weights[index])[:top]
     total = sum(weights[index] for index in order)
     # Rounding may end a hair above 1.

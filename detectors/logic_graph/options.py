@@ -43,8 +43,10 @@ class LogicGraphOptions(Frozen):
     """Module B: whether related chunks are read together."""
     weighting: Weighting = "relevance"
     """Module C: how groups count: by relevance, all the same, or only the one that entails most."""
-    top_groups: int | None = Field(default=None, ge=1)
-    """So many of the most relevant groups count; None: all, as in the equation. See `consistency.support`."""
+    top_groups: int | None = Field(default=2, ge=1)
+    """So many of the most relevant groups count (`weighting: relevance`); None: all, as in the equation. The
+    paper's worked example counts 2 and 5 (see `consistency.support`); with a small model's probabilities 2
+    are better than all (docs/methods.md)."""
     question: bool = True
     """Whether the question is part of the claim H, as in the paper: alone, a short answer says nothing."""
     entailment: Literal["served", "hhem"] = "served"

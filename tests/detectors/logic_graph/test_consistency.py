@@ -48,6 +48,10 @@ def test_rounding_does_not_lead_above_one() -> None:
     assert support([1.0] * 3, [0.1, 0.7, 0.1]) == 1.0
 
 
+def test_without_relevances_none_are_the_most_relevant() -> None:
+    assert support([0.1, 0.9, 0.5], top=1) == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(("table", "top", "printed"), [(TABLE_8, 5, 0.115), (TABLE_9, 2, 0.457)])
 def test_the_worked_example_is_the_equation_over_the_most_relevant_groups(
     table: tuple[list[float], list[float]], top: int, printed: float

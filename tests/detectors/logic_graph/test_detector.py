@@ -91,13 +91,13 @@ async def test_flagged_sentences_are_spans() -> None:
 @pytest.mark.parametrize(
     ("options", "score"),
     [
-        (APART, 1 - (0.2 * 3 + 0.2 * 3 + 0.2) / 7),
+        (APART, 1 - 0.2),
         ({"weighting": "equal"}, 1 - (0.9 + 0.2) / 2),
         ({"weighting": "best"}, 1 - 0.9),
         (BEST, 1 - 0.2),
         ({"top_groups": 1}, 1 - 0.9),
         ({"alpha": 0.01, "group_tokens": 1024}, 1 - 0.725),
-        ({"group_tokens": 6}, 1 - (0.2 * 3 + 0.2 * 3 + 0.2) / 7),
+        ({"group_tokens": 6}, 1 - 0.2),
         ({"relevance": "embedding"}, 1 - (0.9 * 0.6 + 0.2 * 0.8) / 1.4),
     ],
 )
@@ -105,6 +105,15 @@ async def test_modules_and_parameters_change_the_score(options: dict[str, Any], 
     pool, _ = scripted_pool(answers)
     judgement = await detector(pool, **options).detect(VIEW)
     assert judgement.units[0].score == pytest.approx(score, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("top", "score"), [({}, 1 - 0.1), ({"top_groups": None}, 1 - (0.1 * 3 + 0.1 * 3 + 0.4) / 7)]
+)
+async def test_two_groups_count_or_all(top: dict[str, Any], score: float) -> None:
+    pool, _ = scripted_pool(answers)
+    judgement = await detector(pool, **APART, **top).detect(VIEW)
+    assert judgement.units[1].score == pytest.approx(score)
 
 
 async def test_without_segmentation_the_reply_is_one_claim() -> None:
