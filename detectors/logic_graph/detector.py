@@ -76,7 +76,8 @@ class LogicGraphDetector:
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
         self.asks_a_model = any(scorer.prompts for scorer in used)
         model = served_name(context.models, context.model)
-        tuned = tuned_threshold("logic-graph", options.entailment, model)
+        usual = options == LogicGraphOptions(threshold=options.threshold)
+        tuned = tuned_threshold("logic-graph", options.entailment, model) if usual else None
         self._threshold, self.threshold_protocol = choose_threshold(
             options.threshold, tuned, PAPER_THRESHOLD, corrected=False
         )

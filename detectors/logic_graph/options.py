@@ -20,7 +20,8 @@ class LogicGraphOptions(Frozen):
 
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
     """Score 1 − S from which a claim, and with it the reply, is flagged. None: tuned for the model where that
-    was needed, else 0.6: the paper calls S > T_s = 0.4 no hallucination."""
+    was needed and all other options are the default, else 0.6: the paper calls S > T_s = 0.4 no
+    hallucination."""
     claims: Literal["sentence", "answer"] = "sentence"
     """What is judged: each factual sentence, so that a verdict has a place in the reply, or all factual
     sentences together, as in the paper (A′)."""

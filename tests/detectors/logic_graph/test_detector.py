@@ -9,6 +9,7 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
+from agents.client import Endpoint
 from agents.model import ModelPool
 from detectors.logic_graph.detector import LogicGraphDetector
 from detectors.protocol import DetectorContext
@@ -220,6 +221,13 @@ async def test_the_score_at_the_papers_threshold_is_flagged() -> None:
     assert (made.threshold, made.threshold_protocol) == (0.6, "published")
     assert (await made.detect(VIEW)).flagged is True
     assert detector(pool, threshold=0.7).threshold_protocol == "given"
+
+
+def test_a_tuned_threshold_holds_for_the_default_options_alone() -> None:
+    pool = ModelPool({"default": Endpoint("qwen2.5-coder-1.5b", "http://127.0.0.1:9/v1")})
+    usual, other = detector(pool), detector(pool, top_groups=None)
+    assert (usual.threshold, usual.threshold_protocol) == (0.32, "tuned")
+    assert (other.threshold, other.threshold_protocol) == (0.6, "published")
 
 
 def test_options_change_the_version() -> None:
