@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from detectors.evidence_chain.batch import Batch
-from detectors.evidence_chain.matching import best_match
+from detectors.evidence_chain.matching import best_match, count_table, held
 from detectors.evidence_chain.tokens import Flags, Integers, Numbers
 from detectors.spans import sentences, words
 
@@ -39,36 +40,59 @@ class _Words(NamedTuple):
     """Whether it is a reply's."""
 
 
+class _Runs(NamedTuple):
+    """The runs of so many words. All arrays have shape (runs,)."""
+
+    number: Integers
+    """Equal runs of one source have equal numbers, and no others."""
+    piece: Integers
+    """See `_Words.piece`, of the first word."""
+    said: Flags
+    """See `_Words.said`."""
+
+    def new(self) -> Flags:
+        """(runs of replies,): whether the evidence does not hold it."""
+        known = np.zeros(int(self.number.max(initial=-1)) + 1, dtype=bool)
+        known[self.number[~self.said]] = True
+        return ~known[self.number[self.said]]
+
+    def owner(self) -> Integers:
+        """(runs of replies,): index of the reply."""
+        return self.piece[self.said]
+
+
 def copying(batch: Batch) -> Numbers:
     """(replies, COPY_FEATURES)."""
-    replies, found = len(batch.cases), _read(batch)
+    replies = len(batch.cases)
+    singles, pairs, triples = _runs(_read(batch), 3)
+    count = np.bincount(singles.owner(), minlength=replies).astype(float)
+    shares = [
+        np.bincount(runs.owner(), runs.new(), replies)
+        / np.maximum(np.bincount(runs.owner(), minlength=replies), 1)
+        for runs in (singles, pairs, triples)
+    ]
+    longest = _longest(~pairs.new(), pairs.owner(), replies)
+    return np.column_stack(
+        [*shares, longest, longest / np.maximum(count, 1), count, *_outside(singles, replies)]
+    )
+
+
+def _runs(found: _Words, most: int) -> Iterator[_Runs]:
+    """Runs of 1 to `most` words; those of a length are numbered by those of the length before and a word."""
     width = int(found.word.max(initial=0)) + 1
-    at, run = np.arange(len(found.word)), found.source
-    shares: list[Numbers] = []
-    longest, outside = np.zeros(replies), (np.zeros(replies), np.zeros(replies))
-    for length in (1, 2, 3):
-        whole = np.flatnonzero(at + length <= len(found.word))
-        whole = whole[found.text[at[whole]] == found.text[at[whole] + length - 1]]
+    at, number = np.arange(len(found.word)), found.source
+    for last in range(most):
+        whole = np.flatnonzero(at + last < len(found.word))
+        whole = whole[found.text[at[whole]] == found.text[at[whole] + last]]
         at = at[whole]
-        run = np.unique(run[whole] * width + found.word[at + length - 1], return_inverse=True)[1]
-        said, piece = found.said[at], found.piece[at]
-        known = np.zeros(int(run.max(initial=-1)) + 1, dtype=bool)
-        known[run[~said]] = True
-        new, owner = ~known[run[said]], piece[said]
-        shares.append(np.bincount(owner, new, replies) / np.maximum(np.bincount(owner, minlength=replies), 1))
-        if length == 1:
-            outside = _outside(run, piece, said, replies)
-        if length == 2:
-            longest = _longest(~new, owner, replies)
-    count = np.bincount(found.piece[found.said], minlength=replies).astype(float)
-    return np.column_stack([*shares, longest, longest / np.maximum(count, 1), count, *outside])
+        number = np.unique(number[whole] * width + found.word[at + last], return_inverse=True)[1]
+        yield _Runs(number, found.piece[at], found.said[at])
 
 
 def _read(batch: Batch) -> _Words:
-    sources: dict[int, tuple[str, ...]] = {}
-    for case, source in zip(batch.cases, batch.source.tolist(), strict=True):
-        sources.setdefault(source, tuple(passage.text for passage in case.passages))
-    passages = [(source, text) for source, texts in sources.items() for text in texts]
+    cases = list(zip(batch.cases, batch.source.tolist(), strict=True))
+    sources = {source: case.passages for case, source in cases}
+    passages = [(source, passage.text) for source, given in sources.items() for passage in given]
     pieces = [
         (words(region.of(text)), position, source, False)
         for position, (source, text) in enumerate(passages)
@@ -76,8 +100,8 @@ def _read(batch: Batch) -> _Words:
     ]
     evidence = len(pieces)
     pieces += [
-        (words(case.reply), len(passages) + position, source, True)
-        for position, (case, source) in enumerate(zip(batch.cases, batch.source.tolist(), strict=True))
+        (words(case.reply), position, source, True)
+        for position, (case, source) in enumerate(cases, start=len(passages))
     ]
     numbers: dict[str, int] = {}
     lengths = [len(piece[0]) for piece in pieces]
@@ -109,18 +133,12 @@ def _longest(kept: Flags, owner: Integers, owners: int) -> Numbers:
     return longest
 
 
-def _outside(term: Integers, piece: Integers, said: Flags, replies: int) -> tuple[Numbers, Numbers]:
-    """(replies,) twice: the shares of a reply's different words outside the best sentence, and best two.
-
-    Args:
-        term: (words,): equal words of one source have equal numbers, and no others.
-        piece: (words,): index of the evidence sentence or the reply.
-        said: (words,): whether it is a reply's.
-        replies: how many there are.
-    """
-    terms = int(term.max(initial=-1)) + 1
-    ours = _held(piece[said], term[said], replies, terms)
-    theirs = _held(piece[~said], term[~said], int(piece[~said].max(initial=-1)) + 1, terms)
+def _outside(singles: _Runs, replies: int) -> tuple[Numbers, Numbers]:
+    """(replies,) twice: the shares of a reply's different words outside the best sentence, and best two."""
+    term, piece, said = singles
+    terms, known = int(term.max(initial=-1)) + 1, int(piece[~said].max(initial=-1)) + 1
+    ours = held(count_table(piece[said], term[said], replies, terms))
+    theirs = held(count_table(piece[~said], term[~said], known, terms))
     different = np.diff(ours.indptr).astype(float)
     best = best_match(ours @ theirs.T, np.ones(replies))
     matched = np.flatnonzero(best.chunk >= 0)
@@ -130,13 +148,3 @@ def _outside(term: Integers, piece: Integers, said: Flags, replies: int) -> tupl
     outside = [different - best.score, different - best.score - more]
     first, second = (left / np.maximum(different, 1) for left in outside)
     return first, second
-
-
-def _held(row: Integers, column: Integers, rows: int, columns: int) -> Any:
-    """Sparse (rows, columns): 1 where the row holds the column."""
-    from scipy.sparse import csr_array
-
-    table = csr_array((np.ones(len(row)), (row, column)), shape=(rows, columns))
-    table.sum_duplicates()
-    table.data[:] = 1.0
-    return table

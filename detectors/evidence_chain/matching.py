@@ -73,8 +73,6 @@ class Terms:
 
 def make_terms(batch: Batch, stems: bool = False) -> Terms:
     """The terms by their exact form, or by their stems."""
-    from scipy.sparse import csr_array
-
     reply, source = batch.tokens, batch.chunk_tokens
     forms = len(batch.lexicon.forms)
     ours = batch.source[reply.text] * forms + (reply.stem if stems else reply.exact)
@@ -84,19 +82,29 @@ def make_terms(batch: Batch, stems: bool = False) -> Terms:
     known = np.zeros(len(keys), dtype=bool)
     known[chunk_token] = True
 
-    def counted(row: Integers, term: Integers, content: Flags, rows: int) -> Any:
-        table = csr_array((np.ones(content.sum()), (row[content], term[content])), shape=(rows, len(keys)))
-        table.sum_duplicates()
-        return table
-
+    said, written = reply.content, source.content
     return Terms(
-        sentences=counted(batch.token_sentence, token, reply.content, len(batch.sentences)),
-        chunks=counted(source.text, chunk_token, source.content, len(batch.chunks)),
+        sentences=count_table(batch.token_sentence[said], token[said], len(batch.sentences), len(keys)),
+        chunks=count_table(source.text[written], chunk_token[written], len(batch.chunks), len(keys)),
         form=keys % max(forms, 1),
         known=known,
         token=token,
         chunk_token=chunk_token,
     )
+
+
+def count_table(row: Integers, column: Integers, rows: int, columns: int) -> Any:
+    """Sparse (rows, columns): how often a row and a column meet.
+
+    Args:
+        row: (meetings,).
+        column: (meetings,).
+    """
+    from scipy.sparse import csr_array
+
+    table = csr_array((np.ones(len(row)), (row, column)), shape=(rows, columns))
+    table.sum_duplicates()
+    return table
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,9 @@ def best_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
         weight: (terms,); None: all count 1.
     """
     weights = np.ones(len(terms.form)) if weight is None else weight
-    return best_match(_scaled(terms.sentences, column=weights) @ _held(terms).T, terms.sentences @ weights)
+    return best_match(
+        _scaled(terms.sentences, column=weights) @ held(terms.chunks).T, terms.sentences @ weights
+    )
 
 
 def best_bm25(terms: Terms, batch: Batch) -> Match:
@@ -128,7 +138,7 @@ def best_bm25(terms: Terms, batch: Batch) -> Match:
     sources = int(batch.source.max(initial=-1)) + 1
     chunks_of = np.bincount(batch.chunk_source, minlength=sources)
     term_source = _term_source(terms, batch)
-    frequency = np.asarray(_held(terms).sum(axis=0)).ravel()
+    frequency = np.asarray(held(terms.chunks).sum(axis=0)).ravel()
     total = chunks_of[term_source]
     idf = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
     length = np.asarray(terms.chunks.sum(axis=1)).ravel()
@@ -151,11 +161,11 @@ def best_tfidf(terms: Terms, idf: Numbers) -> Match:
     return best_match(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
 
 
-def _held(terms: Terms) -> Any:
-    """Sparse (chunks, terms): 1 where the chunk holds the term."""
-    held = terms.chunks.copy()
-    held.data = np.ones_like(held.data)
-    return held
+def held(counts: Any) -> Any:
+    """The same sparse table with 1 where it counts anything."""
+    table = counts.copy()
+    table.data = np.ones_like(table.data)
+    return table
 
 
 def _rows(table: Any) -> Integers:
