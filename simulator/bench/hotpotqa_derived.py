@@ -15,11 +15,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from agents.errors import ModelError
 from agents.model import ModelPool, Session
-from agents.prompt import load_prompt
+from agents.prompt import ChatMessage, load_prompt
 from detectors.spans import words
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders.hotpotqa import HotpotQuestion
@@ -149,9 +148,15 @@ def _drawn(question: HotpotQuestion, variant: str, seed: int, both: bool) -> lis
 async def _wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong) -> _Tried:
     """The first answer of the model's that passes `refusal`, if any does."""
     refused: list[str] = []
-    for request in (_inventing if wrong == "invented" else _misplacing)(question):
+    for messages, sample in (_inventing if wrong == "invented" else _misplacing)(question):
         try:
-            text = await session.text("hallucinate", max_tokens=MAX_TOKENS, **request)
+            text = await session.text(
+                "hallucinate",
+                messages,
+                temperature=TEMPERATURE if sample else 0.0,
+                max_tokens=MAX_TOKENS,
+                sample=sample,
+            )
         except ModelError as error:
             return _Tried(error=str(error))
         answer = _bare(text, question.answer)
@@ -162,20 +167,16 @@ async def _wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong
     return _Tried(refused=tuple(refused))
 
 
-def _inventing(question: HotpotQuestion) -> Iterator[dict[str, Any]]:
-    """What the tries ask for, as arguments of `Session.text`."""
+def _inventing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
+    """What the tries ask, and the number of the sample; 0: the likeliest answer."""
     prompt = load_prompt("simulator.bench", "hallucinated_answer")
     context = "\n".join(_paragraph(question, position) for position in sorted(question.supporting))
     messages = prompt.fill(question=question.question, answer=question.answer, context=context)
     for sample in range(TRIES):
-        yield {
-            "messages": messages,
-            "temperature": TEMPERATURE if sample else 0.0,
-            "sample": sample,
-        }
+        yield messages, sample
 
 
-def _misplacing(question: HotpotQuestion) -> Iterator[dict[str, Any]]:
+def _misplacing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
     """The same for answers out of the other passages."""
     prompt = load_prompt("simulator.bench", "misplaced_answer")
     asked = set(words(question.question))
@@ -185,14 +186,13 @@ def _misplacing(question: HotpotQuestion) -> Iterator[dict[str, Any]]:
 
     others = [at for at in range(len(question.context)) if at not in question.supporting]
     for position in sorted(others, key=shared, reverse=True)[:TRIES]:
-        yield {
-            "messages": prompt.fill(
-                passage=_paragraph(question, position),
-                question=question.question,
-                answer=question.answer,
-                kind=_kind(question.answer),
-            )
-        }
+        messages = prompt.fill(
+            passage=_paragraph(question, position),
+            question=question.question,
+            answer=question.answer,
+            kind=_kind(question.answer),
+        )
+        yield messages, 0
 
 
 def _paragraph(question: HotpotQuestion, position: int) -> str:
