@@ -64,16 +64,17 @@ class _Runs(NamedTuple):
 def copying(batch: Batch) -> Numbers:
     """(replies, COPY_FEATURES)."""
     replies = len(batch.cases)
-    singles, pairs, triples = _runs(_read(batch), 3)
-    count = np.bincount(singles.owner(), minlength=replies).astype(float)
+    by_length = list(_runs(_read(batch), 3))
+    new = [runs.new() for runs in by_length]
+    owners = [runs.owner() for runs in by_length]
+    counts = [np.bincount(owner, minlength=replies).astype(float) for owner in owners]
     shares = [
-        np.bincount(runs.owner(), runs.new(), replies)
-        / np.maximum(np.bincount(runs.owner(), minlength=replies), 1)
-        for runs in (singles, pairs, triples)
+        np.bincount(owner, flags, replies) / np.maximum(count, 1)
+        for owner, flags, count in zip(owners, new, counts, strict=True)
     ]
-    longest = _longest(~pairs.new(), pairs.owner(), replies)
+    longest, count = _longest(~new[1], owners[1], replies), counts[0]
     return np.column_stack(
-        [*shares, longest, longest / np.maximum(count, 1), count, *_outside(singles, replies)]
+        [*shares, longest, longest / np.maximum(count, 1), count, *_outside(by_length[0], replies)]
     )
 
 
