@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 Weighting = Literal["relevance", "equal", "best"]
 """How groups count: by relevance; all the same (table 5, without C); only the one that entails most."""
 
 
-def support(
-    entailments: Sequence[float],
-    relevances: Sequence[float] | None = None,
-    top: int | None = None,
-) -> float:
-    """S = Σ r̃_k e_k, in [0, 1]: how far the evidence bears a claim out.
+def shares(relevances: Sequence[float], top: int | None = None) -> dict[int, float]:
+    """r̃_k of the groups that count, by their places; the shares sum to 1.
 
-    Relevances below 0 (a reranker's logits) count as 0; where none is above it, or without relevances, all
-    groups count the same.
+    Relevances below 0 (a reranker's logits) count as 0; where none is above it, all groups count the same.
 
     The paper's worked example has the decision scores 0.115 (table 8) and 0.457 (table 9). The equation over
     all its groups gives 0.092 and 0.197; both numbers come out exactly when only the 5 and the 2 most
     relevant groups count. The text does not say so, hence `top`.
 
     Args:
-        entailments: e_k of at least one group.
-        relevances: r_k, in the same order.
-        top: so many of the most relevant groups count; None: all. Without relevances all do.
+        relevances: r_k of at least one group.
+        top: so many of the most relevant groups count; None: all.
     """
-    weights = [max(0.0, value) for value in relevances or ()]
+    weights = [max(0.0, value) for value in relevances]
     if not any(weights):
-        return sum(entailments) / len(entailments)
+        return dict.fromkeys(range(len(weights)), 1.0 / len(weights))
     order = sorted(range(len(weights)), key=lambda index: -weights[index])[:top]
     total = sum(weights[index] for index in order)
+    return {index: weights[index] / total for index in sorted(order)}
+
+
+def support(entailments: Mapping[int, float], weights: Mapping[int, float]) -> float:
+    """S = Σ r̃_k e_k, in [0, 1]: how far the evidence bears a claim out.
+
+    Args:
+        entailments: e_k by the group's place, at least of those that count.
+        weights: as `shares` returns them.
+    """
     # Rounding may end a hair above 1.
-    return min(1.0, sum(weights[index] * entailments[index] for index in order) / total)
+    return min(1.0, sum(share * entailments[index] for index, share in weights.items()))

@@ -9,11 +9,10 @@ from detectors.judging import (
     Abstention,
     configuration_version,
     flagged_spans,
-    gather_all,
     judge,
     served_name,
 )
-from detectors.logic_graph.consistency import support
+from detectors.logic_graph.consistency import shares, support
 from detectors.logic_graph.options import LogicGraphOptions
 from detectors.logic_graph.relations import clusters, distances
 from detectors.logic_graph.scorers import (
@@ -51,7 +50,8 @@ class LogicGraphDetector:
     A sentence's score is 1 − S, so that higher is worse; the reply's is that of its worst sentence, as one
     invented sentence makes a reply wrong however many true ones stand beside it. With `claims: answer` all
     sentences together are one claim, as in the paper. Units are the claims, of kind `sentence` in the first
-    case; their details have entailment and relevance of every group.
+    case; their details have the relevance of every group and the entailment of those that
+    count.
 
     Args:
         embedder: makes the vectors in place of the option's model.
@@ -150,30 +150,46 @@ class LogicGraphDetector:
         return [Group(tuple(chunks[index].text for index in cluster)) for cluster in members]
 
     async def _units(self, session: Session, groups: Sequence[Group], claims: Sequence[Claim]) -> list[Unit]:
-        """The claims with their scores. Pairs go by group, so that a server has its evidence at hand."""
-        pairs = [Pair(each, claim) for each in groups for claim in claims]
-        scorers = [self._entailment, *([self._relevance] if self._relevance else [])]
-        entailed, *relevant = await gather_all(scorer.score(session, pairs) for scorer in scorers)
+        """The claims with their scores.
+
+        Pairs go by group, so that a server has its evidence at hand. How far a group entails a claim is asked
+        only where it counts.
+        """
+        pairs = [Pair(group, claim) for group in groups for claim in claims]
+        relevances = await self._relevance.score(session, pairs) if self._relevance else None
+        top = self._options.top_groups if self._relevance else None
         count = len(claims)
+        counted = [
+            shares(relevances[index::count] if relevances else [1.0] * len(groups), top)
+            for index in range(count)
+        ]
+        asked = [(k, c) for k in range(len(groups)) for c in range(count) if k in counted[c]]
+        scores = await self._entailment.score(session, [pairs[k * count + c] for k, c in asked])
+        entailed = dict(zip(asked, scores, strict=True))
         return [
             self._unit(
                 claim,
-                entailed[index::count],
-                relevant[0][index::count] if relevant else None,
+                {k: entailed[k, c] for k in counted[c]},
+                counted[c],
+                relevances[c::count] if relevances else (),
             )
-            for index, claim in enumerate(claims)
+            for c, claim in enumerate(claims)
         ]
 
-    def _unit(self, claim: Claim, entailments: list[float], relevances: list[float] | None) -> Unit:
+    def _unit(
+        self,
+        claim: Claim,
+        entailments: dict[int, float],
+        weights: dict[int, float],
+        relevances: Sequence[float],
+    ) -> Unit:
         supported = (
-            max(entailments)
-            if self._options.weighting == "best"
-            else support(entailments, relevances, self._options.top_groups)
+            max(entailments.values()) if self._options.weighting == "best" else support(entailments, weights)
         )
         details: dict[str, float | str | None] = {
-            f"entailment {number}": value for number, value in enumerate(entailments, start=1)
+            f"entailment {k + 1}": value for k, value in entailments.items()
         }
-        details |= {f"relevance {number}": value for number, value in enumerate(relevances or (), start=1)}
+        details |= {f"relevance {number}": value for number, value in enumerate(relevances, start=1)}
         return Unit(
             kind="sentence" if self._options.segmentation and self._options.claims == "sentence" else "claim",
             text=claim.text,

@@ -49,6 +49,7 @@ _NUMBER = re.compile(
     r"|hundred|thousand|million|billion)\b",
     re.IGNORECASE,
 )
+_KINDS_ASKED = {"number": "number or date", "name": "name", "phrase": "phrase"}
 _CAPITAL = re.compile(r"\b[A-Z]")
 _HEADING = re.compile(r"\A(?:(?:incorrect|hallucinated) )?answer\s*:\s*", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"'“‘](.*)[\"'”’]")
@@ -177,7 +178,10 @@ def _inventing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], in
 
 
 def _misplacing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
-    """The same for answers out of the other passages."""
+    """The same for answers out of the other passages.
+
+    The right answer is not shown: a small model repeats it.
+    """
     prompt = load_prompt("simulator.bench", "misplaced_answer")
     asked = set(words(question.question))
 
@@ -189,8 +193,7 @@ def _misplacing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], i
         messages = prompt.fill(
             passage=_paragraph(question, position),
             question=question.question,
-            answer=question.answer,
-            kind=_kind(question.answer),
+            kind=_KINDS_ASKED[_kind(question.answer)],
         )
         yield messages, 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from detectors.logic_graph.consistency import support
+from detectors.logic_graph.consistency import shares, support
 
 TABLE_8 = (
     [
@@ -28,33 +28,33 @@ TABLE_9 = (
 
 
 def test_groups_count_by_relevance() -> None:
-    assert support([1.0, 0.0], [3.0, 1.0]) == 0.75
+    assert shares([3.0, 1.0]) == {0: 0.75, 1: 0.25}
 
 
-def test_without_relevances_all_groups_count_the_same() -> None:
-    assert support([1.0, 0.0, 0.5]) == 0.5
-    assert support([1.0, 0.0], [0.0, -2.0]) == 0.5
+def test_without_a_relevance_above_zero_all_groups_count_the_same() -> None:
+    assert shares([0.0, -2.0], top=1) == {0: 0.5, 1: 0.5}
 
 
 def test_a_relevance_below_zero_is_none() -> None:
-    assert support([1.0, 0.0], [2.0, -2.0]) == 1.0
+    assert shares([2.0, -2.0]) == {0: 1.0, 1: 0.0}
 
 
 def test_only_the_most_relevant_groups_count() -> None:
-    assert support([0.1, 0.9, 0.5], [1.0, 3.0, 2.0], top=2) == pytest.approx((3 * 0.9 + 2 * 0.5) / 5)
+    assert shares([1.0, 3.0, 2.0], top=2) == {1: 0.6, 2: 0.4}
+
+
+def test_the_support_is_the_weighted_sum_of_what_counts() -> None:
+    assert support({0: 0.1, 1: 0.9, 2: 0.5}, {1: 0.6, 2: 0.4}) == pytest.approx(0.74)
 
 
 def test_rounding_does_not_lead_above_one() -> None:
-    assert support([1.0] * 3, [0.1, 0.7, 0.1]) == 1.0
-
-
-def test_without_relevances_none_are_the_most_relevant() -> None:
-    assert support([0.1, 0.9, 0.5], top=1) == pytest.approx(0.5)
+    assert support(dict.fromkeys(range(3), 1.0), shares([0.1, 0.7, 0.1])) == 1.0
 
 
 @pytest.mark.parametrize(("table", "top", "printed"), [(TABLE_8, 5, 0.115), (TABLE_9, 2, 0.457)])
 def test_the_worked_example_is_the_equation_over_the_most_relevant_groups(
     table: tuple[list[float], list[float]], top: int, printed: float
 ) -> None:
-    assert round(support(*table, top), 3) == printed
-    assert abs(support(*table) - printed) > 0.02
+    entailments = dict(enumerate(table[0]))
+    assert round(support(entailments, shares(table[1], top)), 3) == printed
+    assert abs(support(entailments, shares(table[1])) - printed) > 0.02

@@ -117,6 +117,16 @@ async def test_two_groups_count_or_all(top: dict[str, Any], score: float) -> Non
     assert judgement.units[1].score == pytest.approx(score)
 
 
+async def test_entailment_is_asked_of_the_groups_that_count_alone() -> None:
+    pool, transport = scripted_pool(answers)
+    hour, _ = (await detector(pool, **APART, top_groups=1).detect(VIEW)).units
+    # Of three groups, the first is as relevant as the second, and comes first.
+    assert hour.details == pytest.approx(
+        {"entailment 1": 0.2, "relevance 1": 0.3, "relevance 2": 0.3, "relevance 3": 0.1}
+    )
+    assert len(transport.requests) == 2 * 3 + 2
+
+
 async def test_without_segmentation_the_reply_is_one_claim() -> None:
     pool, transport = scripted_pool(answers)
     judgement = await detector(pool, segmentation=False).detect(VIEW)
@@ -152,7 +162,7 @@ async def test_the_question_is_part_of_the_claim() -> None:
 
 async def test_the_best_single_chunk_asks_nothing_that_a_variant_asked() -> None:
     pool, transport = scripted_pool(answers)
-    await detector(pool, **APART).detect(VIEW)
+    await detector(pool, **APART, top_groups=None).detect(VIEW)
     asked = len(transport.requests)
     judgement = await detector(pool, **BEST).detect(VIEW)
     assert len(transport.requests) == asked == 12
@@ -204,7 +214,7 @@ async def test_it_abstains_where_there_is_nothing_to_judge(view: TurnView, reaso
 async def test_a_model_without_yes_or_no_is_a_failure() -> None:
     pool, _ = scripted_pool(lambda _: {"Maybe": 1.0})
     judgement = await detector(pool).detect(VIEW)
-    assert (judgement.outcome, len(judgement.calls)) == ("failed", 8)
+    assert (judgement.outcome, len(judgement.calls)) == ("failed", 4)
 
 
 async def test_a_group_that_was_cut_is_never_clean() -> None:
