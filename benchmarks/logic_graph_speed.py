@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from detectors.logic_graph.consistency import support
+from detectors.logic_graph.consistency import shares, support
 from detectors.logic_graph.options import LogicGraphOptions
 from detectors.logic_graph.relations import clusters, distances
 from detectors.logic_graph.segmentation import document_chunks, sentence_claims
@@ -54,7 +54,8 @@ def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) ->
         options.group_tokens,
     )
     for _ in claims:
-        support([0.5] * len(groups), [0.5] * len(groups))
+        weights = shares([0.5] * len(groups), options.top_groups)
+        support(dict.fromkeys(weights, 0.5), weights)
     return len(chunks), len(groups)
 
 

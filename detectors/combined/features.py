@@ -71,17 +71,16 @@ def mean_max_min(values: Numbers, owner: Integers, owners: int) -> Numbers:
 
     Args:
         values: (rows, columns).
-        owner: (rows,).
+        owner: (rows,), ascending.
         owners: how many there are.
     """
-    rows = np.bincount(owner, minlength=owners)
-    largest, smallest = (np.full((owners, values.shape[1]), bound) for bound in (-np.inf, np.inf))
-    total = np.zeros((owners, values.shape[1]))
-    np.add.at(total, owner, values)
-    np.maximum.at(largest, owner, values)
-    np.minimum.at(smallest, owner, values)
-    found: Numbers = np.hstack([total / np.maximum(rows, 1)[:, None], largest, smallest])
-    found[rows == 0] = 0.0
+    present, first, rows = np.unique(owner, return_index=True, return_counts=True)
+    found: Numbers = np.zeros((owners, 3 * values.shape[1]))
+    if present.size:
+        total, largest, smallest = (
+            reduce.reduceat(values, first, axis=0) for reduce in (np.add, np.maximum, np.minimum)
+        )
+        found[present] = np.hstack([total / rows[:, None], largest, smallest])
     return found
 
 

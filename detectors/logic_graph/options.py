@@ -46,16 +46,17 @@ class LogicGraphOptions(Frozen):
     """Module C: how groups count: by relevance, all the same, or only the one that entails most."""
     top_groups: int | None = Field(default=2, ge=1)
     """So many of the most relevant groups count (`weighting: relevance`); None: all, as in the equation. The
-    paper's worked example counts 2 and 5 (see `consistency.support`); with a small model's probabilities 2
-    are better than all (docs/methods.md)."""
+    paper's worked example counts 2 and 5 (see `consistency.shares`); with a small model's probabilities 2
+    are better than all (docs/methods.md), and no other group is asked about."""
     question: bool = True
     """Whether the question is part of the claim H, as in the paper: alone, a short answer says nothing."""
     entailment: Literal["served", "hhem"] = "served"
     """Who says how far a group entails a claim: the served model, by the probability of Yes, or
     HHEM-2.1-Open."""
-    relevance: Literal["served", "reranker", "embedding"] = "served"
-    """Who says how relevant a group is: the served model, by the probability of Yes, mxbai-rerank-base-v2, or
-    the cosine of the claim and the group's nearest chunk, which is free where B has embedded the chunks."""
+    relevance: Literal["embedding", "served", "reranker"] = "embedding"
+    """Who says how relevant a group is: the cosine of the claim and the group's nearest chunk, which is free
+    where B has embedded the chunks; the served model, by the probability of Yes; or mxbai-rerank-base-v2. The
+    first is better than a small served model (docs/methods.md)."""
     embedding_model: str = "all-minilm-l6-v2"
     """Makes the vectors; see `scenarios.embedding.SentenceEmbedder`."""
     hhem_model: str = "vectara/hallucination_evaluation_model"

@@ -14,6 +14,7 @@ import numpy as np
 
 from simulator.measure.detection import Sample, curve
 from simulator.measure.pareto import pareto_front
+from simulator.report.charts import Tick
 
 WIDTH, HEIGHT = 440.0, 320.0
 """Size of a chart in the SVG's units; the page scales it."""
@@ -24,16 +25,6 @@ POINTS = 200
 _UNIT = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 Point = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Tick:
-    """A grid line."""
-
-    at: float
-    """Where it stands, horizontally or vertically."""
-    label: str
-    """What is written at its end."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from simulator.bench.levels import LEVELS, Level
 from simulator.bench.sweep_table import best_first, option_value
 from simulator.bench.table import data_notes, friedman_line, notes
 from simulator.measure.detection import Sample
-from simulator.report.markup import asset, policy_hash, render
+from simulator.report.markup import asset, render
 
 _COLOURS = 6
 _FRONTS = {"tokens": "tokens", "latency": "time", "precision_recall": "P/R"}
@@ -56,10 +56,10 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
     configurations = [] if sweep is None else best_first(sweep)
     swept = [{**row, "detector": row["name"]} for row in configurations]
     plots["sweep"] = _frontiers(swept, detectors, "f1")
-    style = asset("simulator.report", "page.css") + asset("simulator.bench", "page.css")
     return render(
         "simulator.bench",
         "page.html",
+        asset("simulator.report", "page.css") + asset("simulator.bench", "page.css"),
         report=report,
         detectors=detectors,
         levels=levels,
@@ -79,8 +79,6 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
         },
         notes=[*data_notes(report["data"]), *notes(costs)],
         paint=paint,
-        style=style,
-        style_hash=policy_hash(style),
     )
 
 

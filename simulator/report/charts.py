@@ -25,10 +25,10 @@ _LEAST = 0.1
 class Tick:
     """A grid line."""
 
-    x: float
-    """Where it stands."""
+    at: float
+    """Where it stands, horizontally or vertically."""
     label: str
-    """What is written below."""
+    """What is written at its end."""
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,30 @@ from simulator.report.terminal import NOTHING, number, with_interval
 from simulator.report.wording import noun
 
 
-def render(package: str, template: str, /, **values: Any) -> str:
-    """A template of a package filled with `values`; a name that has no value is an error."""
-    from jinja2 import Environment, StrictUndefined
+def render(package: str, template: str, style: str, script: str | None = None, /, **values: Any) -> str:
+    """A page: a template of a package that extends `frame.html`, filled with `values`.
 
+    A name that has no value is an error. The page's security policy allows this very style sheet and script,
+    by hash, and nothing else.
+    """
+    from jinja2 import DictLoader, Environment, StrictUndefined
+
+    pages = {"frame.html": asset(__package__, "frame.html"), template: asset(package, template)}
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=DictLoader(pages),
     )
     environment.globals.update(number=number, with_interval=with_interval, nothing=NOTHING, noun=noun)
-    return environment.from_string(asset(package, template)).render(values)
+    return environment.get_template(template).render(
+        values,
+        style=style,
+        style_hash=_policy_hash(style),
+        script=script,
+        script_hash=None if script is None else _policy_hash(script),
+    )
 
 
 def asset(package: str, name: str) -> str:
@@ -27,6 +42,6 @@ def asset(package: str, name: str) -> str:
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def policy_hash(text: str) -> str:
+def _policy_hash(text: str) -> str:
     """SHA-256 of a script or style sheet, as a content security policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

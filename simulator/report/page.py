@@ -17,7 +17,7 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.measure.conversations import Flaws
 from simulator.report.browser import browser_data
 from simulator.report.charts import LEFT, TOP, WIDTH, chart
-from simulator.report.markup import asset, policy_hash, render
+from simulator.report.markup import asset, render
 from simulator.report.terminal import notes, with_interval
 from simulator.run_folder import write_atomically
 
@@ -45,7 +45,6 @@ def render_page(
     """
     chatbots = list(dict.fromkeys(row["chatbot"] for row in report["rows"]))
     detectors = list(dict.fromkeys(row["detector"] for row in report["rows"]))
-    style, script = asset(_PACKAGE, "page.css"), asset(_PACKAGE, "page.js")
     charts = [
         chart(report["rows"], "hpt_1", "Hallucinations per turn (HPT-1), lower is better", 1, "", None),
         chart(report["rows"], "tokacc_1", "Token accuracy (TokAcc-1), higher is better", 100, "%", 100),
@@ -53,6 +52,8 @@ def render_page(
     return render(
         _PACKAGE,
         "page.html",
+        asset(_PACKAGE, "page.css"),
+        asset(_PACKAGE, "page.js"),
         report=report,
         chatbots=chatbots,
         detectors=detectors,
@@ -67,10 +68,6 @@ def render_page(
         geometry={"left": LEFT, "top": TOP, "width": WIDTH},
         experiment=None if experiment is None else json.dumps(experiment, indent=2, ensure_ascii=False),
         data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas)),
-        style=style,
-        script=script,
-        style_hash=policy_hash(style),
-        script_hash=policy_hash(script),
     )
 
 
