@@ -37,6 +37,8 @@ class Exchange:
     """Whether the answer was already known."""
     cached_tokens: int | None = None
     """Prompt tokens that the server took from its prefix cache, where it says."""
+    prompt_logprobs: list[dict[str, Any] | None] | None = None
+    """What vLLM says of each token of the prompt, where it was asked to."""
 
 
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("hallulab_exchange", default=None)
@@ -173,4 +175,5 @@ def _response(answer: dict[str, Any], request: httpx2.Request, replayed: bool) -
         exchange.replayed = replayed
         usage = answer["body"].get("usage") or {}
         exchange.cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+        exchange.prompt_logprobs = answer["body"].get("prompt_logprobs")
     return httpx2.Response(answer["status"], json=answer["body"], request=request)

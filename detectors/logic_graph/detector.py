@@ -18,6 +18,7 @@ from detectors.logic_graph.relations import clusters, distances
 from detectors.logic_graph.scorers import (
     EmbeddingRelevance,
     Group,
+    LikelihoodScorer,
     Pair,
     Scorer,
     served_entailment,
@@ -50,8 +51,7 @@ class LogicGraphDetector:
     A sentence's score is 1 − S, so that higher is worse; the reply's is that of its worst sentence, as one
     invented sentence makes a reply wrong however many true ones stand beside it. With `claims: answer` all
     sentences together are one claim, as in the paper. Units are the claims, of kind `sentence` in the first
-    case; their details have the relevance of every group and the entailment of those that
-    count.
+    case; their details have the relevance of every group and the entailment of those that count.
 
     Args:
         embedder: makes the vectors in place of the option's model.
@@ -69,9 +69,7 @@ class LogicGraphDetector:
         self._vectors = Vectors(
             embedder or shared_embedder(options.embedding_model), context.models.recording
         )
-        self._entailment: Scorer = (
-            served_entailment() if options.entailment == "served" else HhemScorer(options.hhem_model)
-        )
+        self._entailment = self._entailment_scorer()
         self._relevance = self._relevance_scorer()
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
         self.asks_a_model = any(scorer.prompts for scorer in used)
@@ -89,6 +87,11 @@ class LogicGraphDetector:
             {"model": model},
             context.seed,
         )
+
+    def _entailment_scorer(self) -> Scorer:
+        if self._options.entailment == "hhem":
+            return HhemScorer(self._options.hhem_model)
+        return LikelihoodScorer() if self._options.entailment == "likelihood" else served_entailment()
 
     def _relevance_scorer(self) -> Scorer | None:
         """None where relevance does not count."""
@@ -160,8 +163,7 @@ class LogicGraphDetector:
         top = self._options.top_groups if self._relevance else None
         count = len(claims)
         counted = [
-            shares(relevances[index::count] if relevances else [1.0] * len(groups), top)
-            for index in range(count)
+            shares(relevances[c::count] if relevances else [1.0] * len(groups), top) for c in range(count)
         ]
         asked = [(k, c) for k in range(len(groups)) for c in range(count) if k in counted[c]]
         scores = await self._entailment.score(session, [pairs[k * count + c] for k, c in asked])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Protocol
 
 from agents.model import Session
@@ -109,6 +111,37 @@ def served_relevance() -> ServedScorer:
         load_prompt("detectors.logic_graph", "relevant_statement"),
         load_prompt("detectors.logic_graph", "relevant_answer"),
     )
+
+
+class LikelihoodScorer:
+    """How likely the served model finds a claim's words after the evidence: their geometric mean probability.
+
+    The model writes nothing, it reads (as BARTScore does, Yuan, Neubig and Liu, NeurIPS 2021): what the
+    evidence does not say is a surprise. Ours, not the paper's.
+    """
+
+    def __init__(self) -> None:
+        self._statement = load_prompt("detectors.logic_graph", "likely_statement")
+        self._answer = load_prompt("detectors.logic_graph", "likely_answer")
+        self.prompts: tuple[Prompt, ...] = (self._statement, self._answer)
+
+    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
+        """See `Scorer.score`.
+
+        Raises:
+            UnparseableAnswer: the endpoint gives no log-probabilities of prompts.
+            ModelError: no answer.
+        """
+        return await gather_all(self._read(session, pair) for pair in pairs)
+
+    async def _read(self, session: Session, pair: Pair) -> float:
+        evidence, question = pair.group.text, pair.claim.question
+        messages = (
+            self._answer.fill(evidence=evidence, question=question)
+            if question
+            else self._statement.fill(evidence=evidence)
+        )
+        return math.exp(fmean(await session.likelihood("likely", messages, pair.claim.text)))
 
 
 class EmbeddingRelevance:

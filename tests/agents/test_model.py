@@ -12,12 +12,12 @@ from pydantic import BaseModel
 
 from agents.client import Endpoint
 from agents.errors import ModelError, ReplayMiss, UnparseableAnswer
-from agents.model import ModelPool
+from agents.model import ModelPool, last_logprobs
 from agents.prompt import ChatMessage
 from scenarios.errors import OperationalError, UsageError
 from scenarios.recording import Recording
 from tests.agents.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
-from tests.scripted import ScriptedTransport, completion, scripted_pool
+from tests.scripted import ScriptedTransport, completion, scripted_pool, with_prompt_logprobs
 
 
 class Claim(BaseModel):
@@ -97,6 +97,38 @@ async def test_an_endpoint_without_probabilities_is_an_error() -> None:
     pool, _ = scripted_pool(lambda _: "Yes")
     with pytest.raises(UnparseableAnswer, match="verify: the endpoint gives no log-probabilities"):
         await pool.session("d").choose("verify", QUESTION, ("Yes", "No"))
+
+
+async def test_the_likelihood_of_a_text_is_that_of_its_own_tokens() -> None:
+    likely = with_prompt_logprobs({"Evidence": -9.0, "\n": -1.0, "It": -0.5, " opens": -2.0, ".": -0.1})
+    pool, transport = scripted_pool(lambda _: likely)
+    session = pool.session("d")
+    assert await session.likelihood("likely", QUESTION, "It opens.") == [-0.5, -2.0, -0.1]
+    body = transport.requests[0]
+    assert body["messages"][-1] == {"role": "assistant", "content": "It opens."}
+    assert (body["max_tokens"], body["prompt_logprobs"]) == (1, 0)
+    assert (body["add_generation_prompt"], body["continue_final_message"]) == (False, True)
+
+
+async def test_a_likelihood_that_is_known_is_shared_and_replayed() -> None:
+    recording = Recording()
+    likely = with_prompt_logprobs({"It": -0.5})
+    pool, transport = scripted_pool(lambda _: likely, recording=recording)
+    first = await pool.session("d").likelihood("likely", QUESTION, "It")
+    assert await pool.session("d").likelihood("likely", QUESTION, "It") == first
+    again, silent = scripted_pool(lambda _: likely, recording=recording)
+    assert await again.session("d").likelihood("likely", QUESTION, "It") == first
+    assert (len(transport.requests), len(silent.requests)) == (1, 0)
+
+
+async def test_an_endpoint_that_reads_without_telling_is_an_error() -> None:
+    pool, _ = scripted_pool(lambda _: "Yes")
+    with pytest.raises(UnparseableAnswer, match="likely: the endpoint gives no log-probabilities of prompts"):
+        await pool.session("d").likelihood("likely", QUESTION, "It opens.")
+
+
+def test_a_text_that_is_the_whole_prompt_has_no_first_token() -> None:
+    assert last_logprobs([None, {"4": {"logprob": -1.0, "decoded_token": "b"}}], "ab") == [-1.0]
 
 
 async def _dialogue(pool: ModelPool) -> tuple[list[Any], list[Any]]:
