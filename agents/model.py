@@ -220,9 +220,10 @@ class Session:
             to_autogen([*messages, ChatMessage("assistant", text)]),
             {"temperature": 0.0, "max_tokens": 1, "seed": self.seed, "extra_body": reading},
         )
-        if not exchange.prompt_logprobs:
+        found = last_logprobs(exchange.prompt_logprobs or [], text)
+        if not found:
             raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of prompts.")
-        return last_logprobs(exchange.prompt_logprobs, text)
+        return found
 
     def autogen(
         self, step: str, *, temperature: float = 0.0, max_tokens: int = 512, sample: int = 0

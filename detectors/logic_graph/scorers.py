@@ -85,14 +85,9 @@ class ServedScorer:
         return await gather_all(self._ask(session, pair) for pair in pairs)
 
     async def _ask(self, session: Session, pair: Pair) -> float:
-        answer = await session.choose(self._step, self._messages(pair), ("Yes", "No"))
+        messages = _filled(self._of_statement, self._of_answer, pair, statement=pair.claim.text)
+        answer = await session.choose(self._step, messages, ("Yes", "No"))
         return answer["Yes"]
-
-    def _messages(self, pair: Pair) -> list[ChatMessage]:
-        values = {"evidence": pair.group.text, "statement": pair.claim.text}
-        if not pair.claim.question:
-            return self._of_statement.fill(values)
-        return self._of_answer.fill(values, question=pair.claim.question)
 
 
 def served_entailment() -> ServedScorer:
@@ -121,9 +116,9 @@ class LikelihoodScorer:
     """
 
     def __init__(self) -> None:
-        self._statement = load_prompt("detectors.logic_graph", "likely_statement")
-        self._answer = load_prompt("detectors.logic_graph", "likely_answer")
-        self.prompts: tuple[Prompt, ...] = (self._statement, self._answer)
+        self._of_statement = load_prompt("detectors.logic_graph", "likely_statement")
+        self._of_answer = load_prompt("detectors.logic_graph", "likely_answer")
+        self.prompts: tuple[Prompt, ...] = (self._of_statement, self._of_answer)
 
     async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
         """See `Scorer.score`.
@@ -135,13 +130,16 @@ class LikelihoodScorer:
         return await gather_all(self._read(session, pair) for pair in pairs)
 
     async def _read(self, session: Session, pair: Pair) -> float:
-        evidence, question = pair.group.text, pair.claim.question
-        messages = (
-            self._answer.fill(evidence=evidence, question=question)
-            if question
-            else self._statement.fill(evidence=evidence)
-        )
+        messages = _filled(self._of_statement, self._of_answer, pair)
         return math.exp(fmean(await session.likelihood("likely", messages, pair.claim.text)))
+
+
+def _filled(of_statement: Prompt, of_answer: Prompt, pair: Pair, **values: str) -> list[ChatMessage]:
+    """The prompt for a claim without a question, or with one, with the evidence in it."""
+    values["evidence"] = pair.group.text
+    if not pair.claim.question:
+        return of_statement.fill(values)
+    return of_answer.fill(values, question=pair.claim.question)
 
 
 class EmbeddingRelevance:
