@@ -220,10 +220,9 @@ class Session:
             to_autogen([*messages, ChatMessage("assistant", text)]),
             {"temperature": 0.0, "max_tokens": 1, "seed": self.seed, "extra_body": reading},
         )
-        found = last_logprobs(exchange.prompt_logprobs or [], text)
-        if not found:
+        if not exchange.prompt_logprobs:
             raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of prompts.")
-        return found
+        return [float(token["logprob"]) for told in exchange.prompt_logprobs for token in told.values()]
 
     def autogen(
         self, step: str, *, temperature: float = 0.0, max_tokens: int = 512, sample: int = 0
@@ -271,24 +270,6 @@ class Session:
             )
         )
         return result, exchange
-
-
-def last_logprobs(positions: Sequence[Mapping[str, Any] | None], text: str) -> list[float]:
-    """Log-probabilities of the last tokens of a prompt, those that spell `text`, which it ends with.
-
-    Args:
-        positions: of each token of the prompt what vLLM calls a position of `prompt_logprobs`: the token's
-            number, and with it `logprob` and `decoded_token`. None for the first.
-    """
-    found: list[float] = []
-    spelt = 0
-    for position in reversed(positions):
-        if position is None or spelt >= len(text):
-            break
-        (token,) = position.values()
-        found.append(float(token["logprob"]))
-        spelt += len(token["decoded_token"])
-    return found[::-1]
 
 
 def parse_answer(schema: type[Answer], content: str, step: str, finish_reason: str | None) -> Answer:

@@ -23,6 +23,8 @@ _HEADING = re.compile(r"#{1,6}[ \t]\S.*")
 _WORD = re.compile(r"\S+")
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])$")
 _SENTENCE_END = re.compile(r"[.!?।][\"'”’)\]]*$")
+_PERHAPS_AN_END = re.compile(r"[.!?।][\"'”’)\]]*(?=\s)|\S(?=[^\S\n]*\n)")
+"""Where a sentence or a list item may end: few of the words are looked at more closely."""
 
 
 class Chunking(Frozen):
@@ -152,11 +154,16 @@ def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
 def _sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
     """Sentences and list items of `section`, those over `max_words` cut between words."""
     words = list(_WORD.finditer(text, section.start, section.end))
+    last = len(words) - 1
+    ends = {match.end() for match in _PERHAPS_AN_END.finditer(text, section.start, section.end)}
     first = 0
     for index, word in enumerate(words):
-        following = words[index + 1] if index + 1 < len(words) else None
         length = index + 1 - first
-        if following is None or length == max_words or _ends_sentence(text, word, following):
+        if (
+            index == last
+            or length == max_words
+            or (word.end() in ends and _ends_sentence(text, word, words[index + 1]))
+        ):
             yield _Piece(words[first].start(), word.end(), length, section.opens_section and first == 0)
             first = index + 1
 

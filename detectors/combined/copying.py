@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from detectors.evidence_chain.batch import Batch
+from detectors.evidence_chain.batch import Batch, pieces
 from detectors.evidence_chain.matching import best_match, count_table, held
-from detectors.evidence_chain.tokens import Flags, Integers, Numbers
-from detectors.spans import sentences, words
+from detectors.evidence_chain.tokens import Flags, Integers, Numbers, find_all
+from detectors.spans import sentences
 
 COPY_FEATURES = (
     "new_words",  # share of the reply's words, all of them, that the evidence does not hold (`lexical`)
@@ -23,6 +24,8 @@ COPY_FEATURES = (
     "outside_best_two",  # the same of that sentence and the one that adds most to it
 )
 """Of a reply."""
+
+_WORD = re.compile(r"(\w+)")
 
 
 class _Words(NamedTuple):
@@ -90,32 +93,32 @@ def _runs(found: _Words, most: int) -> Iterator[_Runs]:
         yield _Runs(number, found.piece[at], found.said[at])
 
 
+class _Numbering(dict[str, int]):
+    """Numbers words; those that differ in case alone have the same number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._forms: dict[str, int] = {}
+
+    def __missing__(self, spelling: str) -> int:
+        number = self[spelling] = self._forms.setdefault(spelling.lower(), len(self._forms))
+        return number
+
+
 def _read(batch: Batch) -> _Words:
     cases = list(zip(batch.cases, batch.source.tolist(), strict=True))
     sources = {source: case.passages for case, source in cases}
     passages = [(source, passage.text) for source, given in sources.items() for passage in given]
-    pieces = [
-        (words(region.of(text)), position, source, False)
-        for position, (source, text) in enumerate(passages)
-        for region in sentences(text)
-    ]
-    evidence = len(pieces)
-    pieces += [
-        (words(case.reply), position, source, True)
-        for position, (case, source) in enumerate(cases, start=len(passages))
-    ]
-    numbers: dict[str, int] = {}
-    lengths = [len(piece[0]) for piece in pieces]
-    text, source, said = (
-        np.repeat(np.array([piece[column] for piece in pieces], dtype=kind), lengths)
-        for column, kind in ((1, int), (2, int), (3, bool))
-    )
-    piece = np.repeat(np.arange(len(pieces)), lengths)
+    found = find_all(_WORD, [*(text for _, text in passages), *(case.reply for case, _ in cases)])
+    numbers = map(_Numbering().__getitem__, found.spelling)
+    said = found.text >= len(passages)
+    source = np.concatenate([np.array([source for source, _ in passages], dtype=np.int64), batch.source])
+    parts = pieces([sentences(text) for _, text in passages])
     return _Words(
-        word=np.array([numbers.setdefault(word, len(numbers)) for piece in pieces for word in piece[0]], int),
-        text=text,
-        source=source,
-        piece=piece - evidence * said,
+        word=np.fromiter(numbers, np.int64, count=len(found.spelling)),
+        text=found.text,
+        source=source[found.text],
+        piece=np.where(said, found.text - len(passages), parts.holding(found.text, found.start)),
         said=said,
     )
 

@@ -15,7 +15,7 @@ from detectors.combined.copying import copying
 from detectors.evidence_chain.batch import Batch, Case, make_batch
 from detectors.evidence_chain.features import Features, measure
 from detectors.evidence_chain.matching import DocumentFrequency
-from detectors.evidence_chain.tokens import Integers, Numbers
+from detectors.evidence_chain.tokens import Flags, Integers, Numbers
 
 TASKS = ("qa", "summary", "data2txt")
 """See `task_of`; each is an input of its own."""
@@ -34,13 +34,22 @@ class Measured:
     batch: Batch
     """What was measured."""
     features: Features
-    """EvidenceChain's."""
-    words: Numbers
-    """(words, inputs)"""
+    """EvidenceChain's, of the extended set."""
     sentences: Numbers
     """(sentences, inputs)"""
     replies: Numbers
     """(replies, inputs), without what the word scores add."""
+
+    def words(self, rows: Flags | slice) -> Numbers:
+        """(rows, inputs): of some of the words.
+
+        Raises:
+            ValueError: there are no features of words.
+        """
+        if self.features.words is None:
+            raise ValueError("the extended features are needed")
+        owner = self.batch.word_sentence[rows]
+        return np.hstack([self.features.words[rows], self.sentences[owner]])
 
 
 def measure_all(cases: Sequence[Case], frequency: DocumentFrequency) -> Measured:
@@ -51,15 +60,12 @@ def measure_all(cases: Sequence[Case], frequency: DocumentFrequency) -> Measured
 
 def measure_batch(batch: Batch, features: Features) -> Measured:
     """The same from EvidenceChain's features of the extended set."""
-    if features.words is None:
-        raise ValueError("the extended features are needed")
     task = np.array([[float(case.task == name) for name in TASKS] for case in batch.cases]).reshape(-1, 3)
     of_sentences = np.hstack([features.sentences, task[batch.sentences.reply]])
     summaries = mean_max_min(features.sentences, batch.sentences.reply, len(batch.cases))
     return Measured(
         batch=batch,
         features=features,
-        words=np.hstack([features.words, of_sentences[batch.word_sentence]]),
         sentences=of_sentences,
         replies=np.hstack([summaries, task, copying(batch)]),
     )

@@ -26,6 +26,9 @@ TRUSTED_TYPES = (
 )
 """Types that a file may hold beyond what skops trusts by itself: arrays of trees' nodes."""
 
+BLOCK = 4096
+"""Words scored together: every tree walks over all their inputs, so these should stay in a cache."""
+
 REMEDY = "Train it anew with `python -m benchmarks.train_combined`."
 
 
@@ -97,7 +100,12 @@ def piece_scores(pieces: PieceClassifiers | None, measured: Measured) -> tuple[N
     owner = measured.batch.word_sentence
     if pieces is None:
         return 1 - measured.features.column("lexical_coverage"), measured.features.evidence
-    words: Numbers = pieces.words.predict_proba(measured.words)[:, 1]
+    words = np.concatenate(
+        [
+            pieces.words.predict_proba(measured.words(slice(start, start + BLOCK)))[:, 1]
+            for start in range(0, len(owner), BLOCK)
+        ]
+    )
     if pieces.sentences is None:
         worst = np.zeros(len(measured.batch.sentences))
         np.maximum.at(worst, owner, words)

@@ -119,7 +119,7 @@ class _Material:
         at_sentences = learnt[measured.batch.sentences.reply]
         labels = self.sentence_labels[at_sentences]
         return PieceClassifiers(
-            words=_fitted(_boosting(self.seed), measured.words[at_words], self.word_labels[at_words]),
+            words=_fitted(_boosting(self.seed), measured.words(at_words), self.word_labels[at_words]),
             sentences=None
             if self.sentence_labels[self.has_spans[measured.batch.sentences.reply]].all()
             else _fitted(_forest(self.seed), measured.sentences[at_sentences], labels),

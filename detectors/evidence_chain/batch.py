@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.evidence_chain.tokens import Integers, Lexicon, Tokens, tokenize
+from detectors.evidence_chain.tokens import Integers, Lexicon, Tokens, find_all, tokenize
 from detectors.origin import UNKNOWN, Origin
 from detectors.spans import sentences
 from scenarios.chunking import Chunking, chunk
@@ -19,7 +19,7 @@ CHUNKING = Chunking(max_words=60, min_words=20)
 """How passages become evidence chunks. The paper's are paragraphs and sentences, passages, and parts of a
 record; passages that are longer than this are cut at paragraph and sentence ends."""
 
-_WORD = re.compile(r"\S+")
+_WORD = re.compile(r"(\S+)")
 _FIELD = re.compile(r"[\w -]+: ")
 
 
@@ -104,25 +104,26 @@ def make_batch(cases: Sequence[Case]) -> Batch:
         [sources.setdefault(tuple(p.text for p in case.passages), len(sources)) for case in cases],
         dtype=np.int64,
     )
-    pieces = [
+    cut = [
         (index, position, text)
         for texts, index in sources.items()
         for position, passage in enumerate(texts)
         for text in chunk(passage, CHUNKING)
     ]
     lexicon = Lexicon()
-    chunks = tuple(text for _, _, text in pieces)
+    chunks = tuple(text for _, _, text in cut)
     replies = [case.reply for case in cases]
     tokens = tokenize(replies, lexicon)
-    parts = _pieces([sentences(reply) for reply in replies])
-    words = _pieces([[match.span() for match in _WORD.finditer(reply)] for reply in replies])
+    parts = pieces([sentences(reply) for reply in replies])
+    written = find_all(_WORD, replies)
+    words = Pieces(reply=written.text, start=written.start, end=written.end)
     return Batch(
         cases=cases,
         lexicon=lexicon,
         source=owner,
         chunks=chunks,
-        chunk_source=np.array([index for index, _, _ in pieces], dtype=np.int64),
-        chunk_passage=np.array([position for _, position, _ in pieces], dtype=np.int64),
+        chunk_source=np.array([index for index, _, _ in cut], dtype=np.int64),
+        chunk_passage=np.array([position for _, position, _ in cut], dtype=np.int64),
         chunk_tokens=tokenize(chunks, lexicon),
         tokens=tokens,
         sentences=parts,
@@ -161,7 +162,8 @@ def _is_record(text: str) -> bool:
     return len(lines) > 1 and all(_FIELD.match(line) for line in lines)
 
 
-def _pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:
+def pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:
+    """Stretches (start, end) of each text, one after the other."""
     flat = np.fromiter(
         (edge for found in regions for region in found for edge in region), dtype=np.int64
     ).reshape(-1, 2)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from detectors.evidence_chain.batch import Batch, Case
+from detectors.evidence_chain.batch import Batch, Case, Pieces
 from detectors.evidence_chain.features import PAPER_FEATURES, Attribution
 from detectors.evidence_chain.model import Scores, Thresholds
 from scenarios.transcript import Judgement, Span
@@ -78,25 +78,18 @@ class _Judging:
                 "flagged": flagged,
                 "spans": tuple(self._spans(reply, sentences, words)) if flagged else (),
                 "units": (
-                    *self._units("sentence", reply, sentences),
-                    *self._units("word", reply, words),
+                    *self._sentence_units(reply, sentences),
+                    *_units(
+                        "word", self._batch.cases[reply].reply, self._batch.words, self._word_scores, words
+                    ),
                 ),
             }
         )
 
-    def _units(self, kind: Literal["sentence", "word"], reply: int, rows: range) -> Iterator[dict[str, Any]]:
-        pieces = self._batch.sentences if kind == "sentence" else self._batch.words
-        scores = self._sentence_scores if kind == "sentence" else self._word_scores
-        text, part = self._batch.cases[reply].reply, slice(rows.start, rows.stop)
-        for row, start, end in zip(rows, pieces.start[part].tolist(), pieces.end[part].tolist(), strict=True):
-            yield {
-                "kind": kind,
-                "text": text[start:end],
-                "start": start,
-                "end": end,
-                "score": scores[row],
-                "details": self._details(row, reply) if kind == "sentence" else {},
-            }
+    def _sentence_units(self, reply: int, rows: range) -> list[dict[str, Any]]:
+        text, pieces = self._batch.cases[reply].reply, self._batch.sentences
+        units = _units("sentence", text, pieces, self._sentence_scores, rows)
+        return [{**unit, "details": self._details(row, reply)} for row, unit in zip(rows, units, strict=True)]
 
     def _details(self, sentence: int, reply: int) -> dict[str, float | str | None]:
         values = self._scores.features.sentences[sentence].tolist()
@@ -139,6 +132,17 @@ class _Judging:
         if chunk < 0:
             return None
         return self._batch.cases[reply].passages[int(self._batch.chunk_passage[chunk])].id
+
+
+def _units(
+    kind: Literal["sentence", "word"], text: str, pieces: Pieces, scores: list[float], rows: range
+) -> list[dict[str, Any]]:
+    part = slice(rows.start, rows.stop)
+    places = zip(pieces.start[part].tolist(), pieces.end[part].tolist(), scores[part], strict=True)
+    return [
+        {"kind": kind, "text": text[start:end], "start": start, "end": end, "score": score}
+        for start, end, score in places
+    ]
 
 
 def _rows_by_reply(reply: list[int], replies: int) -> list[range]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pydantic import BaseModel
 
 from agents.client import Endpoint
 from agents.errors import ModelError, ReplayMiss, UnparseableAnswer
-from agents.model import ModelPool, last_logprobs
+from agents.model import ModelPool
 from agents.prompt import ChatMessage
 from scenarios.errors import OperationalError, UsageError
 from scenarios.recording import Recording
@@ -127,8 +128,14 @@ async def test_an_endpoint_that_reads_without_telling_is_an_error() -> None:
         await pool.session("d").likelihood("likely", QUESTION, "It opens.")
 
 
-def test_a_text_that_is_the_whole_prompt_has_no_first_token() -> None:
-    assert last_logprobs([None, {"4": {"logprob": -1.0, "decoded_token": "b"}}], "ab") == [-1.0]
+async def test_of_a_prompt_only_the_tokens_of_the_text_are_kept(tmp_path: Path) -> None:
+    likely = with_prompt_logprobs({"Evidence": -9.0, "\n": -1.0, "It": -0.5, ".": -0.1})
+    recording = Recording.record(tmp_path / "r.jsonl")
+    pool, _ = scripted_pool(lambda _: likely, recording=recording)
+    await pool.session("d").likelihood("likely", QUESTION, "It.")
+    [entry] = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    told = entry["answer"]["body"]["prompt_logprobs"]
+    assert [token["decoded_token"] for position in told for token in position.values()] == ["It", "."]
 
 
 async def _dialogue(pool: ModelPool) -> tuple[list[Any], list[Any]]:

@@ -71,7 +71,7 @@ def test_inputs_of_words_sentences_and_replies() -> None:
     measured = measure_all([Case("Bread costs 3. Jam, too.", passages("Bread costs 3."), "qa")], NO_COUNTS)
     of_sentence = len(PAPER_FEATURES) + len(EXTRA_FEATURES)
     assert measured.sentences.shape == (2, of_sentence + len(TASKS))
-    assert measured.words.shape == (5, len(WORD_FEATURES) + of_sentence + len(TASKS))
+    assert measured.words(slice(None)).shape == (5, len(WORD_FEATURES) + of_sentence + len(TASKS))
     assert measured.replies.shape == (1, 3 * of_sentence + len(TASKS) + len(COPY_FEATURES))
     assert measured.sentences[:, -3:].tolist() == [[1.0, 0.0, 0.0]] * 2
 

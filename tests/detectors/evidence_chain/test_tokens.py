@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from detectors.evidence_chain.tokens import Lexicon, read_word, tokenize
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detectors.evidence_chain.tokens import Lexicon, find_all, read_word, tokenize
+
+WORD = re.compile(r"(\S+)")
+
+
+def test_without_texts_there_are_no_stretches() -> None:
+    assert len(find_all(WORD, []).start) == 0
+
+
+def test_stretches_have_their_places_in_their_own_text() -> None:
+    found = find_all(WORD, ["", " a bc ", "d"])
+    assert found.text.tolist() == [1, 1, 2]
+    assert found.start.tolist() == [1, 3, 0]
+    assert found.end.tolist() == [2, 5, 1]
+    assert found.spelling == ["a", "bc", "d"]
+
+
+@given(st.lists(st.text("ab \n٣é", max_size=12)))
+def test_stretches_are_those_that_the_pattern_finds(texts: list[str]) -> None:
+    found = find_all(WORD, texts)
+    places = list(zip(found.text.tolist(), found.start.tolist(), found.end.tolist(), strict=True))
+    assert places == [(n, *match.span()) for n, text in enumerate(texts) for match in WORD.finditer(text)]
+    assert found.spelling == [texts[n][start:end] for n, start, end in places]
 
 
 def test_tokens_are_numbers_clock_times_and_runs_of_letters() -> None:
