@@ -120,7 +120,6 @@ class ModelClient:
                     raise
                 continue  # who asked first was cancelled, so ask anew
             exchange.latency_s, exchange.cached_tokens = first.latency_s, first.cached_tokens
-            exchange.prompt_logprobs = first.prompt_logprobs
             exchange.replayed = True
             return result
         future: asyncio.Future[tuple[CreateResult, Exchange]] = asyncio.get_running_loop().create_future()

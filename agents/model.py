@@ -205,25 +205,6 @@ class Session:
             raise UnparseableAnswer(f"{step}: the model answered with none of {', '.join(options)}.")
         return {option: value / total for option, value in mass.items()}
 
-    async def likelihood(self, step: str, messages: Sequence[ChatMessage], text: str) -> list[float]:
-        """Log-probabilities of the tokens of `text`, as what the assistant says to `messages`.
-
-        The model reads the text, and writes nothing of it. Of all servers, vLLM tells.
-
-        Raises:
-            UnparseableAnswer: the endpoint gives no log-probabilities of prompts.
-            ModelError: no answer.
-        """
-        reading = {"prompt_logprobs": 0, "add_generation_prompt": False, "continue_final_message": True}
-        _, exchange = await self._exchange(
-            step,
-            to_autogen([*messages, ChatMessage("assistant", text)]),
-            {"temperature": 0.0, "max_tokens": 1, "seed": self.seed, "extra_body": reading},
-        )
-        if not exchange.prompt_logprobs:
-            raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of prompts.")
-        return [float(token["logprob"]) for told in exchange.prompt_logprobs for token in told.values()]
-
     def autogen(
         self, step: str, *, temperature: float = 0.0, max_tokens: int = 512, sample: int = 0
     ) -> ChatCompletionClient:
@@ -234,12 +215,6 @@ class Session:
     async def _create(
         self, step: str, messages: Sequence[LLMMessage], extra: Mapping[str, Any]
     ) -> CreateResult:
-        result, _ = await self._exchange(step, messages, extra)
-        return result
-
-    async def _exchange(
-        self, step: str, messages: Sequence[LLMMessage], extra: Mapping[str, Any]
-    ) -> tuple[CreateResult, Exchange]:
         purpose = f"{self.role}.{step}"
         exchange = Exchange()
         try:
@@ -269,7 +244,7 @@ class Session:
                 finish_reason=result.finish_reason,
             )
         )
-        return result, exchange
+        return result
 
 
 def parse_answer(schema: type[Answer], content: str, step: str, finish_reason: str | None) -> Answer:

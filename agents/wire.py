@@ -9,7 +9,6 @@ import asyncio
 import copy
 import json
 import time
-from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -38,8 +37,6 @@ class Exchange:
     """Whether the answer was already known."""
     cached_tokens: int | None = None
     """Prompt tokens that the server took from its prefix cache, where it says."""
-    prompt_logprobs: list[dict[str, Any]] | None = None
-    """What vLLM says of each token of the prompt's last message, where it was asked to."""
 
 
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("hallulab_exchange", default=None)
@@ -95,9 +92,9 @@ class Wire(httpx2.AsyncBaseTransport):
                 f"the recording {self._recording.source} has no answer to this request: prompts, options or "
                 "documents have changed since, or it failed when it was recorded. Record again with --record."
             )
-        return _response(await self._ask(key, request, body), request, replayed=False)
+        return _response(await self._ask(key, request), request, replayed=False)
 
-    async def _ask(self, key: str, request: httpx2.Request, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(self, key: str, request: httpx2.Request) -> dict[str, Any]:
         async with self._gate:
             started = time.perf_counter()
             try:
@@ -111,10 +108,6 @@ class Wire(httpx2.AsyncBaseTransport):
             raise ModelError(
                 f"{request.url} gave an answer that is no chat completion: {response.text[:120]!r}. "
                 "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
-            )
-        if body.get("prompt_logprobs"):
-            body["prompt_logprobs"] = last_positions(
-                body["prompt_logprobs"], str(asked["messages"][-1]["content"])
             )
         answer = {
             "status": response.status_code,
@@ -142,26 +135,6 @@ class Wire(httpx2.AsyncBaseTransport):
 def is_retryable(status: int) -> bool:
     """Whether a request that ended with this HTTP status is worth another try."""
     return status in RETRYABLE_STATUS or status >= 500
-
-
-def last_positions(positions: Sequence[Mapping[str, Any] | None], text: str) -> list[Mapping[str, Any]]:
-    """The last tokens of a prompt, those that spell `text`, which it ends with.
-
-    Nothing else of a prompt is of use to anybody, and a long one takes 40 kB.
-
-    Args:
-        positions: of each token what vLLM calls a position of `prompt_logprobs`: the token's number, and with
-            it `logprob` and `decoded_token`. None for the first.
-    """
-    found: list[Mapping[str, Any]] = []
-    spelt = 0
-    for position in reversed(positions):
-        if position is None or spelt >= len(text):
-            break
-        found.append(position)
-        (token,) = position.values()
-        spelt += len(token["decoded_token"])
-    return found[::-1]
 
 
 def _body(response: httpx2.Response, request: httpx2.Request) -> dict[str, Any]:
@@ -200,5 +173,4 @@ def _response(answer: dict[str, Any], request: httpx2.Request, replayed: bool) -
         exchange.replayed = replayed
         usage = answer["body"].get("usage") or {}
         exchange.cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-        exchange.prompt_logprobs = answer["body"].get("prompt_logprobs")
     return httpx2.Response(answer["status"], json=answer["body"], request=request)

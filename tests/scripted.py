@@ -63,12 +63,6 @@ def completion(answer: str | Mapping[str, float], model: str = "scripted") -> di
     }
 
 
-def with_prompt_logprobs(logprobs: Mapping[str, float]) -> httpx2.Response:
-    """A completion of a server that tells how likely it found the prompt's last tokens."""
-    told = [{"7": {"logprob": value, "decoded_token": token}} for token, value in logprobs.items()]
-    return httpx2.Response(200, json={**completion("."), "prompt_logprobs": [None, *told]})
-
-
 def scripted_pool(script: Script, **options: Any) -> tuple[ModelPool, ScriptedTransport]:
     """A pool whose default model is scripted, without pauses between tries unless `options` say so."""
     transport = ScriptedTransport(script)

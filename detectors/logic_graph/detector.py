@@ -18,7 +18,6 @@ from detectors.logic_graph.relations import clusters, distances
 from detectors.logic_graph.scorers import (
     EmbeddingRelevance,
     Group,
-    LikelihoodScorer,
     Pair,
     Scorer,
     served_entailment,
@@ -69,7 +68,9 @@ class LogicGraphDetector:
         self._vectors = Vectors(
             embedder or shared_embedder(options.embedding_model), context.models.recording
         )
-        self._entailment = self._entailment_scorer()
+        self._entailment: Scorer = (
+            served_entailment() if options.entailment == "served" else HhemScorer(options.hhem_model)
+        )
         self._relevance = self._relevance_scorer()
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
         self.asks_a_model = any(scorer.prompts for scorer in used)
@@ -87,11 +88,6 @@ class LogicGraphDetector:
             {"model": model},
             context.seed,
         )
-
-    def _entailment_scorer(self) -> Scorer:
-        if self._options.entailment == "hhem":
-            return HhemScorer(self._options.hhem_model)
-        return LikelihoodScorer() if self._options.entailment == "likelihood" else served_entailment()
 
     def _relevance_scorer(self) -> Scorer | None:
         """None where relevance does not count."""

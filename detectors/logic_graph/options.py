@@ -50,9 +50,9 @@ class LogicGraphOptions(Frozen):
     are better than all (docs/methods.md), and no other group is asked about."""
     question: bool = True
     """Whether the question is part of the claim H, as in the paper: alone, a short answer says nothing."""
-    entailment: Literal["served", "likelihood", "hhem"] = "served"
-    """Who says how far a group entails a claim: the served model, by the probability of Yes, or by how likely
-    it finds the claim's words after the group's (vLLM alone tells), or HHEM-2.1-Open."""
+    entailment: Literal["served", "hhem"] = "served"
+    """Who says how far a group entails a claim: the served model, by the probability of Yes, or
+    HHEM-2.1-Open."""
     relevance: Literal["embedding", "served", "reranker"] = "embedding"
     """Who says how relevant a group is: the cosine of the claim and the group's nearest chunk, which is free
     where B has embedded the chunks; the served model, by the probability of Yes; or mxbai-rerank-base-v2. The

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Protocol
 
 from agents.model import Session
@@ -85,9 +83,14 @@ class ServedScorer:
         return await gather_all(self._ask(session, pair) for pair in pairs)
 
     async def _ask(self, session: Session, pair: Pair) -> float:
-        messages = _filled(self._of_statement, self._of_answer, pair, statement=pair.claim.text)
-        answer = await session.choose(self._step, messages, ("Yes", "No"))
+        answer = await session.choose(self._step, self._messages(pair), ("Yes", "No"))
         return answer["Yes"]
+
+    def _messages(self, pair: Pair) -> list[ChatMessage]:
+        values = {"evidence": pair.group.text, "statement": pair.claim.text}
+        if not pair.claim.question:
+            return self._of_statement.fill(values)
+        return self._of_answer.fill(values, question=pair.claim.question)
 
 
 def served_entailment() -> ServedScorer:
@@ -106,40 +109,6 @@ def served_relevance() -> ServedScorer:
         load_prompt("detectors.logic_graph", "relevant_statement"),
         load_prompt("detectors.logic_graph", "relevant_answer"),
     )
-
-
-class LikelihoodScorer:
-    """How likely the served model finds a claim's words after the evidence: their geometric mean probability.
-
-    The model writes nothing, it reads (as BARTScore does, Yuan, Neubig and Liu, NeurIPS 2021): what the
-    evidence does not say is a surprise. Ours, not the paper's.
-    """
-
-    def __init__(self) -> None:
-        self._of_statement = load_prompt("detectors.logic_graph", "likely_statement")
-        self._of_answer = load_prompt("detectors.logic_graph", "likely_answer")
-        self.prompts: tuple[Prompt, ...] = (self._of_statement, self._of_answer)
-
-    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
-        """See `Scorer.score`.
-
-        Raises:
-            UnparseableAnswer: the endpoint gives no log-probabilities of prompts.
-            ModelError: no answer.
-        """
-        return await gather_all(self._read(session, pair) for pair in pairs)
-
-    async def _read(self, session: Session, pair: Pair) -> float:
-        messages = _filled(self._of_statement, self._of_answer, pair)
-        return math.exp(fmean(await session.likelihood("likely", messages, pair.claim.text)))
-
-
-def _filled(of_statement: Prompt, of_answer: Prompt, pair: Pair, **values: str) -> list[ChatMessage]:
-    """The prompt for a claim without a question, or with one, with the evidence in it."""
-    values["evidence"] = pair.group.text
-    if not pair.claim.question:
-        return of_statement.fill(values)
-    return of_answer.fill(values, question=pair.claim.question)
 
 
 class EmbeddingRelevance:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from agents.prompt import ChatMessage
 from scenarios.errors import OperationalError, UsageError
 from scenarios.recording import Recording
 from tests.agents.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
-from tests.scripted import ScriptedTransport, completion, scripted_pool, with_prompt_logprobs
+from tests.scripted import ScriptedTransport, completion, scripted_pool
 
 
 class Claim(BaseModel):
@@ -98,44 +97,6 @@ async def test_an_endpoint_without_probabilities_is_an_error() -> None:
     pool, _ = scripted_pool(lambda _: "Yes")
     with pytest.raises(UnparseableAnswer, match="verify: the endpoint gives no log-probabilities"):
         await pool.session("d").choose("verify", QUESTION, ("Yes", "No"))
-
-
-async def test_the_likelihood_of_a_text_is_that_of_its_own_tokens() -> None:
-    likely = with_prompt_logprobs({"Evidence": -9.0, "\n": -1.0, "It": -0.5, " opens": -2.0, ".": -0.1})
-    pool, transport = scripted_pool(lambda _: likely)
-    session = pool.session("d")
-    assert await session.likelihood("likely", QUESTION, "It opens.") == [-0.5, -2.0, -0.1]
-    body = transport.requests[0]
-    assert body["messages"][-1] == {"role": "assistant", "content": "It opens."}
-    assert (body["max_tokens"], body["prompt_logprobs"]) == (1, 0)
-    assert (body["add_generation_prompt"], body["continue_final_message"]) == (False, True)
-
-
-async def test_a_likelihood_that_is_known_is_shared_and_replayed() -> None:
-    recording = Recording()
-    likely = with_prompt_logprobs({"It": -0.5})
-    pool, transport = scripted_pool(lambda _: likely, recording=recording)
-    first = await pool.session("d").likelihood("likely", QUESTION, "It")
-    assert await pool.session("d").likelihood("likely", QUESTION, "It") == first
-    again, silent = scripted_pool(lambda _: likely, recording=recording)
-    assert await again.session("d").likelihood("likely", QUESTION, "It") == first
-    assert (len(transport.requests), len(silent.requests)) == (1, 0)
-
-
-async def test_an_endpoint_that_reads_without_telling_is_an_error() -> None:
-    pool, _ = scripted_pool(lambda _: "Yes")
-    with pytest.raises(UnparseableAnswer, match="likely: the endpoint gives no log-probabilities of prompts"):
-        await pool.session("d").likelihood("likely", QUESTION, "It opens.")
-
-
-async def test_of_a_prompt_only_the_tokens_of_the_text_are_kept(tmp_path: Path) -> None:
-    likely = with_prompt_logprobs({"Evidence": -9.0, "\n": -1.0, "It": -0.5, ".": -0.1})
-    recording = Recording.record(tmp_path / "r.jsonl")
-    pool, _ = scripted_pool(lambda _: likely, recording=recording)
-    await pool.session("d").likelihood("likely", QUESTION, "It.")
-    [entry] = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
-    told = entry["answer"]["body"]["prompt_logprobs"]
-    assert [token["decoded_token"] for position in told for token in position.values()] == ["It", "."]
 
 
 async def _dialogue(pool: ModelPool) -> tuple[list[Any], list[Any]]:

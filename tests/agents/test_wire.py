@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from agents.errors import ReplayMiss
-from agents.wire import EXCHANGE, Exchange, Wire, is_retryable, last_positions
+from agents.wire import EXCHANGE, Exchange, Wire, is_retryable
 from scenarios.recording import Recording
 from tests.scripted import completion
 
@@ -171,8 +171,3 @@ async def test_questions_about_the_server_are_never_recorded() -> None:
 )
 def test_which_answers_are_worth_another_try(status: int, again: bool) -> None:
     assert is_retryable(status) is again
-
-
-def test_a_text_that_is_the_whole_prompt_has_no_first_token() -> None:
-    told = {"4": {"logprob": -1.0, "decoded_token": "b"}}
-    assert last_positions([None, told], "ab") == [told]

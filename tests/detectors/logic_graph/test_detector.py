@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from detectors.registry import make_detector
 from scenarios.errors import UsageError
 from scenarios.recording import Recording
 from scenarios.transcript import Passage, TurnView
-from tests.scripted import last_user, scripted_pool, with_prompt_logprobs
+from tests.scripted import last_user, scripted_pool
 
 REPLY = "The pool opens at 6 every day. Entry costs 9 euros on Sundays."
 TEXTS = ("The pool is in Bonn.", "Bonn opens its pools at 6.", "Hats cost 9 euros.")
@@ -127,26 +126,6 @@ async def test_entailment_is_asked_of_the_groups_that_count_alone() -> None:
         {"entailment 1": 0.2, "relevance 1": 0.3, "relevance 2": 0.3, "relevance 3": 0.1}
     )
     assert len(transport.requests) == 2 * 3 + 2
-
-
-async def test_entailment_by_likelihood_is_the_mean_probability_of_the_claims_words() -> None:
-    likely = with_prompt_logprobs({"Evidence": -9.0, "At": math.log(0.9), " 6": math.log(0.4)})
-    pool, transport = scripted_pool(lambda _: likely)
-    view = VIEW.model_copy(update={"question": "When does it open?", "reply": "At 6"})
-    [unit] = (await detector(pool, entailment="likelihood").detect(view)).units
-    assert unit.score == pytest.approx(1 - math.sqrt(0.9 * 0.4))
-    asked, said = (message["content"] for message in transport.requests[0]["messages"][-2:])
-    assert asked == f"Evidence:\n{TEXTS[0]}\n{TEXTS[1]}\n\nQuestion:\nWhen does it open?"
-    assert said == "At 6"
-
-
-async def test_likelihood_without_a_question_is_that_of_a_sentence_about_the_evidence() -> None:
-    pool, transport = scripted_pool(lambda _: with_prompt_logprobs({"It": -1.0}))
-    await detector(pool, entailment="likelihood").detect(VIEW)
-    asked = transport.requests[0]["messages"][-2]["content"]
-    assert (
-        asked == f"Evidence:\n{TEXTS[0]}\n{TEXTS[1]}\n\nWhat does the evidence say? Answer in one sentence."
-    )
 
 
 async def test_without_segmentation_the_reply_is_one_claim() -> None:
