@@ -70,20 +70,22 @@ class _Judging:
 
     def _judgement(self, reply: int, score: float, sentences: range, words: range) -> Judgement:
         flagged = score >= self._thresholds.response
-        # One validation of the whole takes two thirds of the time that making each word's unit takes.
+        text, pieces = self._batch.cases[reply].reply, self._batch.words
+        units = (
+            *self._sentence_units(reply, sentences),
+            *_units("word", text, pieces, self._word_scores, words),
+        )
+        # One validation of the whole takes two thirds of the time that making each word's unit takes, and
+        # less where nothing may be converted.
         return Judgement.model_validate(
             {
                 "outcome": "scored",
                 "score": score,
                 "flagged": flagged,
                 "spans": tuple(self._spans(reply, sentences, words)) if flagged else (),
-                "units": (
-                    *self._sentence_units(reply, sentences),
-                    *_units(
-                        "word", self._batch.cases[reply].reply, self._batch.words, self._word_scores, words
-                    ),
-                ),
-            }
+                "units": units,
+            },
+            strict=True,
         )
 
     def _sentence_units(self, reply: int, rows: range) -> list[dict[str, Any]]:
