@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -142,3 +145,15 @@ def test_passages_carry_title_number_and_topic() -> None:
     assert [passage.id for passage in found] == ["fees#0", "fees#1"]
     assert found[1].text == f"Title: Court fees\n{words(50)}"
     assert (found[1].document, found[1].topic, found[1].score) == ("fees", "money", None)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["One", "two", "e.g.", "end.", 'end."', "- ", "2.", "?!", "\n", "\n\n", " \n ", " "])
+    )
+)
+def test_the_places_looked_at_are_all_where_a_sentence_may_end(parts: list[str]) -> None:
+    text = " ".join(parts)
+    with patch("scenarios.chunking._PERHAPS_AN_END", re.compile(r"\S(?=\s)")):
+        everywhere = chunk(text, SMALL)
+    assert chunk(text, SMALL) == everywhere
