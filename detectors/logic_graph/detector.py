@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agents.model import Session
 from detectors.judging import (
@@ -14,6 +14,7 @@ from detectors.judging import (
 )
 from detectors.logic_graph.consistency import shares, support
 from detectors.logic_graph.options import LogicGraphOptions
+from detectors.logic_graph.overlap import Overlap
 from detectors.logic_graph.relations import clusters, distances
 from detectors.logic_graph.scorers import (
     EmbeddingRelevance,
@@ -164,12 +165,14 @@ class LogicGraphDetector:
         asked = [(k, c) for k in range(len(groups)) for c in range(count) if k in counted[c]]
         scores = await self._entailment.score(session, [pairs[k * count + c] for k, c in asked])
         entailed = dict(zip(asked, scores, strict=True))
+        overlap = Overlap(groups)
         return [
             self._unit(
                 claim,
                 {k: entailed[k, c] for k in counted[c]},
                 counted[c],
                 relevances[c::count] if relevances else (),
+                overlap,
             )
             for c, claim in enumerate(claims)
         ]
@@ -180,10 +183,14 @@ class LogicGraphDetector:
         entailments: dict[int, float],
         weights: dict[int, float],
         relevances: Sequence[float],
+        overlap: Overlap,
     ) -> Unit:
-        supported = (
-            max(entailments.values()) if self._options.weighting == "best" else support(entailments, weights)
-        )
+        if self._options.weighting == "best":
+            supported = max(
+                self._with_overlap(value, overlap, claim, [k]) for k, value in entailments.items()
+            )
+        else:
+            supported = self._with_overlap(support(entailments, weights), overlap, claim, weights)
         details: dict[str, float | str | None] = {
             f"entailment {k + 1}": value for k, value in entailments.items()
         }
@@ -196,6 +203,11 @@ class LogicGraphDetector:
             score=1.0 - supported,
             details=details,
         )
+
+    def _with_overlap(self, entailed: float, overlap: Overlap, claim: Claim, counted: Iterable[int]) -> float:
+        """S: how far the evidence bears a claim out, in what it means and in words."""
+        share = self._options.overlap if self._options.entailment == "served" else 0.0
+        return (1 - share) * entailed + share * overlap.share(claim.text, counted) if share else entailed
 
     def _reason(self, unit: Unit) -> str:
         return (

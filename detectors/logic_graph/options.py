@@ -53,6 +53,10 @@ class LogicGraphOptions(Frozen):
     entailment: Literal["served", "hhem"] = "served"
     """Who says how far a group entails a claim: the served model, by the probability of Yes, or
     HHEM-2.1-Open."""
+    overlap: float = Field(default=0.5, ge=0.0, le=1.0)
+    """How much of S is the share of the claim's content words that the groups which count hold between them
+    (`entailment: served`); 0: none, as in the paper. A small model overlooks names and numbers
+    (docs/methods.md)."""
     relevance: Literal["embedding", "served", "reranker"] = "embedding"
     """Who says how relevant a group is: the cosine of the claim and the group's nearest chunk, which is free
     where B has embedded the chunks; the served model, by the probability of Yes; or mxbai-rerank-base-v2. The

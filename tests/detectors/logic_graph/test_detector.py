@@ -62,7 +62,7 @@ def answers(body: dict[str, Any]) -> dict[str, float]:
 
 
 def detector(pool: ModelPool, embedder: Directions | None = None, **options: Any) -> LogicGraphDetector:
-    context = DetectorContext(models=pool, seed=5, options=options)
+    context = DetectorContext(models=pool, seed=5, options={"overlap": 0.0, **options})
     return LogicGraphDetector("logic-graph", context, embedder or Directions())
 
 
@@ -126,6 +126,28 @@ async def test_entailment_is_asked_of_the_groups_that_count_alone() -> None:
         {"entailment 1": 0.2, "relevance 1": 0.3, "relevance 2": 0.3, "relevance 3": 0.1}
     )
     assert len(transport.requests) == 2 * 3 + 2
+
+
+async def test_half_of_the_support_is_the_share_of_the_claims_words_in_the_groups_that_count() -> None:
+    pool, _ = scripted_pool(answers)
+    hour, price = (await detector(pool, overlap=0.5, **APART, top_groups=2).detect(VIEW)).units
+    # Content words: pool, opens, 6, day, and Bonn's passages lack the last; entry, costs, 9, euros, sundays.
+    assert hour.score == pytest.approx(1 - (0.2 + 3 / 4) / 2)
+    assert price.score == pytest.approx(1 - (0.1 + 0 / 5) / 2)
+
+
+async def test_of_the_best_chunk_the_words_of_no_other_count() -> None:
+    pool, _ = scripted_pool(answers)
+    hour, price = (await detector(pool, overlap=0.5, **BEST).detect(VIEW)).units
+    assert hour.score == pytest.approx(1 - (0.2 + 3 / 4) / 2)
+    assert price.score == pytest.approx(1 - (0.4 + 3 / 5) / 2)
+
+
+async def test_a_claim_without_content_words_is_all_in_the_evidence() -> None:
+    pool, _ = scripted_pool(lambda _: {"Yes": 0.2, "No": 0.8})
+    view = VIEW.model_copy(update={"reply": "It is so."})
+    [unit] = (await detector(pool, overlap=0.5).detect(view)).units
+    assert unit.score == pytest.approx(1 - (0.2 + 1) / 2)
 
 
 async def test_without_segmentation_the_reply_is_one_claim() -> None:
@@ -237,8 +259,8 @@ async def test_the_score_at_the_papers_threshold_is_flagged() -> None:
 
 def test_a_tuned_threshold_holds_for_the_default_options_alone() -> None:
     pool = ModelPool({"default": Endpoint("qwen2.5-coder-1.5b", "http://127.0.0.1:9/v1")})
-    usual, other = detector(pool), detector(pool, top_groups=None)
-    assert (usual.threshold, usual.threshold_protocol) == (0.32, "tuned")
+    usual, other = (detector(pool, overlap=0.5, **top) for top in ({}, {"top_groups": None}))
+    assert (usual.threshold, usual.threshold_protocol) == (0.22, "tuned")
     assert (other.threshold, other.threshold_protocol) == (0.6, "published")
 
 

@@ -1,0 +1,39 @@
+"""How many of a claim's words the evidence holds, which a small model's Yes passes over. Ours, no paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from detectors.evidence_chain.tokens import Lexicon, content_stems
+from detectors.logic_graph.scorers import Group
+
+
+class Overlap:
+    """Shares of the words of claims that groups of the evidence hold.
+
+    Args:
+        groups: all groups of the evidence.
+    """
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._groups = groups
+        self._lexicon = Lexicon()
+        self._stems: dict[int, set[int]] = {}
+
+    def share(self, claim: str, counted: Iterable[int]) -> float:
+        """Share of the claim's different content words, by their stems, that some groups hold between them.
+
+        In [0, 1]; 1 for a claim without content words.
+
+        Args:
+            claim: a text.
+            counted: places of the groups.
+        """
+        wanted = content_stems(claim, self._lexicon)
+        there = set[int]().union(*(self._of(place) for place in counted))
+        return len(wanted & there) / len(wanted) if wanted else 1.0
+
+    def _of(self, place: int) -> set[int]:
+        if place not in self._stems:
+            self._stems[place] = content_stems(self._groups[place].text, self._lexicon)
+        return self._stems[place]
