@@ -17,7 +17,9 @@ import numpy
 
 from detectors.logic_graph.consistency import shares, support
 from detectors.logic_graph.options import LogicGraphOptions
+from detectors.logic_graph.overlap import Overlap
 from detectors.logic_graph.relations import clusters, distances
+from detectors.logic_graph.scorers import Group
 from detectors.logic_graph.segmentation import document_chunks, sentence_claims
 from scenarios.transcript import Passage
 
@@ -47,15 +49,18 @@ def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) ->
     """All that the detector does but asking its models; how many chunks and groups there were."""
     claims = sentence_claims(REPLY)
     chunks = document_chunks(evidence, options.document_tokens, options.chunk_tokens)
-    groups = clusters(
+    members = clusters(
         distances(made[: len(chunks)]),
         [chunk.tokens for chunk in chunks],
         options.alpha,
         options.group_tokens,
     )
-    for _ in claims:
+    groups = [Group(tuple(chunks[index].text for index in cluster)) for cluster in members]
+    overlap = Overlap(groups)
+    for claim in claims:
         weights = shares([0.5] * len(groups), options.top_groups)
         support(dict.fromkeys(weights, 0.5), weights)
+        overlap.share(claim.text, weights)
     return len(chunks), len(groups)
 
 

@@ -166,7 +166,7 @@ def tokenize(texts: Sequence[str], lexicon: Lexicon) -> Tokens:
 
 def content_stems(text: str, lexicon: Lexicon) -> set[int]:
     """Identifiers of the stems of a text's content words."""
-    rows = [lexicon.row(spelling) for spelling in _TOKEN.findall(text)]
+    rows = [lexicon.row(spelling) for spelling in set(_TOKEN.findall(text))]
     return {stem for _, stem, _, content, _ in rows if content}
 
 
