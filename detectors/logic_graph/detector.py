@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from agents.model import Session
 from detectors.judging import (
@@ -51,7 +51,7 @@ class LogicGraphDetector:
     A sentence's score is 1 − S, so that higher is worse; the reply's is that of its worst sentence, as one
     invented sentence makes a reply wrong however many true ones stand beside it. With `claims: answer` all
     sentences together are one claim, as in the paper. Units are the claims, of kind `sentence` in the first
-    case; their details have the relevance of every group and the entailment of those that count.
+    case; their details have the relevance of every group, and entailment and overlap of those that count.
 
     Args:
         embedder: makes the vectors in place of the option's model.
@@ -185,29 +185,28 @@ class LogicGraphDetector:
         relevances: Sequence[float],
         overlap: Overlap,
     ) -> Unit:
+        share = self._options.overlap if self._options.entailment == "served" else 0.0
+        held = {k: overlap.share(claim.text, [k]) for k in entailments} if share else {}
         if self._options.weighting == "best":
             supported = max(
-                self._with_overlap(value, overlap, claim, [k]) for k, value in entailments.items()
+                (1 - share) * value + share * held.get(k, 0.0) for k, value in entailments.items()
             )
         else:
-            supported = self._with_overlap(support(entailments, weights), overlap, claim, weights)
+            together = overlap.share(claim.text, weights) if share else 0.0
+            supported = (1 - share) * support(entailments, weights) + share * together
         details: dict[str, float | str | None] = {
             f"entailment {k + 1}": value for k, value in entailments.items()
         }
         details |= {f"relevance {number}": value for number, value in enumerate(relevances, start=1)}
+        details |= {f"overlap {k + 1}": value for k, value in held.items()}
         return Unit(
             kind="sentence" if self._options.segmentation and self._options.claims == "sentence" else "claim",
             text=claim.text,
             start=claim.region.start,
             end=claim.region.end,
-            score=1.0 - supported,
+            score=1.0 - min(1.0, supported),  # rounding may end a hair above 1
             details=details,
         )
-
-    def _with_overlap(self, entailed: float, overlap: Overlap, claim: Claim, counted: Iterable[int]) -> float:
-        """S: how far the evidence bears a claim out, in what it means and in words."""
-        share = self._options.overlap if self._options.entailment == "served" else 0.0
-        return (1 - share) * entailed + share * overlap.share(claim.text, counted) if share else entailed
 
     def _reason(self, unit: Unit) -> str:
         return (

@@ -133,6 +133,7 @@ async def test_half_of_the_support_is_the_share_of_the_claims_words_in_the_group
     hour, price = (await detector(pool, overlap=0.5, **APART, top_groups=2).detect(VIEW)).units
     # Content words: pool, opens, 6, day, and Bonn's passages lack the last; entry, costs, 9, euros, sundays.
     assert hour.score == pytest.approx(1 - (0.2 + 3 / 4) / 2)
+    assert (hour.details["overlap 1"], hour.details["overlap 2"]) == (1 / 4, 3 / 4)
     assert price.score == pytest.approx(1 - (0.1 + 0 / 5) / 2)
 
 
