@@ -26,6 +26,7 @@ COPY_FEATURES = (
 """Of a reply."""
 
 _WORD = re.compile(r"(\w+)")
+"""The words of `detectors.spans.words`, as `find_all` wants them."""
 
 
 class _Words(NamedTuple):

@@ -18,7 +18,7 @@ class Overlap:
     def __init__(self, groups: Sequence[Group]) -> None:
         self._groups = groups
         self._lexicon = Lexicon()
-        self._stems: dict[int, set[int]] = {}
+        self._stems: dict[str, set[int]] = {}
 
     def share(self, claim: str, counted: Iterable[int]) -> float:
         """Share of the claim's different content words, by their stems, that some groups hold between them.
@@ -29,11 +29,11 @@ class Overlap:
             claim: a text.
             counted: places of the groups.
         """
-        wanted = content_stems(claim, self._lexicon)
-        there = set[int]().union(*(self._of(place) for place in counted))
+        wanted = self._of(claim)
+        there = set[int]().union(*(self._of(self._groups[place].text) for place in counted))
         return len(wanted & there) / len(wanted) if wanted else 1.0
 
-    def _of(self, place: int) -> set[int]:
-        if place not in self._stems:
-            self._stems[place] = content_stems(self._groups[place].text, self._lexicon)
-        return self._stems[place]
+    def _of(self, text: str) -> set[int]:
+        if text not in self._stems:
+            self._stems[text] = content_stems(text, self._lexicon)
+        return self._stems[text]
