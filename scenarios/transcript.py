@@ -198,6 +198,9 @@ class Judgement(Frozen):
     """The hallucinations, one span each; `()` is judged clean, None is not judged (or not localised)."""
     units: tuple[Unit, ...] = ()
     """What was scored on the way."""
+    unit_thresholds: dict[Literal["claim", "sentence", "word"], float] = Field(default_factory=dict)
+    """Kind of unit → score from which such a unit is flagged, for detectors that decide on units apart from the
+    reply; what `spans` marks is then for reading."""
     truncated: bool = False
     """True when evidence or reply had to be cut to fit the model."""
     calls: tuple[Call, ...] = ()

@@ -48,6 +48,7 @@ class _Judging:
         self._scores = scores
         self._batch: Batch = scores.batch
         self._thresholds = thresholds
+        self._unit_thresholds = {"sentence": thresholds.sentence, "word": thresholds.word}
         self._chunks: list[int] = scores.features.matches[attribution].chunk.tolist()
         self._sentence_scores: list[float] = scores.sentences.tolist()
         self._word_scores: list[float] = scores.words.tolist()
@@ -84,6 +85,7 @@ class _Judging:
                 "flagged": flagged,
                 "spans": tuple(self._spans(reply, sentences, words)) if flagged else (),
                 "units": units,
+                "unit_thresholds": self._unit_thresholds,
             },
             strict=True,
         )

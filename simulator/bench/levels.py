@@ -1,6 +1,7 @@
 """What is counted at each level: replies, their sentences, their words; gold and the detector's view of each.
 
-A sentence or word is positive when any gold span overlaps it, and flagged when any flagged span does.
+A sentence or word is positive when any gold span overlaps it, and flagged when any flagged span does, or when
+its score reaches the threshold of a detector that has one for such units.
 """
 
 from __future__ import annotations
@@ -118,6 +119,8 @@ def touched(text: str, spans: Iterable[tuple[int, int]], places: Sequence[Region
 def flags_of(text: str, judgement: Judgement, level: Level) -> Booleans:
     """Whether the detector flags each item; all items of a flagged reply where it does not say which."""
     places = regions(text, level)
+    if level != "response" and level in judgement.unit_thresholds:
+        return scores_of(text, judgement, level) >= judgement.unit_thresholds[level]
     found = located(judgement)
     if level == "response" or found is None:
         return np.full(len(places), bool(judgement.flagged))

@@ -88,6 +88,16 @@ def test_a_flagged_reply_whose_spans_have_no_place_is_flagged_throughout() -> No
     assert flags_of(TEXT, lost, "sentence").tolist() == [True, True]
 
 
+def test_a_threshold_of_their_own_decides_on_words_whatever_the_reply() -> None:
+    words = tuple(
+        Unit(kind="word", text=text, start=TEXT.index(text), end=TEXT.index(text) + len(text), score=score)
+        for text, score in (("Chalk", 0.2), ("Crayons", 0.7), ("Rs", 0.3))
+    )
+    clean = judged(units=words).model_copy(update={"unit_thresholds": {"word": 0.3}})
+    assert flags_of(TEXT, clean, "word").tolist() == [False, False, False, True, False, True, False]
+    assert not flags_of(TEXT, clean, "sentence").any()
+
+
 def test_span_rules_by_hand() -> None:
     counted = [count_spans(reply((0, 4), (10, 20)), judged((0, 4), (16, 22)))]
     found = span_numbers([item for item in counted if item is not None])
