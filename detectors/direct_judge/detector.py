@@ -57,8 +57,8 @@ class DirectJudgeDetector(OneModelDetector):
         if not view.passages:
             raise Abstention("there is no evidence")
         evidence = format_evidence(view.passages, self._options.max_evidence_characters)
-        values = {"evidence": evidence.text, "reply": view.reply}
-        regions = sentences(view.reply) if self._options.sentences else []
+        values = {"evidence": evidence.text, "question": _asked(view.question), "reply": view.reply}
+        regions = _statements(view.reply) if self._options.sentences else []
         score, *scores = await gather_all(
             [
                 _probability_of_no(session, self._reply_prompt, values),
@@ -80,6 +80,15 @@ class DirectJudgeDetector(OneModelDetector):
             units=units,
             truncated=evidence.truncated,
         )
+
+
+def _asked(question: str) -> str:
+    """The question as a part of the prompt; without it a short answer says nothing to check."""
+    return f"Question:\n{question}\n\n" if question.strip() else ""
+
+
+def _statements(reply: str) -> list[Region]:
+    return [region for region in sentences(reply) if re.search(r"\w", region.of(reply))]
 
 
 async def _probability_of_no(session: Session, prompt: Prompt, values: Mapping[str, str]) -> float:
