@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 EXTRACTION_TOKENS, CHECK_TOKENS = 500, 10
@@ -34,9 +34,11 @@ class Peer:
         if self._weights:
             import torch
             from refchecker.checker import NLIChecker
+            from refchecker.checker.nli_checker import LABELS
 
             device = "cuda" if torch.cuda.is_available() else "cpu"
             self._checker: Any = NLIChecker(model=self._weights, device=device)
+            require_labels(self._checker.model.config.id2label, LABELS)
         else:
             self._checker = LLMChecker(model="served")
 
@@ -68,9 +70,13 @@ class Peer:
 
     def _answerer(self, step: str, max_tokens: int) -> Callable[[Sequence[str]], list[str]]:
         def answer(prompts: Sequence[str]) -> list[str]:
-            return self._ask(
+            answers = self._ask(
                 [{"step": step, "prompt": prompt, "max_tokens": max_tokens} for prompt in prompts]
             )
+            # The package raises a text on an empty one, which is a TypeError that says nothing.
+            if step == "check" and not all(text.strip() for text in answers):
+                raise ValueError("the served model's answer is empty where it was to check a triplet")
+            return answers
 
         return answer
 
@@ -84,13 +90,29 @@ class Peer:
         )
 
 
+def require_labels(labels: Mapping[int, str], order: Sequence[str]) -> None:
+    """Raise ValueError where a model's classes are not those that the package takes them to be.
+
+    The package never looks at a model's own labels: with another order, it reads contradiction as entailment.
+
+    Args:
+        labels: the model's, by class.
+        order: what the package calls the classes, from class 0 on.
+    """
+    named = [labels[number] for number in sorted(labels)]
+    if [label.lower() for label in named] != [label.lower() for label in order]:
+        raise ValueError(
+            f"the NLI model's labels are {', '.join(named)}; RefChecker reads them as {', '.join(order)}"
+        )
+
+
 def triplets(pattern: str, text: str) -> list[list[str]]:
     """The triplets of non-empty texts among the matches of `pattern`, as literals: nothing is evaluated."""
     found = []
     for match in re.findall(pattern, text):
         try:
             value = ast.literal_eval(match)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             value = match.removeprefix("(").removesuffix(")").split(", ")
         if len(value) == 3 and all(isinstance(part, str) and part for part in value):
             found.append(list(value))

@@ -205,6 +205,9 @@ class TestRefChecker:
         assert found[0] == ["Pool", "opens at", "6"]
         assert not proof.exists()
 
+    def test_a_set_of_lists_is_no_triplet(self) -> None:
+        assert refchecker_worker.triplets(self.PATTERN, '("a", "b", {["x"]}, "", "c")') == []
+
     def test_what_is_not_entailed_is_flagged(self) -> None:
         claims = [["pool", "opens", "6"], ["pool", "opens", "7"], ["tickets", "cost", "2"]]
         labels = ["Entailment", "Contradiction", "Neutral"]
@@ -259,6 +262,51 @@ class TestRefChecker:
         assert refchecker_worker.Peer({"weights": None}, says_nothing).judge(REQUEST) == {
             "abstained": "no triplet was found in the reply"
         }
+
+        def checks_nothing(prompts: list[dict[str, Any]]) -> list[str]:
+            return ['("pool", "opens", "7")'] if prompts[0]["step"] == "extract" else ["\n"]
+
+        with pytest.raises(ValueError, match="the served model's answer is empty where it was to check"):
+            refchecker_worker.Peer({"weights": None}, checks_nothing).judge(REQUEST)
+
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            {0: "contradiction", 1: "entailment", 2: "neutral"},
+            {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"},
+            {0: "entailment", 1: "not_entailment"},
+        ],
+    )
+    def test_an_nli_model_with_labels_in_another_order_is_refused(
+        self, monkeypatch: pytest.MonkeyPatch, labels: dict[int, str]
+    ) -> None:
+        nli_stand_in(monkeypatch, labels)
+        theirs = f"the NLI model's labels are {', '.join(labels.values())}; "
+        with pytest.raises(
+            ValueError, match=f"^{theirs}RefChecker reads them as Entailment, Neutral, Contradiction$"
+        ):
+            refchecker_worker.Peer({"weights": "own/nli"}, nobody)
+
+    def test_an_nli_model_with_the_packages_labels_is_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        nli_stand_in(monkeypatch, {2: "CONTRADICTION", 0: "entailment", 1: "Neutral"})
+        refchecker_worker.Peer({"weights": "own/nli"}, nobody)
+
+
+def nli_stand_in(monkeypatch: pytest.MonkeyPatch, labels: dict[int, str]) -> None:
+    """The package with a checker whose model has these labels by class."""
+
+    class NLIChecker:
+        def __init__(self, model: str, device: str) -> None:
+            self.model = SimpleNamespace(config=SimpleNamespace(id2label=labels))
+
+    class LLMExtractor:
+        def __init__(self, **options: str) -> None:
+            pass
+
+    monkeypatch.setitem(sys.modules, "refchecker", _module(LLMExtractor=LLMExtractor, LLMChecker=None))
+    monkeypatch.setitem(sys.modules, "refchecker.checker", _module(NLIChecker=NLIChecker))
+    order = ["Entailment", "Neutral", "Contradiction"]
+    monkeypatch.setitem(sys.modules, "refchecker.checker.nli_checker", _module(LABELS=order))
 
 
 def _module(**members: Any) -> ModuleType:
