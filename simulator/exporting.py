@@ -73,5 +73,9 @@ def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> di
         "label": bool(verdict.flagged or spans) if verdict is not None else None,
         "spans": located if localised else None,
         "group": conversation.persona,
-        "meta": {"chatbot": conversation.chatbot, "model": conversation.model},
+        "meta": {
+            "conversation": conversation.id,
+            "chatbot": conversation.chatbot,
+            "model": conversation.model,
+        },
     }

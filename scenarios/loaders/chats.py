@@ -136,6 +136,6 @@ def _labelled(chat: _Chat) -> Iterator[LabelledReply]:
                 label=bool(spans),
                 spans=spans,
                 group=chat.id,
-                meta={"model": chat.model, "turn": position},
+                meta={"conversation": chat.id, "model": chat.model, "turn": position},
             )
         history += [Message(role="user", text=turn.user), Message(role="assistant", text=turn.reply)]

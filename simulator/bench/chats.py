@@ -1,8 +1,11 @@
 """Multi-turn chats: precision and recall averaged over conversations (HalluDetect section 4.2).
 
-A conversation is a group; what is flagged in it are turns. A conversation in which a detector flags nothing
-has no precision, one without hallucination no recall; neither enters that mean. Detectors are compared by
-Wilcoxon signed-rank tests over the conversations in which both have a value (HalluDetect section 5.1.2).
+What is counted in a conversation are hallucinations where the annotators say of every turn where they are:
+a flagged span that overlaps a gold one is right, any other is wrong, and a gold span that no flagged one
+overlaps is missed. Else turns are counted. A conversation in which a detector flags nothing has no precision,
+one without hallucination no recall; neither enters that mean. Detectors are compared over the conversations
+in which they have a value: all by Friedman's test, two by Wilcoxon's signed-rank test (HalluDetect section
+5.1.2).
 """
 
 from __future__ import annotations
@@ -10,55 +13,89 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from scenarios.labelled import LabelledReply
+from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
-from simulator.measure.detection import precision_recall_f1
+from simulator.bench.friedman import FEWEST, rank_test
 from simulator.measure.metrics import mean
 from simulator.measure.statistics import holm
 
 METRICS = ("precision", "recall")
+CONVERSATION = "conversation"
+"""The key of `meta` under which a reply names its conversation."""
 
+Counted = Literal["spans", "turns"]
+Hits = Sequence[bool]
 Values = Mapping[str, Mapping[str, float]]
 """Metric to its value by conversation, where it has one."""
 
 
 def chat_report(evaluations: Sequence[Evaluation]) -> dict[str, Any] | None:
-    """Means by detector and tests by pair of detectors; None where the data has no multi-turn chats."""
-    if not evaluations or not _multi_turn(evaluations[0].replies):
+    """Means by detector and tests between detectors; None where no reply names its conversation."""
+    replies = evaluations[0].replies if evaluations else ()
+    chats = [reply for reply in replies if reply.meta.get(CONVERSATION) is not None]
+    if not chats:
         return None
-    values = {evaluation.detector: by_conversation(evaluation) for evaluation in evaluations}
+    counted: Counted = "turns" if any(reply.spans is None for reply in chats) else "spans"
+    values = {evaluation.detector: by_conversation(evaluation, counted) for evaluation in evaluations}
     rows = [
         {
             "detector": name,
-            "conversations": len({reply.group for reply in evaluations[0].replies}),
+            "conversations": len({reply.meta[CONVERSATION] for reply in chats}),
             **{metric: mean(list(found[metric].values())) for metric in METRICS},
             **{f"{metric}_over": len(found[metric]) for metric in METRICS},
         }
         for name, found in values.items()
     ]
-    return {"rows": rows, "tests": [test for metric in METRICS for test in _tests(values, metric)]}
+    return {
+        "counted": counted,
+        "rows": rows,
+        "friedman": [test for metric in METRICS for test in _friedman(values, metric)],
+        "tests": [test for metric in METRICS for test in _tests(values, metric)],
+    }
 
 
-def by_conversation(evaluation: Evaluation) -> Values:
-    """Precision and recall of a detector's flags in each conversation."""
-    turns: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+def by_conversation(evaluation: Evaluation, counted: Counted) -> Values:
+    """Precision and recall of a detector in each conversation: shares of its flags, and of what there is."""
+    right: dict[str, list[bool]] = defaultdict(list)
+    met: dict[str, list[bool]] = defaultdict(list)
+    count = _spans if counted == "spans" else _turn
     for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True):
-        if judgement.outcome == "scored" and reply.label is not None:
-            turns[reply.group].append((reply.label, bool(judgement.flagged)))
-    found: dict[str, dict[str, float]] = {metric: {} for metric in METRICS}
-    for group, pairs in turns.items():
-        numbers = precision_recall_f1(
-            sum(label and flag for label, flag in pairs),
-            sum(flag for _, flag in pairs),
-            sum(label for label, _ in pairs),
-        )
-        for metric in METRICS:
-            value = numbers[metric]
-            if value is not None:
-                found[metric][group] = value
-    return found
+        chat = reply.meta.get(CONVERSATION)
+        if chat is not None and judgement.outcome == "scored":
+            flags, gold = count(reply, judgement)
+            right[str(chat)] += flags
+            met[str(chat)] += gold
+    return {
+        metric: {chat: sum(hits) / len(hits) for chat, hits in found.items() if hits}
+        for metric, found in zip(METRICS, (right, met), strict=True)
+    }
+
+
+def _turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
+    """Whether the turn's flag, if any, is right, and whether its hallucination, if any, is flagged."""
+    label, flagged = reply.label, bool(judgement.flagged)
+    if label is None:
+        return [], []
+    return [label] * flagged, [flagged] * label
+
+
+def _spans(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
+    """Whether each flagged span is right, and whether each gold span is met.
+
+    A flagged span without a place is wrong. A reply that is flagged without any span is one span.
+    """
+    gold = [(span.start, span.end) for span in reply.spans or ()]
+    whole = [(0, len(reply.reply))] if judgement.flagged else []
+    flagged = [(span.start, span.end) for span in judgement.spans or ()] or whole
+    placed = [(start, end) for start, end in flagged if start is not None and end is not None]
+    right = [any(start < b and a < end for a, b in gold) for start, end in placed]
+    met = [any(start < b and a < end for start, end in placed) for a, b in gold]
+    return right + [False] * (len(flagged) - len(placed)), met
 
 
 def wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -68,6 +105,16 @@ def wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
     differences = [round(a - b, 12) for a, b in zip(first, second, strict=True)]
     differences = [difference for difference in differences if difference]
     return float(wilcoxon(differences).pvalue) if differences else None
+
+
+def _friedman(values: Mapping[str, Values], metric: str) -> list[dict[str, Any]]:
+    """The test over the conversations in which all detectors have a value; none with too few of either."""
+    shared = sorted(set.intersection(*(set(found[metric]) for found in values.values())))
+    if len(values) < FEWEST or len(shared) < FEWEST:
+        return []
+    # The highest value has rank 1.
+    losses = {name: np.array([-found[metric][chat] for chat in shared]) for name, found in values.items()}
+    return [{"metric": metric, "conversations": len(shared), **rank_test(losses)}]
 
 
 def _tests(values: Mapping[str, Values], metric: str) -> list[dict[str, Any]]:
@@ -91,7 +138,3 @@ def _tests(values: Mapping[str, Values], metric: str) -> list[dict[str, Any]]:
         }
         for (a, b, pairs, difference, p), p_holm in zip(found, adjusted, strict=True)
     ]
-
-
-def _multi_turn(replies: Sequence[LabelledReply]) -> bool:
-    return any(reply.history for reply in replies) and len({reply.group for reply in replies}) < len(replies)

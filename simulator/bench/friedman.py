@@ -19,7 +19,7 @@ from simulator.measure.detection import brier
 from simulator.measure.statistics import Floats, Integers
 
 FEWEST = 3
-"""Detectors, and sources, below which there is no test."""
+"""Detectors, and sources or conversations, below which there is no test."""
 
 
 def friedman(measured: Mapping[str, Items]) -> dict[str, Any] | None:
@@ -36,20 +36,33 @@ def friedman(measured: Mapping[str, Items]) -> dict[str, Any] | None:
     sources = errors.shape[1]
     if sources < FEWEST:
         return None
-    from scipy.stats import friedmanchisquare, rankdata
-
-    ranks: Floats = rankdata(errors, axis=0)
-    differ = bool((ranks != ranks[0]).any())
-    found = friedmanchisquare(*errors) if differ else None
     return {
         "level": "response",
         "error": "brier",
         "n": len(shared),
         "groups": sources,
+        **rank_test(dict(zip(compared, errors, strict=True))),
+    }
+
+
+def rank_test(losses: Mapping[str, Floats]) -> dict[str, Any]:
+    """Friedman's `statistic` and `p_value` (None where no block tells any two apart), and `mean_ranks`.
+
+    Args:
+        losses: for each of at least `FEWEST` detectors what it lost in each block; in every block rank 1 goes
+            to the least.
+    """
+    from scipy.stats import friedmanchisquare, rankdata
+
+    table = np.array(list(losses.values()))
+    ranks: Floats = rankdata(table, axis=0)
+    differ = bool((ranks != ranks[0]).any())
+    found = friedmanchisquare(*table) if differ else None
+    return {
         "statistic": None if found is None else round(float(found.statistic), 6),
         "p_value": None if found is None else float(f"{found.pvalue:.6g}"),
         "mean_ranks": {
-            name: round(float(rank), 6) for name, rank in zip(compared, ranks.mean(axis=1), strict=True)
+            name: round(float(rank), 6) for name, rank in zip(losses, ranks.mean(axis=1), strict=True)
         },
     }
 

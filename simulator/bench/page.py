@@ -23,7 +23,7 @@ from simulator.bench.curves import (
 )
 from simulator.bench.levels import LEVELS, Level
 from simulator.bench.sweep_table import best_first, option_value
-from simulator.bench.table import data_notes, friedman_line, notes
+from simulator.bench.table import chat_friedman_lines, chats_counted, data_notes, friedman_line, notes
 from simulator.measure.detection import Sample
 from simulator.report.markup import asset, render
 
@@ -68,6 +68,8 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
         configurations=configurations,
         fronts=_FRONTS,
         friedman=None if report["friedman"] is None else friedman_line(report["friedman"]),
+        chats_counted=None if report["chats"] is None else chats_counted(report["chats"]),
+        chat_friedman=[] if report["chats"] is None else chat_friedman_lines(report["chats"]),
         option_value=option_value,
         box={
             "width": WIDTH,

@@ -160,14 +160,31 @@ def notes(costs: Sequence[Row]) -> list[str]:
 
 def friedman_line(found: Mapping[str, Any]) -> str:
     """The test over all detectors in a sentence."""
-    ranks = ", ".join(
-        f"{name} {number(rank, 2)}"
-        for name, rank in sorted(found["mean_ranks"].items(), key=lambda pair: float(pair[1]))
-    )
     return (
         f"Friedman test over {found['groups']:,} sources, detectors ranked in each by their Brier score: "
-        f"{p_value(found['p_value'])}. Mean ranks (1: least error): {ranks}."
+        f"{p_value(found['p_value'])}. Mean ranks (1: least error): {_ranks(found)}."
     )
+
+
+def chats_counted(chats: Mapping[str, Any]) -> str:
+    """What the means over conversations count, in a sentence."""
+    if chats["counted"] == "spans":
+        return "Counted are hallucinations: flagged spans that meet annotated ones."
+    return "Counted are turns, not single hallucinations: not every turn says where they are."
+
+
+def chat_friedman_lines(chats: Mapping[str, Any]) -> list[str]:
+    """The tests over all detectors on conversations, a sentence each."""
+    return [
+        f"Friedman test of {found['metric']} over {counted(found['conversations'], 'chat')}: "
+        f"{p_value(found['p_value'])}. Mean ranks (1: highest): {_ranks(found)}."
+        for found in chats["friedman"]
+    ]
+
+
+def _ranks(found: Mapping[str, Any]) -> str:
+    ranked = sorted(found["mean_ranks"].items(), key=lambda pair: float(pair[1]))
+    return ", ".join(f"{name} {number(rank, 2)}" for name, rank in ranked)
 
 
 def p_value(p: float | None) -> str:
@@ -193,7 +210,7 @@ def _heading(level: str, row: Row) -> str:
 
 
 def _print_chats(chats: Mapping[str, Any], console: Console) -> None:
-    console.print(Text("Means over conversations"))
+    console.print(Text(f"Means over conversations. {chats_counted(chats)}"))
     columns: Columns = {
         "Chats": lambda row: str(row["conversations"]),
         "Precision": _plain("precision"),
@@ -202,6 +219,8 @@ def _print_chats(chats: Mapping[str, Any], console: Console) -> None:
         "over ": lambda row: str(row["recall_over"]),
     }
     console.print(table(chats["rows"], columns))
+    for line in chat_friedman_lines(chats):
+        console.print(Text(line))
     for test in chats["tests"]:
         console.print(
             Text(

@@ -41,7 +41,7 @@ def test_an_annotated_turn_becomes_a_labelled_reply(tmp_path: Path) -> None:
         ("h#1", "Call 1915."),
     ]
     assert (reply.label, reply.spans) == (True, (GoldSpan(start=6, end=12),))
-    assert reply.meta == {"model": "vanilla", "turn": 0}
+    assert reply.meta == {"conversation": "c1", "model": "vanilla", "turn": 0}
 
 
 def test_the_second_equal_quotation_is_the_second_place(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Precision and recall averaged over conversations, and the test between detectors."""
+"""Precision and recall averaged over conversations, and the tests between detectors."""
 
 from __future__ import annotations
 
@@ -7,29 +7,56 @@ from collections.abc import Sequence
 import pytest
 import scipy.stats
 
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Message, Passage
+from scenarios.labelled import GoldSpan, LabelledReply
+from scenarios.transcript import Judgement, Message, Passage, Span
 from simulator.bench.chats import by_conversation, chat_report, wilcoxon_p
 from simulator.bench.evaluate import Evaluation
 
 SAID = (Message(role="user", text="Hello."),)
+Ends = tuple[int, int]
 
 
-def turns(*labels: Sequence[bool], history: tuple[Message, ...] = SAID) -> tuple[LabelledReply, ...]:
-    return tuple(
-        LabelledReply(
-            id=f"{chat}-{turn}",
-            dataset="d",
-            task="dialogue",
-            history=history,
-            passages=(Passage(id="p#0", document="p", text="Evidence."),),
-            reply="A reply.",
-            label=label,
-            group=f"chat-{chat}",
-        )
-        for chat, marks in enumerate(labels)
-        for turn, label in enumerate(marks)
+def turn(chat: str | None, label: bool, spans: Sequence[Ends] | None = None) -> LabelledReply:
+    return LabelledReply(
+        id="x",
+        dataset="d",
+        task="dialogue",
+        history=SAID,
+        passages=(Passage(id="p#0", document="p", text="Evidence."),),
+        reply="One two three four five.",
+        label=label,
+        spans=None if spans is None else tuple(GoldSpan(start=start, end=end) for start, end in spans),
+        group="persona",
+        meta={} if chat is None else {"conversation": chat},
     )
+
+
+def turns(*labels: Sequence[bool]) -> tuple[LabelledReply, ...]:
+    return tuple(turn(f"chat-{chat}", label) for chat, marks in enumerate(labels) for label in marks)
+
+
+def marked(*chats: Sequence[Sequence[Ends]]) -> tuple[LabelledReply, ...]:
+    """Turns with gold spans: for each chat, those of each turn."""
+    return tuple(
+        turn(f"chat-{chat}", bool(spans), spans) for chat, found in enumerate(chats) for spans in found
+    )
+
+
+def flagging(name: str, replies: tuple[LabelledReply, ...], *spans: Sequence[Ends | None]) -> Evaluation:
+    """What a detector says that flags those spans of each turn; None: one without a place."""
+    judgements = tuple(
+        Judgement(
+            outcome="scored",
+            score=float(bool(found)),
+            flagged=bool(found),
+            spans=tuple(
+                Span(start=ends[0] if ends else None, end=ends[1] if ends else None, text="x")
+                for ends in found
+            ),
+        )
+        for found in spans
+    )
+    return Evaluation(name, 0.5, "given", replies, judgements, 0.0)
 
 
 def evaluation(name: str, replies: tuple[LabelledReply, ...], flags: Sequence[bool]) -> Evaluation:
@@ -41,7 +68,7 @@ REPLIES = turns([True, False], [True, True], [False, False])
 
 
 def test_a_conversation_without_a_flag_has_no_precision_and_one_without_hallucination_no_recall() -> None:
-    found = by_conversation(evaluation("a", REPLIES, [True, True, False, False, False, True]))
+    found = by_conversation(evaluation("a", REPLIES, [True, True, False, False, False, True]), "turns")
     assert found == {
         "precision": {"chat-0": 0.5, "chat-2": 0.0},
         "recall": {"chat-0": 1.0, "chat-1": 0.0},
@@ -87,6 +114,108 @@ def test_pairs_without_a_difference_are_left_out() -> None:
     assert wilcoxon_p([1, 2, 3, 7], [0, 0, 0, 7]) == expected
 
 
-def test_single_replies_are_no_chats() -> None:
-    replies = turns([True], [False], history=())
+def test_replies_that_name_no_conversation_are_no_chats() -> None:
+    replies = (turn(None, True), turn(None, False))
     assert chat_report([evaluation("a", replies, [True, False])]) is None
+
+
+def test_two_conversations_of_a_persona_are_two() -> None:
+    report = chat_report([evaluation("a", turns([True], [True]), [True, False])])
+    assert report is not None
+    assert [row["conversations"] for row in report["rows"]] == [2]
+
+
+def test_without_gold_spans_turns_are_counted() -> None:
+    report = chat_report([evaluation("a", REPLIES, [True] * 6)])
+    assert report is not None
+    assert report["counted"] == "turns"
+
+
+def test_with_gold_spans_each_hallucination_is_counted() -> None:
+    replies = marked([[(0, 3), (8, 13)], []])
+    report = chat_report([flagging("a", replies, [(0, 7), (14, 18), (19, 23)], [])])
+    assert report is not None
+    # One of three flagged spans meets a gold one; one of two gold ones is met.
+    assert (report["counted"], report["rows"][0]["precision"], report["rows"][0]["recall"]) == (
+        "spans",
+        pytest.approx(1 / 3),
+        0.5,
+    )
+
+
+def test_two_flags_on_one_hallucination_are_two_right_flags_and_one_hallucination_found() -> None:
+    replies = marked([[(0, 7), (14, 18)]])
+    found = by_conversation(flagging("a", replies, [(0, 3), (4, 7)]), "spans")
+    assert found == {"precision": {"chat-0": 1.0}, "recall": {"chat-0": 0.5}}
+
+
+def test_spans_that_only_touch_do_not_meet() -> None:
+    found = by_conversation(flagging("a", marked([[(0, 3)]]), [(3, 7)]), "spans")
+    assert found == {"precision": {"chat-0": 0.0}, "recall": {"chat-0": 0.0}}
+
+
+def test_spans_of_different_turns_do_not_meet() -> None:
+    found = by_conversation(flagging("a", marked([[(0, 3)], []]), [], [(0, 3)]), "spans")
+    assert found == {"precision": {"chat-0": 0.0}, "recall": {"chat-0": 0.0}}
+
+
+def test_a_flagged_span_without_a_place_is_wrong() -> None:
+    found = by_conversation(flagging("a", marked([[(0, 3)]]), [(0, 3), None]), "spans")
+    assert found == {"precision": {"chat-0": 0.5}, "recall": {"chat-0": 1.0}}
+
+
+@pytest.mark.parametrize("spans", [None, ()])
+def test_a_flagged_reply_without_a_span_is_one_span_as_long_as_it(spans: tuple[Span, ...] | None) -> None:
+    replies = marked([[(0, 3), (8, 13)], []])
+    said = Judgement(outcome="scored", score=0.9, flagged=True, spans=spans)
+    found = by_conversation(Evaluation("a", 0.5, "given", replies, (said, said), 0.0), "spans")
+    assert found == {"precision": {"chat-0": 0.5}, "recall": {"chat-0": 1.0}}
+
+
+def test_a_turn_without_gold_spans_makes_all_be_counted_by_turns() -> None:
+    replies = (*marked([[(0, 3)]]), turn("chat-1", True))
+    report = chat_report([flagging("a", replies, [(0, 3)], [])])
+    assert report is not None
+    assert report["counted"] == "turns"
+
+
+def test_three_detectors_are_ranked_in_each_conversation() -> None:
+    replies = marked(*[[[(0, 3)]]] * 3)
+    right, half, wrong = [(0, 3)], [(0, 3), (4, 7)], [(4, 7)]
+    report = chat_report(
+        [
+            flagging("a", replies, right, right, right),
+            flagging("b", replies, half, half, half),
+            flagging("c", replies, wrong, wrong, wrong),
+        ]
+    )
+    assert report is not None
+    precision, recall = report["friedman"]
+    assert precision == {
+        "metric": "precision",
+        "conversations": 3,
+        "statistic": 6.0,  # 12 / (3·3·4) · (9 + 36 + 81) − 3·3·4
+        "p_value": pytest.approx(0.0497871),
+        "mean_ranks": {"a": 1.0, "b": 2.0, "c": 3.0},
+    }
+    assert (recall["metric"], recall["mean_ranks"]) == ("recall", {"a": 1.5, "b": 1.5, "c": 3.0})
+
+
+def test_only_conversations_in_which_all_have_a_value_are_ranked() -> None:
+    replies = marked(*[[[(0, 3)]]] * 4)
+    right, wrong = [(0, 3)], [(4, 7)]
+    report = chat_report(
+        [
+            flagging("a", replies, right, right, right, []),
+            flagging("b", replies, wrong, wrong, wrong, wrong),
+            flagging("c", replies, wrong, wrong, wrong, wrong),
+        ]
+    )
+    assert report is not None
+    assert [found["conversations"] for found in report["friedman"]] == [3, 4]
+
+
+def test_two_detectors_are_not_ranked() -> None:
+    report = chat_report([evaluation(name, REPLIES, [True] * 6) for name in "ab"])
+    assert report is not None
+    assert report["friedman"] == []

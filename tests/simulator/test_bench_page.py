@@ -113,6 +113,22 @@ def test_three_detectors_are_tested_for_differing_at_all() -> None:
     assert "Friedman" not in page()
 
 
+def test_means_over_conversations_say_what_they_count_and_whether_detectors_differ() -> None:
+    replies = tuple(one.model_copy(update={"meta": {"conversation": one.id}}) for one in REPLIES)
+    judgements = (JUDGED,) * 4
+    evaluations = [
+        replace(EVALUATION, detector=name, replies=replies, judgements=judgements)
+        for name in ("d0", "d1", "d2")
+    ]
+    made = page(evaluations)
+    assert '<p class="hint">Counted are hallucinations: flagged spans that meet annotated ones.</p>' in made
+    assert (
+        "<p>Friedman test of precision over 4 chats: p = –. Mean ranks (1: highest): "
+        "d0 2.00, d1 2.00, d2 2.00.</p>"
+    ) in made
+    assert "Means over conversations" not in page()
+
+
 def test_a_page_without_a_sweep_does_not_speak_of_one() -> None:
     assert "Sweep" not in page()
 

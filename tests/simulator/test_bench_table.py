@@ -7,7 +7,15 @@ from rich.console import Console
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.results import measure
-from simulator.bench.table import data_notes, friedman_line, notes, print_report, reason_lines
+from simulator.bench.table import (
+    chat_friedman_lines,
+    chats_counted,
+    data_notes,
+    friedman_line,
+    notes,
+    print_report,
+    reason_lines,
+)
 from tests.simulator.test_bench_levels import judged, reply
 
 DATA = {
@@ -110,3 +118,35 @@ def test_the_test_over_all_detectors_is_one_sentence_the_best_first() -> None:
         "Mean ranks (1: least error): b 1.25, c 2.25, a 2.50."
     )
     assert "p = –." in friedman_line({**found, "p_value": None})
+
+
+def test_means_over_conversations_say_what_they_count() -> None:
+    assert chats_counted({"counted": "spans"}) == (
+        "Counted are hallucinations: flagged spans that meet annotated ones."
+    )
+    assert chats_counted({"counted": "turns"}) == (
+        "Counted are turns, not single hallucinations: not every turn says where they are."
+    )
+
+
+def test_the_tests_over_conversations_are_a_sentence_each() -> None:
+    found = {"metric": "recall", "conversations": 4, "p_value": 0.5, "mean_ranks": {"a": 2.0, "b": 1.0}}
+    assert chat_friedman_lines({"friedman": [found]}) == [
+        "Friedman test of recall over 4 chats: p = 0.5. Mean ranks (1: highest): b 1.00, a 2.00."
+    ]
+
+
+def test_conversations_fit_eighty_columns() -> None:
+    replies = tuple(
+        reply(*spans, group=str(n)).model_copy(update={"meta": {"conversation": str(n // 2)}})
+        for n, spans in enumerate([[(0, 5)], [], [(18, 25)]])
+    )
+    judgements = (judged((0, 5)), judged(), judged())
+    evaluation = Evaluation("d", 0.5, "given", replies, judgements, 1.0, 0.5)
+    report = {**measure([evaluation], "d").report, "data": DATA}
+    console = Console(width=80, no_color=True)
+    with console.capture() as capture:
+        print_report(report, console)
+    lines = [" ".join(line.split()) for line in capture.get().splitlines()]
+    at = lines.index("Means over conversations. Counted are hallucinations: flagged spans that meet")
+    assert lines[at + 4] == "d 2 1.000 1 0.500 2"

@@ -81,3 +81,9 @@ def test_a_flagged_span_in_a_reply_below_the_threshold_is_a_hallucination(tmp_pa
     export_annotated(folder, "d", tmp_path / "data.jsonl")
     (reply,) = load_jsonl(tmp_path / "data.jsonl")
     assert (reply.label, len(reply.spans or ())) == (True, 1)
+
+
+def test_a_reply_names_its_conversation_and_its_persona_is_its_group(tmp_path: Path) -> None:
+    export_annotated(run(tmp_path, [("One.", PASSAGES)], scored("c", 0)), "d", tmp_path / "data.jsonl")
+    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    assert (reply.meta["conversation"], reply.group) == ("c", "asha")
