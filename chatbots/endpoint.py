@@ -7,6 +7,7 @@ from typing import Self
 
 from pydantic import model_validator
 
+from agents.base_url import BaseUrl
 from agents.client import Endpoint
 from agents.model import Session
 from agents.prompt import ChatMessage
@@ -24,7 +25,7 @@ class EndpointOptions(GenerationOptions):
     model: str | None = None
     """With `base_url`: the name the endpoint serves the bot under. Without: a name under `models`, or the
     experiment's own model."""
-    base_url: str | None = None
+    base_url: BaseUrl | None = None
     """The bot's OpenAI-compatible base URL, ending in `/v1`."""
     api_key_env: str | None = None
     """Environment variable with the endpoint's key; only with `base_url`."""

@@ -9,6 +9,7 @@ from typing import Any, Self
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from agents.base_url import BaseUrl
 from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 from simulator.serving.catalogue import CATALOGUE
@@ -48,7 +49,7 @@ class ModelSettings(Frozen):
 
     model: str
     """Name it is served under."""
-    base_url: str | None = None
+    base_url: BaseUrl | None = None
     """OpenAI-compatible endpoint; None: the experiment's own."""
     api_key_env: str | None = None
     """Environment variable with the key."""
@@ -67,7 +68,7 @@ class Experiment(Frozen):
     """The judges."""
     model: str | None = None
     """The model that plays every role without one of its own."""
-    base_url: str | None = None
+    base_url: BaseUrl | None = None
     """Where it is served; None: hallulab serves it itself."""
     api_key_env: str | None = None
     """Environment variable with the endpoint's key."""

@@ -136,6 +136,11 @@ def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pyte
             {"base_url": "http://127.0.0.1:9/v1"},
             "chatbot endpoint: with `base_url`, the option `model`",
         ),
+        (
+            "endpoint",
+            {"base_url": "http://bob:s3cret@host/v1", "model": "m"},
+            "chatbot endpoint: option `base_url`: a URL with `@` or `?` may hold a password",
+        ),
         ("endpoint", {"api_key_env": "KEY"}, "chatbot endpoint: `api_key_env` belongs to a `base_url`"),
     ],
 )

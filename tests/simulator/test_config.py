@@ -102,6 +102,25 @@ def test_a_wrong_value_names_its_field() -> None:
     assert refusal(None, limit=0) == "field `limit`: input should be greater than or equal to 1."
 
 
+SECRET_URLS = ("http://bob:s3cret@host/v1", "http://bob:s3/cret@host/v1", "http://host/v1?key=s3cret")
+NO_SECRETS = (
+    "a URL with `@` or `?` may hold a password, and it stands in the report; put the key into an environment "
+    "variable and name that in `api_key_env`."
+)
+
+
+@pytest.mark.parametrize("url", SECRET_URLS)
+def test_an_address_with_a_secret_is_refused_and_not_repeated(url: str) -> None:
+    assert refusal(None, base_url=url) == f"field `base_url`: {NO_SECRETS}"
+    judge = {"judge": {"model": "m", "base_url": url}}
+    assert refusal(None, models=judge) == f"field `models.judge.base_url`: {NO_SECRETS}"
+
+
+def test_an_address_with_port_and_path_is_kept_as_it_is() -> None:
+    url = "https://models.example.org:8443/team/v1/"
+    assert load_experiment(None, {"base_url": url}).base_url == url
+
+
 def test_two_components_of_one_name_are_refused() -> None:
     assert refusal(None, chatbots=["vanilla", "vanilla"]) == (
         "field `chatbots`: the name 'vanilla' stands twice; give each its own `name`."
