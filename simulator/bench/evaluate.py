@@ -37,8 +37,9 @@ class Evaluation:
     """Wall-clock time of the whole evaluation."""
     cold_s: float | None = None
     """Seconds of the first judgement, made alone: what the detector loads on the way is in it."""
-    latencies_s: tuple[float, ...] = ()
-    """Seconds of each further judgement; of a batch detector, of its batch over the batch's size."""
+    latencies_s: tuple[float | None, ...] = ()
+    """Seconds of each judgement; of a batch detector, of its batch over the batch's size. None for the first,
+    made alone. Empty where nobody measured."""
     batched: bool = False
     """Whether it judged in batches."""
     told_origin: bool = False
@@ -77,7 +78,7 @@ async def evaluate(
         judgements=tuple(judgement for judgement, _ in (*first, *others)),
         seconds=time.perf_counter() - started,
         cold_s=cold,
-        latencies_s=tuple(seconds for _, seconds in others),
+        latencies_s=(*(None for _ in first), *(seconds for _, seconds in others)),
         batched=batched,
         told_origin=_reads_origin(detector),
         train_s=train_s,
@@ -94,6 +95,7 @@ def joined(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> Eval
     order = [place for fold in places for place in fold]
     replies = [reply for fold in folds for reply in fold.replies]
     judgements = [judgement for fold in folds for judgement in fold.judgements]
+    latencies = [seconds for fold in folds for seconds in fold.latencies_s]
     back = sorted(range(len(order)), key=order.__getitem__)
     thresholds = tuple(fold.threshold for fold in folds if fold.threshold is not None)
     trained = [fold.train_s for fold in folds if fold.train_s is not None]
@@ -103,7 +105,7 @@ def joined(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> Eval
         replies=tuple(replies[place] for place in back),
         judgements=tuple(judgements[place] for place in back),
         seconds=sum(fold.seconds for fold in folds),
-        latencies_s=tuple(seconds for fold in folds for seconds in fold.latencies_s),
+        latencies_s=tuple(latencies[place] for place in back),
         train_s=sum(trained) if trained else None,
         fold_thresholds=thresholds,
     )

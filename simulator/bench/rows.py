@@ -13,11 +13,11 @@ import numpy as np
 
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import Items, Level, group_numbers, items_of
+from simulator.bench.levels import Items, Level
 from simulator.bench.reasons import reasons
 from simulator.bench.spans import SpanCounts, count_spans, span_numbers
 from simulator.bench.thresholds import threshold_protocols
-from simulator.measure.bootstrap import Replicates, interval, ratio_replicates, replicates
+from simulator.measure.bootstrap import Replicates, interval, ratio_replicates
 from simulator.measure.detection import (
     auroc,
     average_precision,
@@ -26,14 +26,6 @@ from simulator.measure.detection import (
     decisions,
     reliability,
 )
-
-
-def response_row(evaluation: Evaluation, dataset: str) -> dict[str, Any]:
-    """Response-level row; see `level_row`."""
-    groups = group_numbers(evaluation.replies)
-    items = items_of(evaluation, "response", groups)
-    drawn = replicates(items.sample, len(groups))
-    return level_row(evaluation, dataset, "response", items, drawn, len(groups))
 
 
 def level_row(
@@ -122,8 +114,8 @@ def costs(evaluation: Evaluation) -> dict[str, Any]:
     judgements = evaluation.judgements
     calls = [call for judgement in judgements for call in judgement.calls]
     tokens = sum(call.tokens for call in calls)
-    times = np.array(evaluation.latencies_s or ([] if evaluation.cold_s is None else [evaluation.cold_s]))
-    p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if len(times) else (None, None)
+    times = _times(evaluation)
+    p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if times else (None, None)
     return {
         "abstained": sum(judgement.outcome == "abstained" for judgement in judgements),
         "failed": sum(judgement.outcome == "failed" for judgement in judgements),
@@ -143,6 +135,17 @@ def costs(evaluation: Evaluation) -> dict[str, Any]:
         "batched": evaluation.batched,
         "told_origin": evaluation.told_origin,
     }
+
+
+def _times(evaluation: Evaluation) -> list[float]:
+    """Seconds of the judgements that were scored, but for those with a replayed answer, which takes none."""
+    return [
+        seconds
+        for seconds, judgement in zip(evaluation.latencies_s, evaluation.judgements, strict=False)
+        if seconds is not None
+        and judgement.outcome == "scored"
+        and not any(call.replayed for call in judgement.calls)
+    ]
 
 
 def _unparseable(judgement: Judgement) -> bool:

@@ -107,13 +107,28 @@ def _row(component: Component, sweep: Sweep, evaluations: Sequence[Evaluation]) 
 
 def _numbers(evaluation: Evaluation) -> dict[str, float | None]:
     items = items_of(evaluation, "response", group_numbers(evaluation.replies))
-    spent = costs(evaluation)
+    times = _seconds(evaluation)
     return {
         **decisions(items.sample),
         "auroc": auroc(items.sample),
         "coverage": len(items.sample.labels) / items.n if items.n else None,
-        **{name: spent[name] for name in _COSTS},
+        "tokens_per_reply": costs(evaluation)["tokens_per_reply"],
+        "p50_ms": statistics.median(times) * 1000 if times else None,
     }
+
+
+def _seconds(evaluation: Evaluation) -> list[float]:
+    """What the requests of each scored reply took, added up; without requests, what judging it took.
+
+    Configurations share equal requests, and by the clock whoever asks second gets the answer in no time.
+    """
+    clock = evaluation.latencies_s or (None,) * len(evaluation.judgements)
+    found = [
+        math.fsum(call.latency_s for call in judgement.calls) if judgement.calls else seconds
+        for judgement, seconds in zip(evaluation.judgements, clock, strict=True)
+        if judgement.outcome == "scored"
+    ]
+    return [seconds for seconds in found if seconds is not None]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

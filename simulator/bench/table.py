@@ -154,7 +154,10 @@ def notes(costs: Sequence[Row]) -> list[str]:
         found.append(f"Told who wrote each reply, which nobody knows of a new chatbot: {', '.join(told)}.")
     replayed = [row["detector"] for row in costs if row["replayed_calls"]]
     if replayed:
-        found.append(f"Times without the model, whose answers were replayed: {', '.join(replayed)}.")
+        found.append(
+            "Replayed answers take no time, so p50 and p95 are of the replies without any: "
+            f"{', '.join(replayed)}."
+        )
     return found
 
 

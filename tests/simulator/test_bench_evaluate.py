@@ -58,7 +58,8 @@ async def test_the_first_reply_is_judged_alone_and_the_others_in_a_batch() -> No
     assert detector.batches == [["a"], ["bb", "ccc"]]
     assert [judgement.score for judgement in found.judgements] == [0.1, 0.2, 0.3]
     assert (found.batched, told) == (True, [1, 2])
-    assert found.latencies_s[0] == found.latencies_s[1]
+    assert found.latencies_s[0] is None
+    assert found.latencies_s[1] == found.latencies_s[2]
     assert found.cold_s is not None
     assert found.cold_s > 0.0
 
@@ -113,7 +114,7 @@ async def test_folds_are_joined_in_the_order_of_the_whole() -> None:
     assert [reply.reply for reply in found.replies] == ["a", "bb", "ccc", "dddd"]
     assert [judgement.score for judgement in found.judgements] == [0.1, 0.2, 0.3, 0.4]
     assert (found.train_s, found.cold_s) == (3.0, first.cold_s)
-    assert found.latencies_s == first.latencies_s + second.latencies_s
+    assert found.latencies_s == (None, None, second.latencies_s[1], first.latencies_s[1])
     assert found.threshold == pytest.approx(0.3)
     assert found.fold_thresholds == (0.2, 0.4)
 

@@ -41,7 +41,9 @@ REPLIES = tuple(
 )
 JUDGED = Judgement(outcome="scored", score=0.9, flagged=True, spans=(Span(start=0, end=1, text="A"),))
 LOST = Judgement(outcome="failed", error=HOSTILE)
-EVALUATION = Evaluation("d0", 0.5, "given", REPLIES, (JUDGED, JUDGED, LOST, JUDGED), 1.0, 0.5, (0.1,) * 3)
+EVALUATION = Evaluation(
+    "d0", 0.5, "given", REPLIES, (JUDGED, JUDGED, LOST, JUDGED), 1.0, 0.5, (None, 0.1, 0.1, 0.1)
+)
 DATA = {
     "dataset": HOSTILE,
     "replies": 4,
@@ -97,7 +99,14 @@ def test_why_judgements_are_missing_is_told_and_escaped() -> None:
 def test_a_sweep_has_its_means_and_fronts() -> None:
     judged = {flag: Judgement(outcome="scored", score=float(flag), flagged=flag) for flag in (True, False)}
     right = Evaluation(
-        "d-1", 0.5, "given", REPLIES, tuple(judged[bool(one.label)] for one in REPLIES), 1.0, 0.5, (0.1,) * 3
+        "d-1",
+        0.5,
+        "given",
+        REPLIES,
+        tuple(judged[bool(one.label)] for one in REPLIES),
+        1.0,
+        0.5,
+        (None, 0.1, 0.1, 0.1),
     )
     half = replace(right, judgements=(judged[True], *(judged[False],) * 3))
     sweep = Sweep(detector="d", grid={"model": [HOSTILE]}, repeats=2)
@@ -105,6 +114,8 @@ def test_a_sweep_has_its_means_and_fronts() -> None:
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in made
     assert '<td class="n">0.833 <span class="ci">± 0.236</span></td><td class="n">28.28</td>' in made
     assert '<td class="long">tokens, time, P/R</td>' in made
+    assert "F1 of replies over milliseconds" in made
+    assert "AUROC of replies over milliseconds" not in made
 
 
 def test_three_detectors_are_tested_for_differing_at_all() -> None:

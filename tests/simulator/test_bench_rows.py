@@ -8,7 +8,9 @@ from detectors.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
 from simulator.bench.evaluate import Evaluation, evaluate
-from simulator.bench.rows import response_row
+from simulator.bench.levels import group_numbers, items_of
+from simulator.bench.rows import costs, level_row
+from simulator.measure.bootstrap import replicates
 from tests.simulator.journal import call
 
 SKIPPED = Judgement(outcome="abstained", error="there is no evidence")
@@ -33,7 +35,18 @@ def scored(score: float) -> Judgement:
 
 def row(labels: Sequence[bool | None], judgements: Sequence[Judgement]) -> dict[str, object]:
     replies = tuple(reply(number, label) for number, label in enumerate(labels))
-    return response_row(Evaluation("judge", 0.5, "published", replies, tuple(judgements), 1.23456), "d")
+    evaluation = Evaluation("judge", 0.5, "published", replies, tuple(judgements), 1.23456)
+    groups = group_numbers(replies)
+    items = items_of(evaluation, "response", groups)
+    return level_row(evaluation, "d", "response", items, replicates(items.sample, len(groups)), len(groups))
+
+
+def times(*judged: tuple[Judgement, float | None]) -> tuple[object, object]:
+    """Median and 95th percentile, in milliseconds, of judgements that took so many seconds."""
+    replies = tuple(reply(number, True) for number in range(len(judged)))
+    judgements, seconds = tuple(one for one, _ in judged), tuple(each for _, each in judged)
+    found = costs(Evaluation("judge", 0.5, "published", replies, judgements, 9.0, latencies_s=seconds))
+    return found["p50_ms"], found["p95_ms"]
 
 
 def test_every_number_of_a_row() -> None:
@@ -91,6 +104,25 @@ def test_every_number_of_a_row() -> None:
         "batched": False,
         "told_origin": False,
     }
+
+
+def test_times_are_of_scored_replies_alone() -> None:
+    assert times((scored(0.9), 2.0), (FAILED, 0.001), (SKIPPED, 0.001)) == (2000.0, 2000.0)
+
+
+def test_nothing_scored_has_no_times() -> None:
+    assert times((FAILED, 0.001), (SKIPPED, 0.001)) == (None, None)
+
+
+def test_the_reply_that_was_judged_alone_is_in_no_percentile() -> None:
+    assert times((scored(0.9), None), (scored(0.9), 1.0), (scored(0.1), 2.0)) == (1500.0, 1950.0)
+
+
+def test_a_reply_with_a_replayed_answer_has_no_time() -> None:
+    replayed = call("detector.ask").model_copy(update={"replayed": True})
+    remembered = scored(0.9).model_copy(update={"calls": (call("detector.ask"), replayed)})
+    assert times((remembered, 0.001), (scored(0.1), 2.0)) == (2000.0, 2000.0)
+    assert times((remembered, 0.001)) == (None, None)
 
 
 def test_a_detector_that_always_fails_is_neither_good_nor_bad() -> None:

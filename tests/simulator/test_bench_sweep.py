@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def said(flags: Sequence[bool], calls: int) -> Evaluation:
         Judgement(outcome="scored", score=float(flag), flagged=flag, calls=(call("detector.ask"),) * calls)
         for flag in flags
     )
-    return Evaluation("x", 0.5, "given", REPLIES, judgements, 1.0, 0.1, (0.2,) * 3)
+    return Evaluation("x", 0.5, "given", REPLIES, judgements, 1.0, 0.1, (None, 0.2, 0.2, 0.2))
 
 
 def test_a_grid_has_every_combination() -> None:
@@ -64,7 +65,40 @@ def test_means_deviations_and_fronts_by_hand() -> None:
     assert cheap["f1_cv"] == pytest.approx(0.235702 / 0.833333, abs=1e-6)
     assert (cheap["tokens_per_reply"], other["tokens_per_reply"]) == (24.0, 108.0)
     assert (cheap["accuracy"], other["accuracy"]) == (0.875, 1.0)
-    assert (cheap["pareto"], other["pareto"]) == (["tokens"], ["tokens", "latency", "precision_recall"])
+    assert (cheap["pareto"], other["pareto"]) == (
+        ["tokens", "latency"],
+        ["tokens", "latency", "precision_recall"],
+    )
+
+
+def remembered(evaluation: Evaluation) -> Evaluation:
+    """The same, had its requests been asked before: the answers take no time, and tell what they took."""
+    judgements = tuple(
+        one.model_copy(update={"calls": tuple(c.model_copy(update={"replayed": True}) for c in one.calls)})
+        for one in evaluation.judgements
+    )
+    return replace(evaluation, judgements=judgements, latencies_s=(None, 0.001, 0.001, 0.001))
+
+
+def test_times_do_not_depend_on_the_order_of_configurations() -> None:
+    sweep = Sweep(detector="d", grid={"a": [1, 2]})
+    rows = sweep_report(sweep, [[said(LABELS, 2), remembered(said(LABELS, 2))]])["rows"]
+    assert [row["p50_ms"] for row in rows] == [1000.0, 1000.0]
+    assert ["latency" in row["pareto"] for row in rows] == [True, True]
+
+
+def test_without_requests_the_clock_tells_the_time() -> None:
+    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 0)]])["rows"][0]
+    assert row["p50_ms"] == 200.0
+
+
+def test_times_in_a_sweep_are_of_scored_replies_alone() -> None:
+    one = said(LABELS, 1)
+    failed = Judgement(outcome="failed", error="no answer", calls=(call("detector.ask", seconds=60.0),))
+    none = replace(one, judgements=(failed,) * 4)
+    some = replace(one, judgements=(*one.judgements[:1], *(failed,) * 3))
+    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, none]])["rows"]
+    assert [row["p50_ms"] for row in rows] == [500.0, None]
 
 
 def test_one_repeat_has_no_deviation() -> None:

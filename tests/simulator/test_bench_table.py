@@ -31,7 +31,7 @@ DATA = {
 def printed(name: str) -> list[str]:
     replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate([[(0, 5)], [], [(18, 25)]]))
     judgements = (judged((0, 5)), judged(), Judgement(outcome="failed", error="no answer"))
-    evaluation = Evaluation(name, 0.5, "given", replies, judgements, 1.0, 0.5, (0.1, 0.1))
+    evaluation = Evaluation(name, 0.5, "given", replies, judgements, 1.0, 0.5, (None, 0.1, 0.1))
     report = {**measure([evaluation], "d").report, "data": DATA}
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
@@ -80,7 +80,7 @@ def test_leaks_and_replays_are_told() -> None:
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
         "Told who wrote each reply, which nobody knows of a new chatbot: d.",
-        "Times without the model, whose answers were replayed: d.",
+        "Replayed answers take no time, so p50 and p95 are of the replies without any: d.",
     ]
 
 
