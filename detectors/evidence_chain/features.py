@@ -90,7 +90,7 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
     }
     novel = batch.tokens.content & ~terms.known[terms.token]
     numbers = batch.tokens.number & novel
-    entities, phrases = entity_mismatches(batch, source_entities(batch, terms)[terms.token])
+    entities, phrases = entity_mismatches(batch, source_entities(batch))
     evidence = np.where(numbers | entities, MISMATCH, np.where(novel, NOVEL, KNOWN))
     columns: tuple[str, ...] = PAPER_FEATURES
     words: Numbers | None = None

@@ -112,7 +112,7 @@ class Match:
     """Each sentence's best chunk by one score."""
 
     score: Numbers
-    """(sentences,): in [0, 1]; 0 where nothing matches."""
+    """(sentences,): in [0, 1]; 0 where nothing matches, 1 where nothing is to match."""
     chunk: Integers
     """(sentences,): index of the chunk, the first of equals; -1 where nothing matches."""
 
@@ -196,7 +196,8 @@ def _norms(table: Any) -> Numbers:
 
 
 def best_match(scores: Any, limit: Numbers) -> Match:
-    """The largest entry of each row of a sparse matrix, divided by the row's limit."""
+    """The largest entry of each row of a sparse matrix, divided by the row's limit; 1 where that is 0: what has
+    no content words claims nothing."""
     scores = scores.tocsr()
     scores.sort_indices()
     rows = scores.shape[0]
@@ -207,4 +208,4 @@ def best_match(scores: Any, limit: Numbers) -> Match:
         row = _rows(scores)
         at = np.flatnonzero(scores.data == best[row])[::-1]
         chunk[row[at]] = scores.indices[at]
-    return Match(score=np.divide(best, limit, out=np.zeros(rows), where=limit > 0), chunk=chunk)
+    return Match(score=np.divide(best, limit, out=np.ones(rows), where=limit > 0), chunk=chunk)

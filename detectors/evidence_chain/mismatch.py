@@ -8,18 +8,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from detectors.evidence_chain.batch import Batch
-from detectors.evidence_chain.matching import Terms
 from detectors.evidence_chain.tokens import Flags, Lexicon, Numbers, content_stems
 
 _DENIED = re.compile(r"(?:^|\s)(?:no|not stated|false|none|null)[ \t]*(?:,|$)", re.IGNORECASE | re.MULTILINE)
 _FIELD = re.compile(r"([\w -]+): (.*)\Z")
 
 
-def source_entities(batch: Batch, terms: Terms) -> Flags:
-    """(terms,): whether the source has the term with a capital letter."""
-    found = np.zeros(len(terms.form), dtype=bool)
-    found[terms.chunk_token[batch.chunk_tokens.capital]] = True
-    return found
+def source_entities(batch: Batch) -> Flags:
+    """(tokens,): whether the source has the token with a capital letter, inflected as it may be: `Fridays`
+    are no other name than `Friday`."""
+    ours, theirs, forms = batch.tokens, batch.chunk_tokens, len(batch.lexicon.forms)
+    named = (batch.chunk_source[theirs.text] * forms + theirs.stem)[theirs.capital]
+    return np.isin(batch.source[ours.text] * forms + ours.stem, named)
 
 
 def entity_mismatches(batch: Batch, supported: Flags) -> tuple[Flags, Numbers]:

@@ -25,8 +25,8 @@ def rule_risk(method: Method, features: Features) -> Numbers:
     """(sentences,): risk in [0, 1] by a method without training.
 
     Lexical: 1 - coverage. BM25: 1 - the mean of BM25 score and coverage (the paper blends, and does not say
-    how). TF-IDF: 1 - cosine. NLI rules: the largest of 1 - coverage and, for numbers and for entities,
-    1 - 2^-mismatches (the paper's maximum of three risks, and does not say how counts become risks).
+    how). TF-IDF: 1 - cosine. NLI rules: 1 with any number or entity that is not supported ("directly
+    flagging"), else 1 - coverage (the paper's maximum of three risks).
     """
     uncovered: Numbers = 1 - features.column("lexical_coverage")
     if method == "lexical":
@@ -38,9 +38,8 @@ def rule_risk(method: Method, features: Features) -> Numbers:
         unlike: Numbers = 1 - features.column("tfidf")
         return unlike
     if method == "nli-rules":
-        numeric = 1 - np.exp2(-features.column("numeric_mismatches"))
-        entity = 1 - np.exp2(-features.column("entity_mismatches"))
-        worst: Numbers = np.maximum.reduce([uncovered, numeric, entity])
+        mismatches = features.column("numeric_mismatches") + features.column("entity_mismatches")
+        worst: Numbers = np.maximum(uncovered, mismatches > 0)
         return worst
     raise ValueError(f"{method} is trained, it is no rule")
 

@@ -83,6 +83,11 @@ def test_entity_phrases_that_the_source_lacks_are_counted() -> None:
     assert features.column("entity_mismatches").tolist() == [2.0, 0.0]
 
 
+def test_an_entity_in_the_plural_is_no_other_one() -> None:
+    features = measured("It opens on Fridays and Sundays.", "Friday: 9 to 17")
+    assert features.column("entity_mismatches").tolist() == [1.0]
+
+
 def test_a_capital_at_the_beginning_of_a_sentence_names_nothing() -> None:
     assert measured("Cakes rise.").column("entity_mismatches").tolist() == [0.0]
 
@@ -93,8 +98,9 @@ def test_words_without_support_have_more_evidence_against_them() -> None:
     assert features.evidence.tolist() == expected
 
 
-def test_a_sentence_without_content_words_is_covered() -> None:
-    assert measured("It is.").column("lexical_coverage").tolist() == [1.0]
+@pytest.mark.parametrize("feature", ["lexical_coverage", "max_chunk_overlap", "bm25", "tfidf"])
+def test_a_sentence_without_content_words_is_covered(feature: str) -> None:
+    assert measured("It is.").column(feature).tolist() == [1.0]
 
 
 def test_fields_without_a_value_deny_their_words() -> None:
