@@ -20,7 +20,7 @@ def severity(unsupported: float, consequence: float) -> float:
 
     Args:
         unsupported: probability that the evidence does not support the sentence.
-        consequence: probability that the sentence claims something that misleads the user if it is wrong.
+        consequence: probability that the sentence states something that can be right or wrong.
     """
     risk = unsupported * min(1.0, 2.0 * consequence)
     if risk <= 0.5:

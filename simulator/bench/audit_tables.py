@@ -194,7 +194,7 @@ def coverage(study: Study) -> list[Row]:
     scores = study.scores["lexical"]
     return [
         {
-            "Coverage bin": f"({found.low}, {found.high}]",
+            "Coverage bin": f"{'(' if found.low else '['}{found.low}, {found.high}]",
             "Responses": found.replies,
             "Mean_source_coverage": found.coverage,
             "Mean_hallucinated_token_rate": found.hallucinated,
