@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from agents.prompt import ChatMessage, load_prompt
 from detectors.spans import words
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders.hotpotqa import HotpotQuestion
+from simulator.bench.same_answer import NUMBER_WORDS, content, same
 from simulator.bench.wrong_answers import Wrong
 from simulator.report.wording import counted
 
@@ -44,15 +46,25 @@ NO_ANSWER = "the model gave no answer"
 """Why a question is left out: a request failed."""
 
 _ARTICLES = frozenset({"a", "an", "the"})
-_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty"
-    r"|hundred|thousand|million|billion)\b",
-    re.IGNORECASE,
-)
 _KINDS_ASKED = {"number": "number or date", "name": "name", "phrase": "phrase"}
 _CAPITAL = re.compile(r"\b[A-Z]")
-_HEADING = re.compile(r"\A(?:(?:incorrect|hallucinated) )?answer\s*:\s*", re.IGNORECASE)
-_QUOTED = re.compile(r"[\"'“‘](.*)[\"'”’]")
+_SPECIAL_TOKEN = re.compile(r"<\|[^|>]*\|>|</?(?:s|bos|eos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]")
+_WRAPPERS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:#{1,6}|>|[-*+•–—]|\d{1,2}[.)])\s+(.*)",
+        r"(?:(?:\w+ )?answer\s*(?:[:=]|[-–—]\s)|a:)\s*(.*)",
+        r"(?:\*{1,3}|_{1,3}|`{1,3})(.*?)(?:\*{1,3}|_{1,3}|`{1,3})",
+        r"[\"“„«'‘]([^\"“”„«»]*)[\"”“»'’]",
+    )
+)
+"""What models put around an answer: a list's or a heading's mark, `Answer:`, emphasis, quotation marks."""
+_TALK = re.compile(
+    r"\b(?:answers?|incorrect|hallucinat\w*)\b"
+    r"|\A(?:it|this|that|he|she|they|there)(?: is| are| was| were|['’]s)\b",
+    re.IGNORECASE,
+)
+"""Words about an answer, not of one."""
 
 
 @dataclass(frozen=True)
@@ -204,25 +216,34 @@ def _paragraph(question: HotpotQuestion, position: int) -> str:
 
 
 def _bare(text: str, gold: str) -> str:
-    """The first line without what models put around an answer: a heading, quotation marks, a full stop."""
-    line = _HEADING.sub("", text.strip().partition("\n")[0], count=1).strip()
-    line = line if gold.endswith(".") else line.rstrip(".")
-    quoted = _QUOTED.fullmatch(line)
-    return quoted[1] if quoted else line
+    """The first line, without what models put around an answer and the right one lacks."""
+    parts = (part.strip() for part in _SPECIAL_TOKEN.split(text))
+    line = next((part for part in parts if part), "").partition("\n")[0].strip()
+    before = None
+    while line != before:
+        before = line
+        line = line.replace("**", "") if "**" not in gold else line
+        line = line if gold.endswith(".") else line.rstrip(".")
+        for wrapper in _WRAPPERS:
+            found = wrapper.fullmatch(line)
+            if found and not wrapper.fullmatch(gold):
+                line = found[1].strip()
+    return line
 
 
 def refusal(answer: str, question: HotpotQuestion, wrong: Wrong = "invented") -> str | None:
     """Why an answer is no hallucinated one that tells nothing by its form; None: it is one.
 
-    It must differ from the right one in more than additions and omissions, must not stand in the supporting
-    sentences (where it might be right, or be found by any search), and must be of the same kind and about
-    as long: a number or date, a name, or a phrase. A misplaced one must stand in a passage that supports
-    nothing, and in none that does.
+    It must differ from the right one in more than additions, omissions and spelling (`same_answer`), must
+    not stand in the supporting sentences (where it might be right, or be found by any search), must not come
+    with words about it, such as `(incorrect)`, or in marks that the right one has not, and must be of the
+    same kind and about as long: a number or date, a name, or a phrase. A misplaced one must stand in a
+    passage that supports nothing, and in none that does.
     """
-    said, right = _content(answer), _content(question.answer)
+    said = content(answer)
     if not said:
         return "it is empty"
-    if set(said) <= set(right) or set(right) <= set(said):
+    if same(answer, question.answer):
         return "it says the same as the right answer"
     if _holds(_supporting_text(question), said):
         return "it stands in the supporting sentences"
@@ -232,24 +253,39 @@ def refusal(answer: str, question: HotpotQuestion, wrong: Wrong = "invented") ->
             return "it stands in no passage"
         if not question.supporting.isdisjoint(homes):
             return "it stands in a supporting passage"
+    if _dressed(answer, question.answer):
+        return "it comes with words or marks that the right answer has not"
     if _kind(answer) != _kind(question.answer):
         return "it is of another kind"
-    if len(said) > 2 * len(right) + 1 or 2 * len(said) + 1 < len(right):
+    length, right = len(_spoken(answer)), len(_spoken(question.answer))
+    if length > 2 * right + 1 or 2 * length + 1 < right:
         return "it is longer or shorter than the right answer"
     return None
 
 
 def _holds(text: str, said: Sequence[str]) -> bool:
     """Whether the words stand in the text, one after the other."""
-    return f" {' '.join(said)} " in f" {' '.join(_content(text))} "
+    return f" {' '.join(said)} " in f" {' '.join(content(text))} "
 
 
-def _content(text: str) -> list[str]:
+def _dressed(answer: str, gold: str) -> bool:
+    """Whether the answer begins or ends with a mark that the right one has not there, or speaks of itself."""
+    if _TALK.search(answer) and not _TALK.search(gold):
+        return True
+    return any(_is_mark(answer[at]) and answer[at] != gold[at] for at in (0, -1))
+
+
+def _is_mark(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] not in "LMN" and category != "Sc" and character != "%"
+
+
+def _spoken(text: str) -> list[str]:
     return [word for word in words(text) if word not in _ARTICLES]
 
 
 def _kind(answer: str) -> str:
-    if _NUMBER.search(answer):
+    if any(map(str.isdigit, answer)) or not NUMBER_WORDS.isdisjoint(words(answer)):
         return "number"
     return "name" if _CAPITAL.search(answer) else "phrase"
 

@@ -61,8 +61,72 @@ def test_answers_are_refused_for_a_reason(answer: str, reason: str | None) -> No
     assert refusal(answer, question()) == reason
 
 
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("1200", "1,200"),
+        ("2", "two"),
+        ("three", "3"),
+        ("Zurich", "Zürich"),
+        ("United States", "U.S."),
+        ("NYC", "New York City"),
+    ],
+)
+def test_the_right_answer_in_another_spelling_is_refused(answer: str, gold: str) -> None:
+    assert refusal(answer, question(answer=gold)) == "it says the same as the right answer"
+
+
+def test_another_spelling_of_the_supporting_sentences_is_refused() -> None:
+    context = [["Quanjian", ["It has 1,200 seats."]], ["Cannavaro", ["A man."]]]
+    assert refusal("1200", question(answer="1927", context=context)) == (
+        "it stands in the supporting sentences"
+    )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("**Vltava**", "*Vltava*", "_Vltava_", "`Vltava`", "- Vltava", "1. Vltava", "# Vltava", "> Vltava"),
+        *("A: Vltava", "Answer - Vltava", "**Answer:** Vltava", "Incorrect answer: Vltava", '"Vltava."'),
+        *("Vltava.</s>", "<s> Vltava", "Vltava<|im_end|>\nMore", "«Vltava»"),
+    ],
+)
+async def test_what_models_put_around_an_answer_is_taken_off(written: str) -> None:
+    derived = await built(lambda _: written, question(answer="Ostravice"), both=True)
+    assert derived.data[1].reply == "Vltava"
+
+
+async def test_what_the_right_answer_has_around_it_stays() -> None:
+    derived = await built(lambda _: '"Hey Jude"', question(answer='"Yesterday"'), both=True)
+    assert derived.data[1].reply == '"Hey Jude"'
+
+
+async def test_two_quotations_are_not_one() -> None:
+    derived = await built(lambda _: "“Help” and “Girl”", question(answer="Yesterday Song"))
+    assert derived.refused == {"it comes with words or marks that the right answer has not": TRIES}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("Vltava!", "Vltava,", "Vltava:", "(Vltava", "Vltava ✗", "Vltava (incorrect)", "It is Vltava"),
+        *("The answer is Vltava", "Hallucinated: Vltava", "It's Vltava"),
+    ],
+)
+def test_an_answer_that_is_known_by_its_form_is_refused(answer: str) -> None:
+    assert refusal(answer, question(answer="Ostravice")) == (
+        "it comes with words or marks that the right answer has not"
+    )
+
+
+def test_marks_that_the_right_answer_has_too_are_no_form() -> None:
+    assert refusal("Oliver!", question(answer="Mamma Mia!")) is None
+    assert refusal("$5 million", question(answer="7 million")) is None
+
+
 def test_a_number_is_answered_by_a_number() -> None:
     assert refusal("seven", question(answer="1927")) is None
+    assert refusal("fifteen", question(answer="1927")) is None
     assert refusal("last year", question(answer="1927")) == "it is of another kind"
 
 

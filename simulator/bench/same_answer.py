@@ -1,0 +1,148 @@
+"""Whether two short answers say the same, however they spell it: accents, figures, number words, initials."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from detectors.spans import words
+
+_SMALL_WORDS = frozenset({"a", "an", "the", "of", "and", "for"})
+_UNITS = words(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
+_TENS = words("twenty thirty forty fifty sixty seventy eighty ninety")
+_FIRST = words(
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+    "fifteenth sixteenth seventeenth eighteenth nineteenth"
+)
+_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+_CARDINALS = {word: number for number, word in enumerate(_UNITS)} | {
+    word: 10 * number for number, word in enumerate(_TENS, start=2)
+}
+_ORDINALS = {word: number for number, word in enumerate(_FIRST, start=1)} | {
+    f"{word[:-1]}ieth": 10 * number for number, word in enumerate(_TENS, start=2)
+}
+
+NUMBER_WORDS = frozenset(_CARDINALS) | frozenset(_SCALES)
+"""Words that are cardinal numbers, in lower case."""
+
+# What Unicode does not take for a letter with an accent.
+_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+_THOUSANDS = re.compile(r"(?<=\d)[,'’\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_DOTTED = re.compile(r"\b[^\W\d_](?:\.\s?[^\W\d_]\b)+\.?")
+_DOTS = re.compile(r"[.\s]")
+_CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
+_TOKEN = re.compile(r"\d+\.\d+|\w+")
+_FIGURES = re.compile(r"(\d+(?:\.\d+)?)(st|nd|rd|th)?")
+
+
+def content(text: str) -> list[str]:
+    """The words that matter, in lower case and spelled in one way: `Zürich` is `zurich`, `two` is `2`.
+
+    Numbers are in figures without separators (`1,200`, `twelve hundred` and `1.2 thousand` are `1200`,
+    `third` and `3rd` are `3th`), `U. S.` is `us`, and articles, `of`, `and` and `for` are left out.
+    """
+    decomposed = unicodedata.normalize("NFKD", _THOUSANDS.sub("", text))
+    plain = _undotted("".join(letter for letter in decomposed if not unicodedata.combining(letter)))
+    tokens = _TOKEN.findall(plain.casefold().translate(_LETTERS))
+    return list(_with_figures([token for token in tokens if token not in _SMALL_WORDS]))
+
+
+def same(first: str, second: str) -> bool:
+    """Whether one answer is the other one with additions, omissions or initials at most."""
+    one, other = content(first), content(second)
+    one, other = _shortened(one, _initials(second)), _shortened(other, _initials(first))
+    return set(one) <= set(other) or set(other) <= set(one)
+
+
+def _undotted(text: str) -> str:
+    return _DOTTED.sub(lambda found: _DOTS.sub("", found[0]), text)
+
+
+def _initials(text: str) -> set[str]:
+    """Words such as `NYC` and `U.S.`, in lower case without their dots."""
+    return {found.lower() for found in _CAPITALS.findall(_undotted(text))}
+
+
+def _shortened(said: Sequence[str], initials: set[str]) -> list[str]:
+    """The words, with each run of them that the initials stand for replaced by these."""
+    left = list(said)
+    for short in sorted(initials):
+        for start in range(len(left) - len(short) + 1):
+            run = left[start : start + len(short)]
+            if "".join(word[0] for word in run) == short:
+                left[start : start + len(short)] = [short]
+                break
+    return left
+
+
+class _Number:
+    """A number while its words are read."""
+
+    def __init__(self) -> None:
+        self._total = Decimal(0)
+        self._part = Decimal(0)
+        self._room = 0
+        self._begun = False
+
+    def __bool__(self) -> bool:
+        return self._begun
+
+    def figures(self, value: Decimal) -> None:
+        """Begin with a number in figures."""
+        self._part, self._begun = value, True
+
+    def takes(self, value: int) -> bool:
+        """Add the value of a word where it goes on with the number: `one` after `twenty`, not after `two`."""
+        if self._begun and not 0 < value < self._room:
+            return False
+        self._part += value
+        self._room = 10 if value >= 20 else 0
+        self._begun = True
+        return True
+
+    def scale(self, factor: int) -> None:
+        """Multiply what was read by a hundred, a thousand …"""
+        part = self._part or Decimal(0 if self._total else 1)
+        if factor == _SCALES["hundred"]:
+            self._part = part * factor
+        else:
+            self._total = (self._total + part * factor) if part else self._total * factor
+            self._part = Decimal(0)
+        self._room, self._begun = factor, True
+
+    def __str__(self) -> str:
+        digits = f"{self._total + self._part:f}"
+        return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def _with_figures(tokens: Sequence[str]) -> Iterator[str]:
+    """The tokens, with the words of each number made one token."""
+    number = _Number()
+    for token in tokens:
+        figures = _FIGURES.fullmatch(token)
+        value = _CARDINALS.get(token, _ORDINALS.get(token))
+        if token in _SCALES:
+            number.scale(_SCALES[token])
+        elif value is not None:
+            if not number.takes(value):
+                yield str(number)
+                number = _Number()
+                number.takes(value)
+        else:
+            if number:
+                yield str(number)
+                number = _Number()
+            if figures is None:
+                yield token
+            else:
+                number.figures(Decimal(figures[1]))
+        if number and (token in _ORDINALS or (figures and figures[2])):
+            yield f"{number}th"
+            number = _Number()
+    if number:
+        yield str(number)
