@@ -196,8 +196,8 @@ def _norms(table: Any) -> Numbers:
 
 
 def best_match(scores: Any, limit: Numbers) -> Match:
-    """The largest entry of each row of a sparse matrix, divided by the row's limit; 1 where that is 0: what has
-    no content words claims nothing."""
+    """The largest entry of each row of a sparse matrix, divided by the row's limit; 1 where that is 0, for
+    what has no content words claims nothing."""
     scores = scores.tocsr()
     scores.sort_indices()
     rows = scores.shape[0]
