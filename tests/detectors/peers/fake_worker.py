@@ -54,6 +54,3 @@ class Peer:
         answers = self._ask([{"step": "extract", "prompt": word, "max_tokens": 9} for word in ("a", "b")])
         unit = {"kind": "claim", "text": " ".join(answers), "score": 1.0}
         return {"score": 1.0, "spans": [{"text": unit["text"], "score": 1.0}], "units": [unit]}
-
-    def _key(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"abstained": str("OPENAI_API_KEY" in os.environ)}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +18,17 @@ from typing import Any
 import pytest
 
 from detectors.peers.detector import WORKERS
-from detectors.peers.process import Worker
-from detectors.peers.protocol import Failed, Judged, Prompt, Request, Text, WorkerError, read_message
+from detectors.peers.process import Worker, WorkerStopped
+from detectors.peers.protocol import (
+    Abstained,
+    Failed,
+    Judged,
+    Prompt,
+    Request,
+    Text,
+    WorkerError,
+    read_message,
+)
 
 FAKE = Path(__file__).with_name("fake_worker.py")
 FRAME = [sys.executable, "-I", str(WORKERS / "loop.py"), str(FAKE)]
@@ -90,11 +101,68 @@ def test_what_asking_the_model_raises_is_raised_and_the_worker_goes_on() -> None
         assert isinstance(worker.judge(request("Fine", "2"), nobody, 20), Judged)
 
 
-def test_no_key_of_ours_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    with running() as worker:
-        said = worker.judge(request("Key"), nobody, 20)
-    assert said.model_dump() == {"id": "1", "abstained": "False"}
+def test_the_worker_gets_what_its_packages_read_and_no_other_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.environ", {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "THEIRS": "s1"})
+    for name, value in {
+        "OPENAI_API_KEY": "s2",
+        "AWS_SECRET_ACCESS_KEY": "s3",
+        "NVIDIA_API_KEY": "s4",
+        "HF_TOKEN": "gated",
+        "HF_HOME": "/hub",
+        "CUDA_VISIBLE_DEVICES": "0",
+        "https_proxy": "http://proxy",
+        "HOMEBREW_PREFIX": "s5",
+    }.items():
+        os.environ[name] = value
+    body = "print(json.dumps({'id': '1', 'abstained': json.dumps(dict(os.environ))}), flush=True)"
+    with running(script(body)) as worker:
+        said = worker.judge(request("Fine"), nobody, 20)
+    assert isinstance(said, Abstained)
+    given = json.loads(said.abstained)
+    assert {name: value for name, value in given.items() if name in os.environ} == {
+        "PATH": "/bin",
+        "HOME": "/h",
+        "LC_ALL": "C",
+        "HF_TOKEN": "gated",
+        "HF_HOME": "/hub",
+        "CUDA_VISIBLE_DEVICES": "0",
+        "https_proxy": "http://proxy",
+    }
+
+
+def test_a_worker_that_stops_reading_is_ended() -> None:
+    ready = "import time; input(); print('{\"ready\": true}', flush=True); time.sleep(60)"
+    with running([sys.executable, "-I", "-c", ready]) as worker:
+        with pytest.raises(WorkerError, match=r"^its worker read nothing for 0\.5 seconds and was ended$"):
+            worker.judge(request("word " * 100_000), nobody, 0.5)
+        assert worker._process.poll() is not None
+
+
+def test_a_worker_that_never_stops_talking_loses_its_listener() -> None:
+    said = "{'id': '1', 'abstained': 'x'}"
+    with running(script(f"while True: print(json.dumps({said}), flush=True)")) as worker:
+        assert worker.judge(request("Fine"), nobody, 20) == Abstained(id="1", abstained="x")
+        worker._process.wait(20)
+        assert worker._lines.qsize() <= 4 + 1
+
+
+def test_the_last_words_of_a_long_complaint_are_told() -> None:
+    body = "sys.stderr.write('e' * 5_000_000 + '\\nno memory\\n'); sys.exit(1)"
+    with (
+        running(script(body)) as worker,
+        pytest.raises(WorkerError, match=r"^its worker ended with exit code 1 \(no memory\)$"),
+    ):
+        worker.judge(request("Fine"), nobody, 20)
+
+
+def test_a_worker_that_we_stop_says_so_while_it_loads() -> None:
+    worker = Worker([sys.executable, "-I", "-c", "import time; time.sleep(60)"])
+    threading.Timer(0.2, worker.stop).start()
+    with pytest.raises(WorkerStopped, match=r"^its worker was ended$"):
+        worker.load({})
+    assert worker.stopped
 
 
 @pytest.mark.parametrize(
