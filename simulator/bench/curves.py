@@ -114,30 +114,38 @@ def frontier(
 ) -> Plot | None:
     """A quality of replies over what one reply costs, on a logarithmic axis; None where nobody has that cost.
 
+    What costs nothing stands left of the axis, at 0. Who did not score every reply is not on the front: nobody
+    knows how good it is on the others.
+
     Args:
-        rows: one a detector, with `detector`, `cost` and `quality`.
+        rows: one a detector, with `detector`, `coverage`, `cost` and `quality`.
     """
-    shown = [row for row in rows if row["detector"] in detectors and row[quality] is not None and row[cost]]
-    if not shown:
+    shown = [row for row in rows if row["detector"] in detectors and None not in (row[quality], row[cost])]
+    logs = [math.log10(row[cost]) for row in shown if row[cost]]
+    if not logs:
         return None
-    optimal = pareto_front([row[quality] for row in shown], [row[cost] for row in shown])
-    logs = [math.log10(row[cost]) for row in shown]
+    optimal = pareto_front(
+        [row[quality] if row["coverage"] == 1 else None for row in shown], [row[cost] for row in shown]
+    )
     first, last = math.floor(min(logs)), math.ceil(max(logs))
     last += first == last
+    places = {10.0**power: power for power in range(first, last + 1)}
+    if len(logs) < len(shown):
+        first -= 1
+        places = {0.0: first, **places}
     marks = [
         Mark(
-            _x((place - first) / (last - first)),
+            _x(((math.log10(row[cost]) if row[cost] else first) - first) / (last - first)),
             _y(row[quality]),
             detectors.index(row["detector"]),
-            f"{row['detector']}: {quality.upper()} {row[quality]:.3f}, {cost_label} {row[cost]:.4g}",
+            f"{row['detector']}: {quality.upper()} {row[quality]:.3f}, {cost_label} {row[cost]:.4g}"
+            + ("" if row["coverage"] == 1 else f", coverage {row['coverage']:.1%}"),
             best,
         )
-        for row, place, best in zip(shown, logs, optimal, strict=True)
+        for row, best in zip(shown, optimal, strict=True)
     ]
     front = sorted((mark.x, mark.y) for mark in marks if mark.optimal)
-    ticks = tuple(
-        Tick(_x((power - first) / (last - first)), f"{10.0**power:g}") for power in range(first, last + 1)
-    )
+    ticks = tuple(Tick(_x((place - first) / (last - first)), f"{value:g}") for value, place in places.items())
     path = " ".join(f"{x:g},{y:g}" for x, y in front)
     lines = (Line(path, None, "Pareto front"),)
     title = f"Quality and cost: {quality.upper()} of replies over {cost_label}"

@@ -78,10 +78,10 @@ def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> dict[str
         for component, evaluations in zip(configurations(sweep), zip(*runs, strict=True), strict=True)
     ]
     fronts = {
-        "tokens": pareto_front(_column(rows, "f1"), _column(rows, "tokens_per_reply")),
-        "latency": pareto_front(_column(rows, "f1"), _column(rows, "p50_ms")),
+        "tokens": pareto_front(_of_covering(rows, "f1"), _column(rows, "tokens_per_reply")),
+        "latency": pareto_front(_of_covering(rows, "f1"), _column(rows, "p50_ms")),
         "precision_recall": pareto_front(
-            _column(rows, "precision"),
+            _of_covering(rows, "precision"),
             [None if recall is None else -recall for recall in _column(rows, "recall")],
         ),
     }
@@ -145,3 +145,8 @@ def _deviation(values: Sequence[float | None]) -> float | None:
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
     return [row[name] for row in rows]
+
+
+def _of_covering(rows: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
+    """The column, None where not every reply was scored: nobody knows how good that one is on the others."""
+    return [row[name] if row["coverage"] == 1 else None for row in rows]

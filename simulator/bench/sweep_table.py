@@ -44,6 +44,7 @@ def print_sweep(report: Mapping[str, Any], console: Console | None = None) -> No
     console.print(
         Text("Front: none is at least as good and as cheap, by F1 and T tokens, L latency; P: P and R.")
     )
+    console.print(Text("Fronts are of the configurations that scored every reply."))
     console.print(
         Text("p50: of what the requests of a reply took, added up; without requests, by the clock.")
     )

@@ -165,8 +165,14 @@ def test_a_long_curve_is_thinned() -> None:
     assert len(path.split()) == POINTS
 
 
-def row(name: str, auroc: float | None, cost: float) -> dict[str, object]:
-    return {"detector": name, "level": "response", "auroc": auroc, "p50_ms": cost}
+def row(name: str, auroc: float | None, cost: float | None, coverage: float = 1.0) -> dict[str, object]:
+    return {
+        "detector": name,
+        "level": "response",
+        "auroc": auroc,
+        "p50_ms": cost,
+        "coverage": coverage,
+    }
 
 
 def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
@@ -179,7 +185,25 @@ def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
 
 
 def test_nobody_with_that_cost_has_no_frontier() -> None:
-    assert frontier([row("a", 0.7, 0.0)], "p50_ms", "ms", ["a"]) is None
+    assert frontier([row("a", 0.7, 0.0), row("b", 0.7, None)], "p50_ms", "ms", ["a", "b"]) is None
+
+
+def test_what_costs_nothing_stands_left_of_the_logarithmic_axis_and_beats_the_dearer() -> None:
+    rows = [row("a", 0.9, 0.0), row("b", 0.8, 10.0), row("c", 0.95, 100.0)]
+    plot = frontier(rows, "p50_ms", "ms", ["a", "b", "c"])
+    assert plot is not None
+    assert [tick.label for tick in plot.x_ticks] == ["0", "10", "100"]
+    assert [mark.x for mark in plot.marks] == [tick.at for tick in plot.x_ticks]
+    assert [mark.optimal for mark in plot.marks] == [True, False, True]
+    assert plot.marks[0].title == "a: AUROC 0.900, ms 0"
+
+
+def test_who_did_not_score_every_reply_is_shown_and_beats_nobody() -> None:
+    rows = [row("a", 1.0, 1.0, coverage=0.02), row("b", 0.9, 10.0)]
+    plot = frontier(rows, "p50_ms", "ms", ["a", "b"])
+    assert plot is not None
+    assert [mark.optimal for mark in plot.marks] == [False, True]
+    assert plot.marks[0].title == "a: AUROC 1.000, ms 1, coverage 2.0%"
 
 
 def test_equal_choices_are_both_optimal_and_a_dearer_equal_is_not() -> None:
