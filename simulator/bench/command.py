@@ -15,6 +15,7 @@ from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders import LOADERS, load_labelled
 from simulator.bench.audit_tables import write_audit_tables
+from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.jury import Jury
 from simulator.bench.page import render_page
 from simulator.bench.results import measure
@@ -123,12 +124,18 @@ def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
     """The experiment with the floor as its first detector, and no detectors that nobody asked for.
 
     Raises:
-        UsageError: the file or a flag is wrong, or detectors are named beside a sweep.
+        UsageError: the file or a flag is wrong, detectors are named beside a sweep, or one like a floor.
     """
     if sweep is not None and settings.detectors is not None:
         raise UsageError("--detectors and --sweep exclude each other: the sweep file names its detector.")
     flags = {**settings.flags, "detectors": settings.detectors}
     experiment = load_experiment(settings.config, flags)
+    for detector in experiment.detectors:
+        if detector.name in (FLAG_ALL, MAJORITY):
+            raise UsageError(
+                f"{detector.name} is the name of a floor that every table has. Give the detector another "
+                "`name`."
+            )
     if sweep is not None:
         swept = tuple(configurations(sweep))
         return _with_floor(experiment.model_copy(update={"detectors": swept}))

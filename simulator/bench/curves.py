@@ -114,8 +114,8 @@ def frontier(
 ) -> Plot | None:
     """A quality of replies over what one reply costs, on a logarithmic axis; None where nobody has that cost.
 
-    What costs nothing stands left of the axis, at 0. Who did not score every reply is not on the front: nobody
-    knows how good it is on the others.
+    What costs nothing stands left of the axis, at 0. Who did not score every reply is not on the front, for
+    nobody knows how good it is on the others.
 
     Args:
         rows: one a detector, with `detector`, `coverage`, `cost` and `quality`.

@@ -48,15 +48,16 @@ def measure(evaluations: Sequence[Evaluation], dataset: str) -> Results:
             continue
         for one in (*floors, *evaluations):
             items = measured[one.detector]
-            rows.append(level_row(one, dataset, level, items, resamples(one.detector, items), len(groups)))
+            row = level_row(one, dataset, level, items, resamples(one.detector, items), len(groups))
+            rows.append(row if one in evaluations else _without_thresholds(row))
         for one in evaluations:
             parts += breakdown(one, level, measured[one.detector])
             samples[one.detector, level] = measured[one.detector].sample
         compared = {one.detector: measured[one.detector] for one in evaluations}
         differences += _differences(level, compared, len(replies), resamples)
     for one in (flag_all(replies), majority(replies, "word"), *evaluations):
-        row = span_row(one, dataset, groups)
-        rows += [row] if row is not None else []
+        spans = span_row(one, dataset, groups)
+        rows += [spans] if spans is not None else []
     report = {
         "rows": rows,
         "comparisons": differences,
@@ -65,6 +66,12 @@ def measure(evaluations: Sequence[Evaluation], dataset: str) -> Results:
         "chats": chat_report(evaluations),
     }
     return Results(report, samples)
+
+
+def _without_thresholds(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a floor: another threshold would only make another floor of it."""
+    own = row["thresholds"]["default"]
+    return {**row, "thresholds": {"default": own, **dict.fromkeys(("tuned", "oracle"), dict.fromkeys(own))}}
 
 
 class _Resamples:

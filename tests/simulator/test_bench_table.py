@@ -54,8 +54,8 @@ def test_a_long_name_is_folded_and_no_number_is_cut() -> None:
 
 
 def test_what_is_not_defined_is_a_dash() -> None:
-    majority = next(line for line in printed("d") if line.startswith("majority"))
-    assert majority.split()[-1] != "–"
+    majority = next(line for line in printed("d") if line.startswith("majority")).split()
+    assert majority[-3:] == ["0.800", "–", "–"]
     word = [line for line in printed("d") if line.startswith("majority")][2]
     assert word.split()[6] == "–"
 

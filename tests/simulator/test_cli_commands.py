@@ -218,7 +218,7 @@ def test_what_export_writes_loads_as_labelled_data(hallulab: Hallulab, tmp_path:
     assert (reply.id, reply.reply, reply.label) == ("c-0", "The fee is Rs 500.", True)
     assert [(span.start, span.end) for span in reply.spans or ()] == [(11, 17)]
     assert [passage.id for passage in reply.passages] == ["fees#0"]
-    assert reply.meta == {"chatbot": "vanilla", "model": "m"}
+    assert reply.meta == {"conversation": "c", "chatbot": "vanilla", "model": "m"}
 
 
 def test_export_of_an_unknown_detector_is_refused(hallulab: Hallulab, tmp_path: Path) -> None:
