@@ -164,6 +164,7 @@ class Worker:
         finally:
             patience.cancel()
         if late.is_set():
+            patience.join()
             raise WorkerError(f"its worker read nothing for {timeout_s:g} seconds and was ended")
 
     def _receive(self, timeout_s: float) -> Message:
