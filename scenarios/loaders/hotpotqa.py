@@ -7,17 +7,23 @@ it, as LogicGraph does.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.data_files import read_records
+from scenarios.data_files import check_record, read_records, read_text
+from scenarios.errors import UsageError
 from scenarios.loaders.request import SCHEMA, LoadRequest
 from scenarios.transcript import Frozen, Passage
 
 FILE = "distractor.jsonl"
-"""The file in the data set's folder; the official JSON array, one element a line."""
+"""The official JSON array, one element a line."""
+
+OFFICIAL = "hotpot_dev_distractor_v1.json"
+"""The official file; read where the folder has no other."""
 
 
 class HotpotQuestion(Frozen):
@@ -66,10 +72,23 @@ class HotpotQuestion(Frozen):
 
 
 def read_hotpotqa(data: Path | None) -> tuple[HotpotQuestion, ...]:
-    """The questions of a folder that holds `distractor.jsonl`, in order.
+    """The questions of a folder that holds `FILE` or `OFFICIAL`, in order.
 
     Raises:
-        UsageError: the folder or a line of the file is wrong.
+        UsageError: the folder, or a question in the file, is wrong.
     """
-    path = LoadRequest("hotpotqa", data).file(FILE)
+    path = LoadRequest("hotpotqa", data).file(FILE, OFFICIAL)
+    if path.name == OFFICIAL:
+        return tuple(_read_array(path))
     return tuple(question for _, question in read_records(path, HotpotQuestion, SCHEMA))
+
+
+def _read_array(path: Path) -> Iterator[HotpotQuestion]:
+    try:
+        rows = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not valid JSON ({error}). Download it again.") from error
+    if not isinstance(rows, list):
+        raise UsageError(f"{path}: it is no list of questions. Download it again.")
+    for number, row in enumerate(rows, start=1):
+        yield check_record(row, HotpotQuestion, f"{path}, question {number}", SCHEMA)

@@ -26,20 +26,30 @@ class LoadRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     """How labels are read, for data sets that leave a choice; checked by the loader."""
 
-    def file(self, name: str) -> Path:
-        """A file of the data set's folder.
+    def file(self, *names: str) -> Path:
+        """The first of the files that the data set's folder holds.
 
         Raises:
-            UsageError: no folder was named, or the file is not in it.
+            UsageError: no folder was named, or it holds none of them.
         """
+        return self.files(*names)[0]
+
+    def files(self, *names: str) -> tuple[Path, ...]:
+        """Those of the files that the data set's folder holds, at least one.
+
+        Raises:
+            UsageError: no folder was named, or it holds none of them.
+        """
+        wanted = " or ".join(names)
         if self.data is None:
-            raise UsageError(f"{self.dataset}: name the folder that holds {name} with --data DIR.")
-        path = self.data / name
-        if not path.is_file():
+            raise UsageError(f"{self.dataset}: name the folder that holds {wanted} with --data DIR.")
+        found = tuple(path for name in names if (path := self.data / name).is_file())
+        if not found:
             raise UsageError(
-                f"{path}: there is no such file. Give the folder that holds {name} with --data DIR."
+                f"{self.data / names[0]}: there is no such file. "
+                f"Give the folder that holds {wanted} with --data DIR."
             )
-        return path
+        return found
 
     def part(self, parts: Sequence[str]) -> str | None:
         """The part that was asked for.

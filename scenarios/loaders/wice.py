@@ -1,6 +1,6 @@
 """WiCE (Kamoi et al., "WiCE: Real-World Entailment for Claims in Wikipedia").
 
-Claims of Wikipedia articles, each judged against the web page that the article cites for it. In two of the
+Claims of Wikipedia articles, each judged against the web page that the article cites for it. In half of the
 files annotators marked the tokens of a partially supported claim that the page does not bear out.
 """
 
@@ -19,12 +19,21 @@ from scenarios.loaders.request import SCHEMA, LoadRequest, repeated_id
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Passage
 
+
+def _official(name: str) -> tuple[str, str]:
+    """The file's place in the official release, or in its folder `data`."""
+    return f"data/{name}.jsonl", f"{name}.jsonl"
+
+
 FILES = {
-    "claims": "claims.jsonl",
-    "tokens": "non_supported_tokens.jsonl",
-    "tokens-train": "non_supported_tokens_train.jsonl",
+    "claims": ("claims.jsonl", *_official("entailment_retrieval/claim/dev")),
+    "claims-train": _official("entailment_retrieval/claim/train"),
+    "claims-test": _official("entailment_retrieval/claim/test"),
+    "tokens": ("non_supported_tokens.jsonl", *_official("non_supported_tokens/dev")),
+    "tokens-train": ("non_supported_tokens_train.jsonl", *_official("non_supported_tokens/train")),
+    "tokens-test": _official("non_supported_tokens/test"),
 }
-"""Parts of the data set."""
+"""Part of the data set → the names that its file can have."""
 
 _SPAN_LABEL = "not supported"
 
@@ -43,7 +52,7 @@ class _About(Frozen):
 
 
 class _Claim(Frozen):
-    """A line of `claims.jsonl`."""
+    """A line of a file of claims."""
 
     label: Literal["supported", "partially_supported", "not_supported"]
     """Whether the page bears the claim out."""
@@ -58,7 +67,7 @@ class _Claim(Frozen):
 
 
 class _TokenClaim(_Claim):
-    """A line of `non_supported_tokens*.jsonl`."""
+    """A line of a file of tokens."""
 
     claim_tokens: tuple[str, ...]
     """The tokens of the claim, in order."""
@@ -89,8 +98,8 @@ def load_wice(request: LoadRequest) -> LabelledData:
         UsageError: the request or a line of the file is wrong.
     """
     part = request.part(tuple(FILES)) or "claims"
-    path = request.file(FILES[part])
-    model = _Claim if part == "claims" else _TokenClaim
+    path = request.file(*FILES[part])
+    model = _Claim if part.startswith("claims") else _TokenClaim
     replies: dict[str, LabelledReply] = {}
     for number, claim in read_records(path, model, SCHEMA):
         if claim.meta.id in replies:

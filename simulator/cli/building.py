@@ -21,7 +21,7 @@ Out = Annotated[Path, typer.Option(help="JSON-lines file to write.")]
 @grouped
 def hotpotqa_derived(
     context: typer.Context,
-    data: Annotated[Path, typer.Option(help="Folder that holds HotpotQA's distractor.jsonl.")],
+    data: Annotated[Path, typer.Option(help="Folder that holds HotpotQA's distractor setting.")],
     out: Out,
     models: ModelOptions,
     recording: RecordingOptions,

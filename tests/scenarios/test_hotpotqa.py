@@ -42,10 +42,53 @@ def test_a_question_knows_the_paragraphs_that_are_needed(tmp_path: Path) -> None
 
 
 def test_a_folder_is_needed() -> None:
-    with pytest.raises(
-        UsageError, match=r"^hotpotqa: name the folder that holds distractor\.jsonl with --data DIR\.$"
-    ):
+    with pytest.raises(UsageError) as raised:
         read_hotpotqa(None)
+    assert str(raised.value) == (
+        "hotpotqa: name the folder that holds distractor.jsonl or hotpot_dev_distractor_v1.json "
+        "with --data DIR."
+    )
+
+
+def official(folder: Path, text: str) -> Path:
+    (folder / "hotpot_dev_distractor_v1.json").write_text(text)
+    return folder
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(UsageError) as raised:
+        read_hotpotqa(folder)
+    return str(raised.value).replace(f"{folder}/", "")
+
+
+def test_the_official_array_gives_the_same_questions(tmp_path: Path) -> None:
+    array = json.dumps([QUESTION, QUESTION | {"_id": "5b"}])
+    first, second = read_hotpotqa(official(tmp_path, array))
+    assert second.id == "5b"
+    assert read(tmp_path) == (first,)
+
+
+def test_a_wrong_question_of_the_official_array_is_refused(tmp_path: Path) -> None:
+    assert refused(official(tmp_path, json.dumps([QUESTION, QUESTION | {"level": "?"}]))) == (
+        "hotpot_dev_distractor_v1.json, question 2: level: input should be 'easy', 'medium' or 'hard'. "
+        "Correct it; see docs/labelled-data.md."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "[{",
+            "not valid JSON (Expecting property name enclosed in double quotes: line 1 column 3 (char 2))",
+        ),
+        (json.dumps(QUESTION), "it is no list of questions"),
+    ],
+)
+def test_a_damaged_official_array_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    assert refused(official(tmp_path, text)) == (
+        f"hotpot_dev_distractor_v1.json: {complaint}. Download it again."
+    )
 
 
 def test_a_supporting_fact_without_its_paragraph_is_refused(tmp_path: Path) -> None:

@@ -65,15 +65,73 @@ def test_replies_to_the_same_knowledge_are_a_group(tmp_path: Path) -> None:
     assert first.group == second.group != third.group
 
 
+BEGIN_FILES = (
+    "turns.jsonl or wow/begin_dev_wow.tsv or cmu-dog/begin_dev_cmu.tsv or topicalchat/begin_dev_tc.tsv or "
+    "wow/begin_test_wow.tsv or cmu-dog/begin_test_cmu.tsv or topicalchat/begin_test_tc.tsv"
+)
+
+
 def test_begin_needs_its_folder() -> None:
-    assert refused("begin") == "begin: name the folder that holds turns.jsonl with --data DIR."
+    assert refused("begin") == f"begin: name the folder that holds {BEGIN_FILES} with --data DIR."
 
 
-def test_begin_without_its_file_is_refused(tmp_path: Path) -> None:
+def test_begin_without_its_files_is_refused(tmp_path: Path) -> None:
     assert refused("begin", tmp_path) == (
         f"{tmp_path}/turns.jsonl: there is no such file. "
-        "Give the folder that holds turns.jsonl with --data DIR."
+        f"Give the folder that holds {BEGIN_FILES} with --data DIR."
     )
+
+
+def official(folder: Path, name: str, *changes: dict[str, Any]) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ["\t".join(TURN), *("\t".join((TURN | change).values()) for change in changes)]
+    path.write_bytes("\r\n".join(lines).encode())
+    return folder
+
+
+def test_the_official_files_of_begin_give_the_same_replies(tmp_path: Path) -> None:
+    turns = ({}, {"response": 'He said "no'}, {"data_source": "cmu"}, {"data_source": "tc"})
+    official(tmp_path / "official", "wow/begin_dev_wow.tsv", *turns[:2])
+    official(tmp_path / "official", "cmu-dog/begin_dev_cmu.tsv", turns[2])
+    official(tmp_path / "official", "topicalchat/begin_dev_tc.tsv", turns[3])
+    (tmp_path / "ours").mkdir()
+    ours = load_labelled("begin", begin(tmp_path / "ours", *turns))
+    assert load_labelled("begin", tmp_path / "official") == ours
+    assert [reply.id for reply in ours] == ["wow-1", "wow-2", "cmu-3", "tc-4"]
+
+
+def test_the_official_test_split_of_begin_is_numbered_apart(tmp_path: Path) -> None:
+    official(tmp_path, "wow/begin_dev_wow.tsv", {})
+    official(tmp_path, "wow/begin_test_wow.tsv", {}, {"model_name": "gpt2"})
+    official(tmp_path, "cmu-dog/begin_test_cmu.tsv", {"data_source": "cmu"})
+    assert [reply.id for reply in load_labelled("begin", tmp_path)] == [
+        *("wow-1", "wow-test-1", "wow-test-2", "cmu-test-3")
+    ]
+    assert [reply.id for reply in load_labelled("begin", tmp_path, "dev")] == ["wow-1"]
+    assert [reply.id for reply in load_labelled("begin", tmp_path, "cmu")] == ["cmu-test-3"]
+    assert refused("begin", tmp_path, "dd").endswith("Give one of: wow, cmu, tc, dev, test.")
+
+
+def test_an_official_line_of_begin_with_another_number_of_values_is_refused(tmp_path: Path) -> None:
+    official(tmp_path, "wow/begin_dev_wow.tsv", {}, {"response": "two\tvalues"})
+    assert refused("begin", tmp_path) == (
+        f"{tmp_path}/wow/begin_dev_wow.tsv, line 3: there are 7 values for 6 columns. "
+        "Download the file again."
+    )
+
+
+def test_a_wrong_value_in_an_official_line_of_begin_is_refused(tmp_path: Path) -> None:
+    official(tmp_path, "wow/begin_dev_wow.tsv", {"data_source": "dd"})
+    assert refused("begin", tmp_path) == (
+        f"{tmp_path}/wow/begin_dev_wow.tsv, line 2: data_source: input should be 'wow', 'cmu' or 'tc'. "
+        "Correct it; see docs/labelled-data.md."
+    )
+
+
+def test_empty_replies_of_begin_are_left_out_and_counted(tmp_path: Path) -> None:
+    data = load_labelled("begin", begin(tmp_path, {"response": ""}, {}))
+    assert ([reply.id for reply in data], data.left_out) == (["wow-2"], {"empty reply": 1})
 
 
 def test_an_unknown_part_of_begin_is_refused(tmp_path: Path) -> None:

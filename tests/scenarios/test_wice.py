@@ -87,14 +87,49 @@ def test_claims_about_the_same_page_are_a_group(tmp_path: Path) -> None:
 
 def test_an_unknown_part_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, "test", CLAIM) == (
-        "--source test: wice has no such part. Give one of: claims, tokens, tokens-train."
+        "--source test: wice has no such part. "
+        "Give one of: claims, claims-train, claims-test, tokens, tokens-train, tokens-test."
     )
+
+
+@pytest.mark.parametrize("root", ["", "data"])
+@pytest.mark.parametrize(
+    ("part", "name", "line"),
+    [
+        ("claims", "entailment_retrieval/claim/dev", CLAIM),
+        ("claims-train", "entailment_retrieval/claim/train", CLAIM),
+        ("claims-test", "entailment_retrieval/claim/test", CLAIM),
+        ("tokens", "non_supported_tokens/dev", TOKENS),
+        ("tokens-train", "non_supported_tokens/train", TOKENS),
+        ("tokens-test", "non_supported_tokens/test", TOKENS),
+    ],
+)
+def test_the_official_files_are_read(
+    tmp_path: Path, root: str, part: str, name: str, line: dict[str, Any]
+) -> None:
+    path = tmp_path / root / f"{name}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(line))
+    (reply,) = load_labelled("wice", tmp_path, part)
+    assert (reply.id, reply.meta["source"]) == ("dev1-2", part)
+
+
+def test_official_and_renamed_files_give_the_same_replies(tmp_path: Path) -> None:
+    path = tmp_path / "official/non_supported_tokens/dev.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(TOKENS))
+    assert list(load_labelled("wice", tmp_path / "official", "tokens")) == load(tmp_path, "tokens", TOKENS)
 
 
 def test_a_part_needs_its_own_file(tmp_path: Path) -> None:
     load(tmp_path, None, CLAIM)
-    with pytest.raises(UsageError, match=r"non_supported_tokens\.jsonl: there is no such file"):
+    with pytest.raises(UsageError) as raised:
         load_labelled("wice", tmp_path, "tokens")
+    assert str(raised.value) == (
+        f"{tmp_path}/non_supported_tokens.jsonl: there is no such file. Give the folder that holds "
+        "non_supported_tokens.jsonl or data/non_supported_tokens/dev.jsonl or "
+        "non_supported_tokens/dev.jsonl with --data DIR."
+    )
 
 
 @pytest.mark.parametrize(
