@@ -69,6 +69,8 @@ class Fact(Frozen):
     """Name of the passage that says it: a position, or a chunk of a business record."""
     replace: tuple[str, ...]
     """The slots that a hallucination may replace."""
+    also: tuple[str, ...] = ()
+    """Slots whose values would make the sentences true as well."""
     texts: tuple[str, ...]
     """Sentence templates: copies and paraphrases."""
 

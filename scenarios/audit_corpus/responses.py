@@ -58,21 +58,22 @@ def _say(
     if not falsify:
         return fill(template, source.values).text, (), ""
     slot = rng.choice([name for name in fact.replace if name in slots_of(template)])
-    value = _false_value(source, slot, elsewhere, rng)
+    value = _false_value(source, slot, fact.also, elsewhere, rng)
     sentence = fill(template, source.values | {slot: value})
     return sentence.text, sentence.places[slot], source.blueprint.slots[slot]
 
 
-def _false_value(source: Source, slot: str, elsewhere: float, rng: random.Random) -> Forms:
+def _false_value(
+    source: Source, slot: str, also: Sequence[str], elsewhere: float, rng: random.Random
+) -> Forms:
     """Another value of the slot's kind: one of the source's own, or else one that the source lacks."""
     kind = source.blueprint.slots[slot]
-    others = [
-        source.values[name]
-        for name, its_kind in source.blueprint.slots.items()
-        if its_kind == kind and name != slot
-    ]
+    others = [name for name, its_kind in source.blueprint.slots.items() if its_kind == kind and name != slot]
     if others and rng.random() < elsewhere:
-        return rng.choice(others)
+        # Drawn among all of them, so that the corpus of the published seed stays what it is.
+        other = rng.choice(others)
+        if other not in also:
+            return source.values[other]
     pools = read_pools()
     forms = pools[pools[kind].instead or kind].all_forms()
     return next(value for value in rng.sample(forms, len(forms)) if not _occurs(value, source.text))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,7 @@ def test_blueprints_are_sound(file: str) -> None:
             for text in fact.texts:
                 assert set(slots_of(text)) <= set(blueprint.slots)
                 assert set(slots_of(text)) & set(fact.replace), text
+            assert set(fact.also) <= set(blueprint.slots)
 
 
 def test_a_template_is_filled_and_knows_its_places() -> None:
@@ -209,6 +211,24 @@ def test_a_replacement_can_stand_elsewhere_in_the_source() -> None:
     assert response.spans[1] == GoldSpan(
         start=len(response.text) - 6, end=len(response.text) - 1, label="city"
     )
+
+
+def test_a_value_that_makes_the_sentence_true_as_well_replaces_nothing() -> None:
+    plain = source(**VALUES)
+    fact = plain.blueprint.facts[1].model_copy(update={"also": ("city2",)})
+    blueprint = plain.blueprint.model_copy(update={"facts": (fact,)})
+    for seed in range(20):
+        response = write_response(replace(plain, blueprint=blueprint), 1, 1, 1.0, random.Random(seed))
+        assert response.text.removeprefix("It is in ").removesuffix(".") not in ("Reno", "Salem")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_hallucinated_amenity_is_one_that_the_source_offers(seed: int) -> None:
+    forms = {form: value[0] for value in read_pools()["amenity"].all_forms() for form in value}
+    for reply in generate(seed):
+        for span in reply.spans or ():
+            said = forms.get(reply.reply[span.start : span.end])
+            assert said is None or all(f"{said}: yes" not in passage.text for passage in reply.passages)
 
 
 def test_numbers_that_exclude_each_other_are_refused() -> None:
