@@ -1,4 +1,4 @@
-"""Sweeps: one detector in every combination of some of its options (MetaRAG section 5).
+"""Sweeps: one detector in many configurations (MetaRAG section 5, which takes 26 of 48 combinations).
 
 Every configuration is repeated with rising seeds; what is reported are mean, standard deviation and
 coefficient of variation (MetaRAG section 5.3) and which configurations are worth their cost (section 5.4).
@@ -11,9 +11,9 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from scenarios.data_files import YamlText, read_text
 from scenarios.transcript import Frozen
@@ -36,12 +36,37 @@ class Sweep(Frozen):
 
     detector: str
     """Kind of the detector."""
-    grid: dict[str, list[Any]] = Field(min_length=1)
-    """Options to vary: name → values."""
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict, min_length=1)
+    """Options of which every combination is tried: name → values."""
+    configurations: list[Annotated[dict[str, Any], Field(min_length=1)]] = Field(
+        default_factory=list, validate_default=True
+    )
+    """Configurations besides: name → value, the same names in each and in the grid."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options that stay as they are."""
     repeats: int = Field(default=1, ge=1)
     """Runs of each configuration, with seeds seed, seed + 1, …"""
+
+    @field_validator("configurations")
+    @classmethod
+    def _set_the_same_options(
+        cls, listed: list[dict[str, Any]], info: ValidationInfo
+    ) -> list[dict[str, Any]]:
+        grid = info.data.get("grid")
+        if not listed and grid == {}:
+            raise ValueError("give `grid`, `configurations`, or both")
+        names = set(grid or (listed[0] if listed else ()))
+        for number, one in enumerate(listed, 1):
+            if set(one) != names:
+                raise ValueError(
+                    f"number {number} sets {', '.join(one)}; all, and the grid, must set the same options"
+                )
+        return listed
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The options that differ between configurations."""
+        return tuple(self.grid or self.configurations[0])
 
 
 def load_sweep(path: Path) -> Sweep:
@@ -54,16 +79,20 @@ def load_sweep(path: Path) -> Sweep:
 
 
 def configurations(sweep: Sweep) -> list[Component]:
-    """Every combination of the grid, named by kind and number from 1; the last option varies fastest."""
-    combinations = list(itertools.product(*sweep.grid.values()))
-    width = len(str(len(combinations)))
+    """Every combination of the grid (the last option varies fastest), then those listed.
+
+    They are named by kind and number from 1.
+    """
+    grid = itertools.product(*sweep.grid.values()) if sweep.grid else ()
+    chosen = [dict(zip(sweep.grid, values, strict=True)) for values in grid] + sweep.configurations
+    width = len(str(len(chosen)))
     return [
         Component(
             name=f"{sweep.detector}-{number:0{width}}",
             kind=sweep.detector,
-            options={**sweep.options, **dict(zip(sweep.grid, values, strict=True))},
+            options={**sweep.options, **options},
         )
-        for number, values in enumerate(combinations, 1)
+        for number, options in enumerate(chosen, 1)
     ]
 
 
@@ -94,7 +123,7 @@ def _row(component: Component, sweep: Sweep, evaluations: Sequence[Evaluation]) 
     measured = [_numbers(evaluation) for evaluation in evaluations]
     row: dict[str, Any] = {
         "name": component.name,
-        "config": {name: component.options[name] for name in sweep.grid},
+        "config": {name: component.options[name] for name in sweep.varied},
         "repeats": len(evaluations),
         "coverage": _mean([one["coverage"] for one in measured]),
     }

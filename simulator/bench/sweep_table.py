@@ -38,7 +38,7 @@ def print_sweep(report: Mapping[str, Any], console: Console | None = None) -> No
             number(row["p50_ms"], 1),
             "".join(_FRONTS[name] for name in row["pareto"]),
         )
-    options, repeats = " / ".join(report["file"]["grid"]), report["file"]["repeats"]
+    options, repeats = " / ".join(report["rows"][0]["config"]), report["file"]["repeats"]
     console.print(Text(f"Sweep of {report['file']['detector']}, {repeats} seeds each. Config: {options}"))
     console.print(table)
     console.print(

@@ -54,6 +54,39 @@ def test_a_grid_has_every_combination() -> None:
     assert {item.options["reading"] for item in found} == {"word"}
 
 
+def test_configurations_can_be_listed_one_by_one() -> None:
+    listed = [{"mutations": 2, "tau": 0.3}, {"tau": 0.5, "mutations": 5}]
+    sweep = Sweep(detector="metarag", configurations=listed, options={"reading": "word"})
+    assert [(item.name, item.options) for item in configurations(sweep)] == [
+        ("metarag-1", {"reading": "word", "mutations": 2, "tau": 0.3}),
+        ("metarag-2", {"reading": "word", "mutations": 5, "tau": 0.5}),
+    ]
+    rows = sweep_report(sweep, [[said(LABELS, 1), said(LABELS, 1)]])["rows"]
+    assert [list(row["config"].items()) for row in rows] == [
+        [("mutations", 2), ("tau", 0.3)],
+        [("mutations", 5), ("tau", 0.5)],
+    ]
+
+
+def test_listed_configurations_come_after_the_grid() -> None:
+    sweep = Sweep(detector="d", grid={"a": [1, 2]}, configurations=[{"a": 9}])
+    assert [(item.name, item.options["a"]) for item in configurations(sweep)] == [
+        ("d-1", 1),
+        ("d-2", 2),
+        ("d-3", 9),
+    ]
+
+
+def test_the_table_names_the_options_of_listed_configurations() -> None:
+    sweep = Sweep(detector="d", configurations=[{"a": 1, "b": "x"}])
+    console = Console(width=80, no_color=True)
+    with console.capture() as capture:
+        print_sweep(sweep_report(sweep, [[said(LABELS, 1)]]), console)
+    lines = capture.get().splitlines()
+    assert lines[0] == "Sweep of d, 1 seeds each. Config: a / b"
+    assert any(line.split()[:2] == ["1", "1/x"] for line in lines)
+
+
 def test_means_deviations_and_fronts_by_hand() -> None:
     sweep = Sweep(detector="metarag", grid={"mutations": [2, 5]}, repeats=2)
     right, half = said(LABELS, 2), said([True, False, False, False], 2)
@@ -132,8 +165,27 @@ def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
     assert rows == [["2", "own/0.7"], ["1", "small+large/0.7"]]
 
 
-def test_a_wrong_file_is_one_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("grid: {}", "line 2: grid: dictionary should have at least 1 item"),
+        ("grid: {a: []}", "line 2: grid.a: list should have at least 1 item"),
+        ("repeats: 2", "line 1: configurations: give `grid`, `configurations`, or both"),
+        ("configurations: [{}]", "line 2: configurations.0: dictionary should have at least 1 item"),
+        (
+            "configurations:\n- {a: 1, b: 2}\n- {b: 3}",
+            "line 2: configurations: number 2 sets b; all, and the grid, must set the same options",
+        ),
+        (
+            "grid: {a: [1]}\nconfigurations: [{a: 1, b: 2}]",
+            "line 3: configurations: number 1 sets a, b; all, and the grid, must set the same options",
+        ),
+    ],
+)
+def test_a_wrong_file_is_one_sentence(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "sweep.yaml"
-    path.write_text("detector: metarag\ngrid: {}\n")
-    with pytest.raises(UsageError, match=r"sweep\.yaml, line 2: grid"):
+    path.write_text(f"detector: metarag\n{text}\n")
+    with pytest.raises(UsageError) as raised:
         load_sweep(path)
+    assert str(raised.value).startswith(f"{path}, {complaint}")
+    assert str(raised.value).endswith("Correct it; see docs/bench.md.")
