@@ -11,8 +11,10 @@ from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from simulator.report.wording import counted
 
+SPLIT = "split"
+"""The key of `meta` under which data says what it is for."""
 TEST = "test"
-"""The value of `meta["split"]` that marks replies to measure on."""
+"""The value there that marks replies to measure on."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,16 @@ def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
     Raises:
         UsageError: there are not two groups to cut between, or the data's own split cuts through one.
     """
-    marked = {reply.group for reply in replies if reply.meta.get("split") == TEST}
+    marked = {reply.group for reply in replies if reply.meta.get(SPLIT) == TEST}
     groups = sorted({reply.group for reply in replies})
-    if marked and any(reply.meta.get("split") not in (TEST, None) for reply in replies):
-        train = tuple(reply for reply in replies if reply.meta.get("split") != TEST)
+    if marked and any(reply.meta.get(SPLIT) not in (TEST, None) for reply in replies):
+        train = tuple(reply for reply in replies if reply.meta.get(SPLIT) != TEST)
         both = sorted(marked & {reply.group for reply in train})
         if both:
             raise UsageError(
                 f"group {both[0]} is in the test split and in another one. Put it in one of them."
             )
-        test = tuple(reply for reply in replies if reply.meta.get("split") == TEST)
+        test = tuple(reply for reply in replies if reply.meta.get(SPLIT) == TEST)
         return Split(train, test, "the data's own split")
     if len(groups) < 2:
         raise UsageError(
@@ -68,7 +70,7 @@ def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> lis
     """One split a fold: its groups are measured on, all others learnt from. No group is in two folds.
 
     Groups in the seed's order, the largest first, each go to the fold with the fewest replies so far. The
-    data's own split is not looked at.
+    data's own split is not looked at, and what is learnt from says nothing of it.
 
     Raises:
         UsageError: there are fewer groups than folds.
@@ -87,9 +89,16 @@ def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> lis
         filled[fold_of[group]] += sizes[group]
     return [
         Split(
-            tuple(reply for reply in replies if fold_of[reply.group] != fold),
+            tuple(_unmarked(reply) for reply in replies if fold_of[reply.group] != fold),
             tuple(reply for reply in replies if fold_of[reply.group] == fold),
             f"{folds} folds over sources, seed {seed}",
         )
         for fold in range(folds)
     ]
+
+
+def _unmarked(reply: LabelledReply) -> LabelledReply:
+    """The reply without its mark: detectors that learn would choose thresholds on one split alone."""
+    if SPLIT not in reply.meta:
+        return reply
+    return reply.model_copy(update={"meta": {key: reply.meta[key] for key in reply.meta if key != SPLIT}})

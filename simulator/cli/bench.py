@@ -30,7 +30,7 @@ def _options(given: list[str]) -> dict[str, Any]:
         except yaml.YAMLError:
             equals = ""
         if not equals or not name:
-            raise UsageError(f"--option {option}: give NAME=VALUE, such as --option quality=good.")
+            raise UsageError(f"--option {option}: give NAME=VALUE, such as --option implicit_true=false.")
     return options
 
 
@@ -71,7 +71,7 @@ class LearningOptions:
         ),
     ] = None
     sweep: Annotated[
-        Path | None, typer.Option(help="Sweep file (YAML): one detector in every combination of options.")
+        Path | None, typer.Option(help="Sweep file (YAML): one detector in many configurations.")
     ] = None
 
 

@@ -78,3 +78,10 @@ def test_another_seed_makes_other_folds() -> None:
 def test_fewer_groups_than_folds_are_refused() -> None:
     with pytest.raises(UsageError, match="--folds 3: the replies are of 2 groups"):
         fold_replies([reply("a"), reply("a"), reply("b")], 3, 0)
+
+
+def test_what_folds_learn_from_says_nothing_of_the_datas_own_split() -> None:
+    replies = [reply("a", "calibration"), reply("b", "train"), reply("c", "test"), reply("d")]
+    folds = fold_replies(replies, 2, 0)
+    assert [one.meta for fold in folds for one in fold.train] == [{}] * 4
+    assert sorted(one.id for fold in folds for one in fold.train) == sorted(one.id for one in replies)

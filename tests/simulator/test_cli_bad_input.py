@@ -284,6 +284,15 @@ def test_bench_judges_at_least_one_reply(hallulab: Hallulab, tmp_path: Path) -> 
     assert "--limit" in said
 
 
+def test_the_option_that_an_error_advises_exists(hallulab: Hallulab, tmp_path: Path) -> None:
+    assert hallulab("bench", "ragtruth", "--data", tmp_path, "--option", "x") == (
+        2,
+        "error: --option x: give NAME=VALUE, such as --option implicit_true=false.\n",
+    )
+    code, said = hallulab("bench", "ragtruth", "--data", tmp_path, "--option", "implicit_true=false")
+    assert (code, "implicit_true" in said) == (2, False)
+
+
 def test_a_file_that_cannot_be_read_is_one_sentence(hallulab: Hallulab, tmp_path: Path) -> None:
     (tmp_path / "conversations.jsonl").write_text("")
     (tmp_path / "experiment.json").mkdir()
