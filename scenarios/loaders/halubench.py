@@ -52,7 +52,8 @@ class _Row(Frozen):
 def load_halubench(request: LoadRequest) -> LabelledData:
     """The answers of HaluBench; FAIL is hallucinated. Empty answers are left out, and counted.
 
-    The passage is cut into pieces of up to 120 words. Answers from the same passage form a group.
+    The passage is cut into pieces of about 120 words, 159 at most. Answers from the same passage form a
+    group.
 
     Args:
         request: its folder holds one of the two files; its source is a `source_ds`; None: all.

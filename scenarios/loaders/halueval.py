@@ -158,8 +158,8 @@ _TASKS = {"qa": "qa", "dialogue": "dialogue", "summarization": "summary", "gener
 def load_halueval(request: LoadRequest) -> LabelledData:
     """The texts of HaluEval, two of each line but for `general`; empty ones are left out, and counted.
 
-    Long evidence is cut into pieces of up to 120 words. Texts with the same evidence (`general`: to the same
-    request) form a group.
+    Long evidence is cut into pieces of about 120 words, 159 at most. Texts with the same evidence (`general`:
+    to the same request) form a group.
 
     Args:
         request: its folder holds the files; its source is one of `PARTS`; None: those with evidence.

@@ -145,8 +145,9 @@ def load_ragtruth(request: LoadRequest) -> LabelledData:
     """The replies of RAGTruth of good quality; others are left out, and counted.
 
     A reply is hallucinated when it has a span that the options let count. Replies to the same source form a
-    group. Evidence: the retrieved passages (QA), the article in pieces of up to 120 words that keep
-    paragraphs and sentences whole (Summary), the record as in `scenarios.business` (Data2txt).
+    group. Evidence: the retrieved passages (QA), the article in pieces of about 120 words, 159 at most, that
+    keep paragraphs and sentences of up to 120 whole (Summary), the record as in `scenarios.business`
+    (Data2txt).
 
     Args:
         request: its folder holds the two files, its source is one of `PARTS`, its options are

@@ -88,8 +88,9 @@ class _TokenClaim(_Claim):
 def load_wice(request: LoadRequest) -> LabelledData:
     """The claims of WiCE: hallucinated is what is not, or only partially, supported.
 
-    The evidence is the page, in pieces of up to 120 words that keep its sentences whole. Claims about the
-    same page form a group. Runs of marked tokens, with the white space between them, are the spans.
+    The evidence is the page, in pieces of about 120 words, 159 at most, that keep sentences of up to 120
+    whole. Claims about the same page form a group. Runs of marked tokens, with the white space between them,
+    are the spans.
 
     Args:
         request: its folder holds the file of the part; its source is a name of `FILES`; None: `claims`.
