@@ -7,7 +7,8 @@ one Parquet file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -34,7 +35,7 @@ class _Row(Frozen):
     """A row."""
 
     id: str = Field(min_length=1)
-    """Identifier."""
+    """Identifier; nothing promises that it occurs once."""
     passage: str = Field(min_length=1)
     """The evidence."""
     question: str
@@ -53,7 +54,7 @@ def load_halubench(request: LoadRequest) -> LabelledData:
     """The answers of HaluBench; FAIL is hallucinated. Empty answers are left out, and counted.
 
     The passage is cut into pieces of about 120 words, 159 at most. Answers from the same passage form a
-    group.
+    group. Of rows with the same identifier `a`, the second is called `a-2`, and so on.
 
     Args:
         request: its folder holds one of the two files; its source is a `source_ds`; None: all.
@@ -61,7 +62,7 @@ def load_halubench(request: LoadRequest) -> LabelledData:
     Raises:
         UsageError: the request or a row is wrong.
     """
-    rows = list(_read(request))
+    rows = _named_apart(list(_read(request)))
     part = request.part(tuple(dict.fromkeys(row.source_ds for row in rows)))
     chosen = [row for row in rows if part in (None, row.source_ds)]
     left_out = Counter(_EMPTY for row in chosen if not row.answer.strip())
@@ -87,6 +88,22 @@ def _parquet_rows(path: Path) -> list[dict[str, object]]:
         reason = str(error).splitlines()[0]
         raise UsageError(f"{path}: cannot be read as Parquet ({reason}). Download it again.") from error
     return rows
+
+
+def _named_apart(rows: Sequence[_Row]) -> list[_Row]:
+    """The rows with unique identifiers; one that is so keeps its own."""
+    taken = {row.id for row in rows}
+    times: Counter[str] = Counter()
+    apart = []
+    for row in rows:
+        times[row.id] += 1
+        name = row.id
+        if times[row.id] > 1:
+            names = (f"{row.id}-{number}" for number in count(times[row.id]))
+            name = next(free for free in names if free not in taken)
+            taken.add(name)
+        apart.append(row.model_copy(update={"id": name}))
+    return apart
 
 
 def _labelled(row: _Row) -> LabelledReply:

@@ -60,6 +60,18 @@ def test_empty_answers_are_left_out_and_counted(tmp_path: Path) -> None:
     assert ([reply.id for reply in data], data.left_out) == (["1"], {"empty answer": 1})
 
 
+def test_a_repeated_id_is_made_unique(tmp_path: Path) -> None:
+    taken = PASSING | {"id": "1-2"}
+    parquet(tmp_path, ROW, taken, ROW | {"source_ds": "covidQA"}, ROW)
+    assert [reply.id for reply in load_labelled("halubench", tmp_path)] == ["1", "1-2", "1-3", "1-4"]
+    assert [reply.id for reply in load_labelled("halubench", tmp_path, "covidQA")] == ["1-2", "1-3"]
+
+
+def test_a_row_keeps_its_id_before_one_that_is_made(tmp_path: Path) -> None:
+    parquet(tmp_path, ROW, ROW, PASSING | {"id": "1-2"})
+    assert [reply.id for reply in load_labelled("halubench", tmp_path)] == ["1", "1-3", "1-2"]
+
+
 def test_an_unknown_label_is_refused(tmp_path: Path) -> None:
     assert refused(parquet(tmp_path, ROW, ROW | {"label": "MAYBE"})) == (
         "test-00000-of-00001.parquet, row 2: label: input should be 'PASS' or 'FAIL'. "
