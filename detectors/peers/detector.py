@@ -25,7 +25,7 @@ from detectors.judging import (
 )
 from detectors.peers.daemon import in_daemon
 from detectors.peers.environment import peer_python, peer_requirements
-from detectors.peers.process import Answerer, Worker
+from detectors.peers.process import Answerer, Worker, WorkerStopped
 from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text, WorkerError
 from detectors.protocol import DetectorContext, ThresholdProtocol
 from detectors.spans import sentences
@@ -47,8 +47,9 @@ class PeerOptions(Frozen):
     """Folder with the model's files, or its name on the model hub. None: the published model on the hub."""
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
     """Score from which a reply, and what is flagged in it, is hallucinated. None: the published one."""
-    timeout_s: float = Field(default=300.0, gt=0.0)
-    """Seconds without a sign of the worker, once its model is loaded, after which a judgement fails."""
+    timeout_s: float = Field(default=300.0, gt=0.0, exclude=True)
+    """Seconds without a sign of the worker, once its model is loaded, after which a judgement fails.
+    It changes no verdict, so it is no part of the version."""
 
 
 class PeerDetector:
@@ -56,7 +57,7 @@ class PeerDetector:
 
     Nothing is installed, downloaded or started before the first reply. Where that fails, every judgement
     fails with the one sentence that says why. A worker that ends while it judges is started anew for the next
-    reply.
+    reply. Replies are judged one after the other; cancelling one does not touch the others.
 
     Raises:
         UsageError: an option is unknown or wrong, or `weights` names a folder that holds no model.
@@ -72,6 +73,8 @@ class PeerDetector:
     """Whether it needs the served model."""
     schema: ClassVar[type[PeerOptions]] = PeerOptions
     """Its options."""
+    model_options: ClassVar[tuple[str, ...]] = ("weights",)
+    """Those of them that name a model: a folder, or a name on the hub."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", self.schema, context.options)
@@ -81,22 +84,28 @@ class PeerDetector:
         threshold = self.published if options.threshold is None else options.threshold
         self.threshold: float | None = threshold
         self.threshold_protocol: ThresholdProtocol = "published" if options.threshold is None else "given"
-        chosen = self.weights if options.weights is None else _model_source(name, "weights", options.weights)
-        self._configuration = {**options.model_dump(), "weights": chosen, "threshold": threshold}
-        del self._configuration["timeout_s"]
-        models = {"model": served_name(context.models, context.model)} if self.asks_a_model else {}
+        given = {option: getattr(options, option) for option in self.model_options}
+        models = {option: _model_source(name, option, model) for option, model in given.items() if model}
+        configured = options.model_copy(
+            update={"weights": self.weights, **models, "threshold": threshold},
+        )
+        self._configuration = configured.model_dump()
+        served = {"model": served_name(context.models, context.model)} if self.asks_a_model else {}
         seed = context.seed if self.asks_a_model else None
-        configured = options.model_copy(update={"weights": chosen, "threshold": threshold})
         self.version = digest(
             [
-                configuration_version(__name__, configured, models=models, seed=seed),
+                configuration_version(__name__, configured, models=served, seed=seed),
                 peer_requirements(self.peer),
                 _program(self.peer),
+                [_files(Path(model)) for model in models.values()],
             ]
         )[:16]
         self._worker: Worker | None = None
         self._unusable: str | None = None
         self._turn = threading.Lock()
+        self._current: str | None = None
+        """The request whose turn it is; read and set by `_handover`."""
+        self._handover = threading.Lock()
         self._numbers = count()
 
     async def detect(self, view: TurnView) -> Judgement:
@@ -114,11 +123,14 @@ class PeerDetector:
         def answer(prompts: Sequence[Prompt]) -> tuple[str, ...]:
             return asyncio.run_coroutine_threadsafe(_answers(session, prompts), loop).result()
 
+        request, unwanted = _request(view, next(self._numbers)), threading.Event()
         try:
-            request = _request(view, next(self._numbers))
-            said = await in_daemon(lambda: self._converse(request, answer))
+            said = await in_daemon(lambda: self._converse(request, answer, unwanted))
         except asyncio.CancelledError:
-            self.close()  # else it would go on computing an answer that nobody wants
+            with self._handover:
+                unwanted.set()
+                if self._current == request.id:
+                    self.close()  # else it would go on computing an answer that nobody wants
             raise
         if isinstance(said, Abstained):
             raise Abstention(said.abstained)
@@ -131,26 +143,39 @@ class PeerDetector:
         if self._worker is not None:
             self._worker.stop()
 
-    def _converse(self, request: Request, answer: Answerer) -> Judged | Abstained | Failed:
+    def _converse(
+        self, request: Request, answer: Answerer, unwanted: threading.Event
+    ) -> Judged | Abstained | Failed:
         """One reply at a time; blocks."""
         with self._turn:
-            worker = self._started()
+            with self._handover:
+                if unwanted.is_set():
+                    raise WorkerError(f"{self.peer}: the reply was given up while it waited.")
+                self._current = request.id
             try:
-                return worker.judge(request, answer, self._timeout_s)
-            except WorkerError as error:
-                self._worker = None
-                raise WorkerError(f"{self.peer}: {error}.") from error
+                return self._judged(request, answer)
+            finally:
+                with self._handover:
+                    self._current = None
+
+    def _judged(self, request: Request, answer: Answerer) -> Judged | Abstained | Failed:
+        worker = self._started()
+        try:
+            return worker.judge(request, answer, self._timeout_s)
+        except WorkerError as error:
+            raise WorkerError(f"{self.peer}: {error}.") from error
 
     def _started(self) -> Worker:
         """The worker; what keeps it from starting is found out once."""
         if self._unusable is not None:
             raise WorkerError(self._unusable)
-        if self._worker is None:
+        if self._worker is None or self._worker.stopped:
             try:
                 self._worker = Worker(worker_command(self.peer))
                 self._worker.load(self._configuration)
+            except WorkerStopped as error:
+                raise WorkerError(f"{self.peer}: {error}.") from error
             except WorkerError as error:
-                self._worker = None
                 remedy = (
                     "; where the model hub cannot be reached, name a folder with the model in `weights`"
                     if self._configuration["weights"]
@@ -228,12 +253,7 @@ class HhemDetector(PeerDetector):
     published = 0.5
     weights = "vectara/hallucination_evaluation_model"
     schema = HhemOptions
-
-    def __init__(self, name: str, context: DetectorContext) -> None:
-        super().__init__(name, context)
-        foundation = self._configuration["foundation"]
-        if foundation is not None:
-            self._configuration["foundation"] = _model_source(name, "foundation", str(foundation))
+    model_options = ("weights", "foundation")
 
 
 class MiniCheckDetector(PeerDetector):
@@ -287,6 +307,14 @@ def _model_source(owner: str, option: str, given: str) -> str:
     return given
 
 
+def _files(folder: Path) -> list[tuple[str, int, int]]:
+    """Name, size and time of the last change (ns) of a local model's files; none for a name on the hub."""
+    if not folder.is_absolute():
+        return []
+    found = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
+    return [(name, state.st_size, state.st_mtime_ns) for name, state in found]
+
+
 def _request(view: TurnView, number: int) -> Request:
     return Request(
         id=f"reply {number}",
@@ -297,7 +325,8 @@ def _request(view: TurnView, number: int) -> Request:
 
 
 def _with_sentences(text: str) -> Text:
-    return Text(text=text, sentences=tuple((region.start, region.end) for region in sentences(text)))
+    regions = [region for region in sentences(text) if re.search(r"\w", region.of(text))]
+    return Text(text=text, sentences=tuple((region.start, region.end) for region in regions))
 
 
 async def _answers(session: Session, prompts: Sequence[Prompt]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class Text(Frozen):
     text: str
     """The text."""
     sentences: tuple[tuple[int, int], ...]
-    """Start and end of each sentence."""
+    """Start and end of each sentence with words: what a model says of `---` is nothing but noise."""
 
 
 class Request(Frozen):

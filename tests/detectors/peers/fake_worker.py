@@ -11,11 +11,13 @@ from typing import Any
 
 
 class Peer:
-    """Configuration: `weights`, which may be `missing`."""
+    """Configuration: `weights`: `no/model` cannot be loaded, `slow/model` takes a while."""
 
     def __init__(self, configuration: dict[str, Any], ask: Callable[..., list[str]]) -> None:
         if configuration["weights"] == "no/model":
             raise OSError("no/model is\nnowhere")
+        if configuration["weights"] == "slow/model":
+            time.sleep(1)
         self._ask = ask
 
     def judge(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -29,6 +31,10 @@ class Peer:
         start, end = request["reply"]["sentences"][-1]
         last = {"start": start, "end": end, "score": 0.75}
         return {"score": 0.75, "spans": [last], "units": [{"kind": "sentence", **last}]}
+
+    def _nap(self, request: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(0.5)
+        return self._fine(request)
 
     def _beyond(self, request: dict[str, Any]) -> dict[str, Any]:
         return {"score": 0.5, "spans": [{"start": 0, "end": 1000, "score": 0.5}], "units": []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,44 @@ async def test_a_cancelled_judgement_ends_its_worker() -> None:
     assert worker._process.poll() is not None
 
 
+async def test_after_a_reply_that_was_cancelled_while_the_worker_loads_the_next_is_judged() -> None:
+    peer = made(weights="slow/model")
+    task = asyncio.create_task(judged(peer, "Fine."))
+    await asyncio.sleep(0.5)
+    assert peer._worker is not None
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await judged(peer, "Fine.")).outcome == "scored"
+    peer.close()
+
+
+async def test_cancelling_a_reply_that_waits_for_its_turn_leaves_the_other_alone(
+    detector: PeerDetector, starts: Starts
+) -> None:
+    await judged(detector, "Fine.")
+    first = asyncio.create_task(judged(detector, "Nap."))
+    await asyncio.sleep(0.1)
+    waiting = asyncio.create_task(judged(detector, "Sleep."))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    assert (await first).outcome == "scored"
+    assert (await judged(detector, "Fine.")).outcome == "scored"
+    assert starts.count == 1
+
+
+async def test_after_it_was_closed_the_next_reply_is_judged(detector: PeerDetector, starts: Starts) -> None:
+    await judged(detector, "Fine.")
+    detector.close()
+    assert (await judged(detector, "Fine.")).outcome == "scored"
+    assert starts.count == 2
+
+
+async def test_what_has_no_words_is_no_sentence_to_judge(detector: PeerDetector) -> None:
+    judgement = await judged(detector, "Fine. It opens at 6.\n\n---\n\n😊")
+    assert [unit.text for unit in judgement.units] == ["It opens at 6."]
+
+
 @pytest.mark.parametrize(
     ("reply", "evidence", "error"),
     [
@@ -183,6 +222,26 @@ def test_the_workers_program_and_packages_count_for_the_version(
     monkeypatch.setattr(peers, "_program", lambda peer: ["edited"])
     versions.add(made(kind).version)
     assert len(versions) == 3
+
+
+def test_how_long_one_waits_does_not_count_for_the_version() -> None:
+    assert made(timeout_s=1.0).version == made().version
+
+
+@pytest.mark.parametrize("option", ["weights", "foundation"])
+def test_the_files_of_a_model_count_for_the_version(option: str, tmp_path: Path) -> None:
+    def version() -> str:
+        return made(**{option: str(tmp_path)}).version
+
+    config = tmp_path / "config.json"
+    config.write_text("{}")
+    os.utime(config, (1, 1))
+    first = version()
+    assert version() == first
+    os.utime(config, (2, 2))
+    edited = version()
+    (tmp_path / "model.safetensors").touch()
+    assert len({first, edited, version()}) == 3
 
 
 def test_only_refchecker_depends_on_the_served_model() -> None:
