@@ -37,7 +37,7 @@ Values = Mapping[str, Mapping[str, float]]
 def chat_report(evaluations: Sequence[Evaluation]) -> dict[str, Any] | None:
     """Means by detector and tests between detectors; None where no reply names its conversation."""
     replies = evaluations[0].replies if evaluations else ()
-    chats = [reply for reply in replies if reply.meta.get(CONVERSATION) is not None]
+    chats = [reply for reply in replies if _chat(reply) is not None]
     if not chats:
         return None
     counted: Counted = "turns" if any(reply.spans is None for reply in chats) else "spans"
@@ -45,7 +45,7 @@ def chat_report(evaluations: Sequence[Evaluation]) -> dict[str, Any] | None:
     rows = [
         {
             "detector": name,
-            "conversations": len({reply.meta[CONVERSATION] for reply in chats}),
+            "conversations": len({_chat(reply) for reply in chats}),
             **{metric: mean(list(found[metric].values())) for metric in METRICS},
             **{f"{metric}_over": len(found[metric]) for metric in METRICS},
         }
@@ -65,15 +65,21 @@ def by_conversation(evaluation: Evaluation, counted: Counted) -> Values:
     met: dict[str, list[bool]] = defaultdict(list)
     count = _spans if counted == "spans" else _turn
     for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True):
-        chat = reply.meta.get(CONVERSATION)
+        chat = _chat(reply)
         if chat is not None and judgement.outcome == "scored":
             flags, gold = count(reply, judgement)
-            right[str(chat)] += flags
-            met[str(chat)] += gold
+            right[chat] += flags
+            met[chat] += gold
     return {
         metric: {chat: sum(hits) / len(hits) for chat, hits in found.items() if hits}
         for metric, found in zip(METRICS, (right, met), strict=True)
     }
+
+
+def _chat(reply: LabelledReply) -> str | None:
+    """The conversation that the reply is a turn of; None where it names none."""
+    named = reply.meta.get(CONVERSATION)
+    return None if named is None else str(named)
 
 
 def _turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
