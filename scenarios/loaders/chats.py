@@ -17,6 +17,7 @@ from scenarios.data_files import read_records
 from scenarios.errors import UsageError
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from scenarios.loaders.jsonl import Evidence, passages_of, texts_as_passages
+from scenarios.loaders.quotations import places
 from scenarios.loaders.request import SCHEMA, LoadRequest, repeated_id
 from scenarios.transcript import Frozen, Message
 
@@ -57,22 +58,26 @@ class _Turn(Frozen):
 
     @model_validator(mode="after")
     def _hallucinations_are_quoted(self) -> Self:
-        for found in self.hallucinations or ():
+        for found, place in self._placed():
             if found.text not in self.reply:
                 raise ValueError(f"the hallucination {found.text!r} does not stand in the reply")
+            if place is None:
+                raise ValueError(
+                    f"the hallucination {found.text!r} is given more often than it stands in the reply"
+                )
         return self
 
+    def _placed(self) -> Iterator[tuple[_Hallucination, tuple[int, int] | None]]:
+        found = self.hallucinations or ()
+        return zip(found, places(self.reply, [one.text for one in found]), strict=True)
+
     def spans(self) -> tuple[GoldSpan, ...]:
-        """Where the hallucinations stand; the n-th equal quotation is the n-th such place, if any."""
-        ends: dict[str, int] = {}
-        spans = []
-        for found in self.hallucinations or ():
-            at = self.reply.find(found.text, ends.get(found.text, 0))
-            if at < 0:
-                continue
-            ends[found.text] = at + len(found.text)
-            spans.append(GoldSpan(start=at, end=at + len(found.text), label=found.label))
-        return tuple(spans)
+        """Where the hallucinations stand; the n-th equal quotation is the n-th such place."""
+        return tuple(
+            GoldSpan(start=place[0], end=place[1], label=found.label)
+            for found, place in self._placed()
+            if place is not None
+        )
 
 
 class _Chat(Frozen):

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from scenarios.chunking import chunk
 from scenarios.data_files import read_records
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from scenarios.loaders.quotations import places
 from scenarios.loaders.request import SCHEMA, LoadRequest
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Message, Passage
@@ -134,16 +135,12 @@ class _General(_Line):
         return (_Case("response", self.chatgpt_response, label, self._spans(label)),)
 
     def _spans(self, label: bool) -> tuple[GoldSpan, ...] | None:
-        """Where the annotators' quotations stand; None where one does not, or there is none."""
+        """Where the annotators' quotations stand; None where one has no place, or there are none."""
         if not label:
             return ()
-        quotes = self.hallucination_spans or ()
-        starts = [self.chatgpt_response.find(quote) if quote else -1 for quote in quotes]
-        if not starts or min(starts) < 0:
-            return None
-        return tuple(
-            GoldSpan(start=at, end=at + len(quote)) for at, quote in zip(starts, quotes, strict=True)
-        )
+        found = places(self.chatgpt_response, self.hallucination_spans or ())
+        spans = tuple(GoldSpan(start=place[0], end=place[1]) for place in found if place is not None)
+        return spans if spans and len(spans) == len(found) else None
 
 
 _MODELS: dict[str, type[_Line]] = {

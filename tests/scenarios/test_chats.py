@@ -80,6 +80,13 @@ def test_a_quotation_that_does_not_stand_in_the_reply_is_refused(tmp_path: Path)
     )
 
 
+def test_a_quotation_more_often_than_in_the_reply_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, ANSWER | {"hallucinations": [{"text": "Rs 500"}] * 3}) == (
+        "chats.jsonl, line 1: turns.0: the hallucination 'Rs 500' is given more often than it stands in the "
+        "reply. Correct it; see docs/labelled-data.md."
+    )
+
+
 def test_a_chat_needs_turns(tmp_path: Path) -> None:
     assert refused(tmp_path).startswith("chats.jsonl, line 1: turns: list should have at least 1 item")
 

@@ -77,6 +77,9 @@ def test_a_general_response_has_no_evidence(tmp_path: Path) -> None:
     ("change", "spans"),
     [
         ({"hallucination_spans": ["I sang"]}, (GoldSpan(start=7, end=13),)),
+        ({"hallucination_spans": ["La", "a"]}, (GoldSpan(start=0, end=2), GoldSpan(start=1, end=2))),
+        ({"hallucination_spans": ["a", "a"]}, (GoldSpan(start=1, end=2), GoldSpan(start=4, end=5))),
+        ({"hallucination_spans": ["I sang", "I sang"]}, None),
         ({"hallucination_spans": ["I sang", "elsewhere"]}, None),
         ({"hallucination_spans": []}, None),
         ({"hallucination": "no"}, ()),

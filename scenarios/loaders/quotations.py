@@ -1,0 +1,23 @@
+"""Where the words that annotators quote stand in a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def places(reply: str, quotations: Sequence[str]) -> tuple[tuple[int, int] | None, ...]:
+    """[start, end) of each quotation in characters of the reply.
+
+    The n-th of equal quotations stands at the n-th place that has these words and overlaps no earlier one;
+    None where there is no such place, and for an empty quotation.
+    """
+    ends: dict[str, int] = {}
+    found: list[tuple[int, int] | None] = []
+    for quotation in quotations:
+        at = reply.find(quotation, ends.get(quotation, 0)) if quotation else -1
+        if at < 0:
+            found.append(None)
+        else:
+            ends[quotation] = at + len(quotation)
+            found.append((at, ends[quotation]))
+    return tuple(found)
