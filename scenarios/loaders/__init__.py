@@ -1,4 +1,7 @@
-"""Labelled data sets, each mapped to `scenarios.labelled.LabelledReply`."""
+"""Labelled data sets, each mapped to `scenarios.labelled.LabelledReply` by one of `LOADERS`.
+
+HotpotQA (`hotpotqa`) has right answers only and is none of them: replies are built from its questions.
+"""
 
 from __future__ import annotations
 
