@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agents.errors import ReplayMiss
@@ -15,7 +15,7 @@ from scenarios.jsonl import LineWriter
 from scenarios.transcript import Conversation, Judgement, Retriever, Turn, TurnView, Verdict
 from simulator.conversation import User, converse
 from simulator.plan import Job
-from simulator.run_folder import RunFolder, verdict_key
+from simulator.run_folder import RunFolder, first_try, next_try, verdict_key
 
 
 class Observer(Protocol):
@@ -55,22 +55,27 @@ class Cast:
 async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: Observer) -> None:
     """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
 
+    Failed conversations and failed verdicts are lacking: they are tried again.
+
     Raises:
         OperationalError: a journal cannot be written. What was written is intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
-    held = folder.read_conversations()
-    done = {conversation.id for conversation in held}
+    journal = folder.read_conversations()
+    failed = {first_try(held.id): held for held in journal if held.stop_reason == "error"}
+    done = {first_try(held.id) for held in journal} - failed.keys()
     missing = [job for job in jobs if job.key.id not in done]
+    again = {job.key.id for job in missing}
     with folder.open_conversations() as conversations, folder.open_verdicts() as verdicts:
         run = _Run(cast, folder, observer, conversations, verdicts)
         observer.expect(len(missing), 0)
         try:
             async with asyncio.TaskGroup() as tasks:
-                for conversation in held:
-                    observer.expect(0, run.judge(conversation, tasks))
+                for held in journal:
+                    if first_try(held.id) not in again:
+                        observer.expect(0, run.judge(held, tasks))
                 for job in missing:
-                    tasks.create_task(run.hold(job, tasks))
+                    tasks.create_task(run.hold(job, failed.get(job.key.id), tasks))
         except* (HallulabError, ReplayMiss) as group:
             raise _first(group) from group
 
@@ -95,20 +100,27 @@ class _Run:
         self._observer = observer
         self._conversations = conversations
         self._verdicts = verdicts
-        self._judged = {verdict_key(verdict) for verdict in folder.read_verdicts()}
+        verdicts_held = {verdict_key(verdict): verdict for verdict in folder.read_verdicts()}
+        self._failed = {key: held for key, held in verdicts_held.items() if held.outcome == "failed"}
+        self._judged = verdicts_held.keys() - self._failed.keys()
         self._stage = asyncio.Semaphore(cast.concurrency)
         self._bench = asyncio.Semaphore(cast.concurrency)
 
-    async def hold(self, job: Job, tasks: asyncio.TaskGroup) -> None:
+    async def hold(self, job: Job, failed: Conversation | None, tasks: asyncio.TaskGroup) -> None:
+        """Hold a conversation, which `failed` before if it is not None. A failure is not written twice."""
+        key = job.key if failed is None else replace(job.key, id=next_try(failed.id))
         async with self._stage:
             conversation = await converse(
-                job.key,
+                key,
                 self._cast.user(job),
                 self._cast.chatbot(job),
                 self._cast.max_turns,
                 self._observer.turn_done,
             )
-        self._conversations.append(conversation.model_dump_json())
+        if failed is not None and _failed_alike(failed, conversation):
+            conversation = failed
+        else:
+            self._conversations.append(conversation.model_dump_json())
         self._observer.conversation_done(conversation, self.judge(conversation, tasks))
 
     def judge(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> int:
@@ -133,8 +145,16 @@ class _Run:
             detector=detector.name,
             version=detector.version,
         )
-        self._verdicts.append(verdict.model_dump_json())
+        failed = self._failed.get(verdict_key(verdict))
+        if failed is None or failed.error != verdict.error:
+            self._verdicts.append(verdict.model_dump_json())
         self._observer.verdict_done(verdict)
+
+
+def _failed_alike(one: Conversation, other: Conversation) -> bool:
+    """Whether both failed for the same reason, after the same words."""
+    said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
+    return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]
 
 
 async def judge_turn(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.config import describe
 
 Line = TypeVar("Line", bound=BaseModel)
+
+_TRY = re.compile(r"-try([0-9]+)$")
 
 
 class RunFolder:
@@ -76,17 +79,27 @@ class RunFolder:
         write_atomically(self.experiment, json.dumps(value, indent=2, sort_keys=True) + "\n")
 
     def read_conversations(self) -> list[Conversation]:
-        """The journal of conversations; the first line of an identifier counts."""
+        """The journal of conversations.
+
+        The first line of an identifier counts; in place of a failed conversation, the next try of it.
+        """
         found: dict[str, Conversation] = {}
         for line in _parsed(self.conversations, Conversation):
-            found.setdefault(line.id, line)
+            first = first_try(line.id)
+            earlier = found.get(first)
+            if first != line.id and earlier is not None and earlier.stop_reason == "error":
+                found[first] = line
+            else:
+                found.setdefault(line.id, line)
         return list(found.values())
 
     def read_verdicts(self) -> list[Verdict]:
-        """The journal of verdicts; the first line of a key counts."""
+        """The journal of verdicts; the first line of a key counts, or the next one where it failed."""
         found: dict[tuple[str, int, str, str], Verdict] = {}
         for line in _parsed(self.verdicts, Verdict):
-            found.setdefault(verdict_key(line), line)
+            key = verdict_key(line)
+            if key not in found or found[key].outcome == "failed":
+                found[key] = line
         return list(found.values())
 
     def open_conversations(self) -> LineWriter:
@@ -99,8 +112,23 @@ class RunFolder:
 
 
 def verdict_key(verdict: Verdict) -> tuple[str, int, str, str]:
-    """What a verdict is about: resuming skips keys that the journal has."""
+    """What a verdict is about: resuming skips keys of which the journal has a verdict that did not fail."""
     return (verdict.conversation, verdict.turn, verdict.detector, verdict.version)
+
+
+def first_try(conversation: str) -> str:
+    """The identifier that a conversation had when it was first held."""
+    return _TRY.sub("", conversation)
+
+
+def next_try(conversation: str) -> str:
+    """The identifier for holding a failed conversation again.
+
+    It is another one, so that verdicts on what was said before the failure are not taken for verdicts on what
+    is said now, at whatever moment the run is killed.
+    """
+    found = _TRY.search(conversation)
+    return f"{first_try(conversation)}-try{int(found[1]) + 1 if found else 2}"
 
 
 def _parsed(path: Path, kind: type[Line]) -> Iterator[Line]:

@@ -56,8 +56,23 @@ def build_report(
             item.model_dump(mode="json") for item in efficiency(ordered, about, chatbots, detectors)
         ],
         "conversations": [item.model_dump(mode="json") for item in chat_statistics(ordered, chatbots)],
+        "failures": _failures(ordered, chatbots),
         "simulator_audit": audit_report(ordered, about, flaws, chatbots, detectors).model_dump(mode="json"),
     }
+
+
+def _failures(conversations: Sequence[Conversation], chatbots: Sequence[str]) -> list[dict[str, Any]]:
+    """Of each chatbot with failed conversations: how many, and the error of the first by identifier."""
+    found = []
+    for name in chatbots:
+        own = [item for item in conversations if item.chatbot == name]
+        failed = [item for item in own if item.stop_reason == "error"]
+        if failed:
+            error = (failed[0].error or "").removeprefix(f"chatbot {name}: ")
+            found.append(
+                {"chatbot": name, "conversations": len(own), "failed": len(failed), "first_error": error}
+            )
+    return found
 
 
 def write_report(report: dict[str, Any], path: Path) -> None:

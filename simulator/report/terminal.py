@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.report.wording import counted
+from simulator.report.wording import counted, in_brief
 
 WIDTH = 112
 """Columns used when standard output is no terminal."""
@@ -73,7 +73,11 @@ def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
 
 def notes(report: Mapping[str, Any]) -> list[str]:
     """Sentences on what the numbers leave out."""
-    found = []
+    found = [
+        f"{line['chatbot']}: {line['failed']} of {counted(line['conversations'], 'conversation')} failed: "
+        f"{in_brief(line['first_error'])}"
+        for line in report["failures"]
+    ]
     for detector in dict.fromkeys(row["detector"] for row in report["rows"]):
         rows = [row for row in report["rows"] if row["detector"] == detector]
         gaps = {

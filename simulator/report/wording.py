@@ -1,6 +1,9 @@
-"""Counts as people say them."""
+"""Counts as people say them, and reasons in brief."""
 
 from __future__ import annotations
+
+BRIEF = 200
+"""Characters told of a reason."""
 
 
 def noun(number: int, one: str, more: str | None = None) -> str:
@@ -13,3 +16,9 @@ def noun(number: int, one: str, more: str | None = None) -> str:
 def counted(number: int, word: str) -> str:
     """A number and its noun, such as `1 turn` and `2 turns`."""
     return f"{number} {noun(number, word)}"
+
+
+def in_brief(text: str) -> str:
+    """One line that a terminal takes for nothing but text: a reason may hold what a model wrote."""
+    line = "".join(char if char.isprintable() else "�" for char in " ".join(text.split()))
+    return line if len(line) <= BRIEF else f"{line[: BRIEF - 1]}…"

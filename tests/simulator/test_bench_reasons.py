@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from scenarios.transcript import Judgement
-from simulator.bench.reasons import LENGTH, reasons
+from simulator.bench.reasons import reasons
+from simulator.report.wording import BRIEF
 
 
 def failed(reason: str) -> Judgement:
@@ -39,5 +40,5 @@ def test_a_reason_is_one_line_of_text_whatever_a_model_wrote() -> None:
 
 
 def test_a_long_reason_is_cut() -> None:
-    reason = reasons([failed("x" * (LENGTH + 1))])[0]["reason"]
-    assert (len(reason), reason[-2:]) == (LENGTH, "x…")
+    reason = reasons([failed("x" * (BRIEF + 1))])[0]["reason"]
+    assert (len(reason), reason[-2:]) == (BRIEF, "x…")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agents.errors import ReplayMiss
 from agents.user import UserMove
-from chatbots.protocol import Reply
+from chatbots.protocol import Chatbot, Reply
 from detectors.protocol import ThresholdProtocol
 from scenarios.errors import OperationalError
 from scenarios.jsonl import LineWriter
@@ -63,6 +64,18 @@ class Answerer:
         return Reply(text=f"Answer after {len(history)} messages.")
 
 
+class Breaking:
+    """Answers like `Answerer`, `after` times, and then raises."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        if len(history) // 2 >= self.after:
+            raise ValueError("out of order")
+        return Reply(text=f"Answer after {len(history)} messages.")
+
+
 class Judge:
     name = "judge"
     threshold = 0.5
@@ -86,6 +99,11 @@ def job(name: str) -> Job:
 
 def cast(*judges: Judge) -> Cast:
     return Cast(lambda job: Asker(), lambda job: Answerer(), judges, None, 2, 4)
+
+
+def bot(chatbot: Chatbot) -> Cast:
+    """A cast with that chatbot, and nobody who judges."""
+    return replace(cast(), chatbot=lambda job: chatbot)
 
 
 async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -> None:
@@ -143,6 +161,54 @@ async def test_whatever_a_detector_raises_is_a_failed_verdict(tmp_path: Path) ->
     assert [(line.outcome, line.spans, line.error) for line in folder.read_verdicts()] == [
         ("failed", None, "ZeroDivisionError: oops")
     ] * 2
+
+
+async def test_a_failed_conversation_is_held_again_and_the_new_one_counts(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    await execute(bot(Breaking(after=1)), [job("a"), job("b")], folder, Listener())
+    held = {line.id: (line.stop_reason, len(line.turns)) for line in folder.read_conversations()}
+    assert held == {"a": ("error", 1), "b": ("error", 1)}
+    before = folder.conversations.read_text()
+    listener = Listener()
+    await execute(cast(Judge()), [job("a")], folder, listener)
+    held = {line.id: (line.stop_reason, len(line.turns)) for line in folder.read_conversations()}
+    assert held == {"a-try2": ("loop", 2), "b": ("error", 1)}
+    assert (listener.turns, listener.expected_verdicts) == (2, 3)
+    assert folder.conversations.read_text().startswith(before)
+
+
+async def test_a_conversation_that_was_held_anew_is_judged_anew(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    await execute(replace(bot(Breaking(after=1)), detectors=[Judge()]), [job("a")], folder, Listener())
+    judge = Judge()
+    await execute(cast(judge), [job("a")], folder, Listener())
+    assert [view.reply for view in judge.seen] == ["Answer after 1 messages.", "Answer after 3 messages."]
+    found = [(line.conversation, line.turn) for line in folder.read_verdicts()]
+    assert found == [("a", 0), ("a-try2", 0), ("a-try2", 1)]
+
+
+async def test_a_conversation_may_fail_twice_before_it_ends_well(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    for broken in (Breaking(after=1), Breaking(after=0)):
+        await execute(bot(broken), [job("a")], folder, Listener())
+    await execute(cast(Judge()), [job("a")], folder, Listener())
+    assert [(line.id, line.stop_reason) for line in folder.read_conversations()] == [("a-try3", "loop")]
+
+
+async def test_a_failure_that_comes_again_is_written_once(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    broken = replace(bot(Breaking(after=1)), detectors=[Judge(error=ZeroDivisionError("oops"))])
+    await execute(broken, [job("a")], folder, Listener())
+    before = (folder.conversations.read_bytes(), folder.verdicts.read_bytes())
+    await execute(broken, [job("a")], folder, Listener())
+    assert (folder.conversations.read_bytes(), folder.verdicts.read_bytes()) == before
+
+
+async def test_a_failed_verdict_is_tried_again_and_the_new_one_counts(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    await execute(cast(Judge(error=ZeroDivisionError("oops"))), [job("a")], folder, Listener())
+    await execute(cast(Judge()), [], folder, Listener())
+    assert [(line.turn, line.outcome) for line in folder.read_verdicts()] == [(0, "scored"), (1, "scored")]
 
 
 MISS = ReplayMiss("the recording has no answer.")

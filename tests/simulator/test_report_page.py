@@ -79,6 +79,14 @@ def toggle(chromium: webdriver.Chrome, group: str, name: str) -> None:
     box.click()
 
 
+def test_the_page_says_which_chatbots_failed_and_trusts_no_error() -> None:
+    held = conversation("a", []).model_copy(update={"stop_reason": "error", "error": "<b>oops</b>"})
+    report = build_report([held], [], chatbots=["vanilla"], detectors=["d"], flaws={})
+    made = render_page(report, [held], [], flaws={}, personas={})
+    note = "vanilla: 1 of 1 conversation failed: &lt;b&gt;oops&lt;/b&gt;"
+    assert f'<p class="note">{note}</p>' in made
+
+
 @in_browser
 def test_a_flagged_span_is_clicked_and_gives_its_reason(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page())

@@ -9,6 +9,7 @@ import pytest
 from scenarios.errors import OperationalError, UsageError
 from scenarios.transcript import Conversation
 from simulator.run_folder import RunFolder, write_atomically
+from tests.simulator.journal import scored, unscored
 
 
 def conversation(name: str, persona: str = "anna") -> Conversation:
@@ -29,6 +30,21 @@ def test_the_first_line_of_an_identifier_counts(tmp_path: Path) -> None:
     lines = [conversation("a"), conversation("b"), conversation("a", persona="bert")]
     folder.conversations.write_text("".join(line.model_dump_json() + "\n" for line in lines))
     assert [(line.id, line.persona) for line in folder.read_conversations()] == [("a", "anna"), ("b", "anna")]
+
+
+def test_a_later_try_counts_only_where_the_earlier_one_failed(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    failed = conversation("a").model_copy(update={"stop_reason": "error", "error": "oops"})
+    lines = [failed, conversation("a-try2"), conversation("b"), conversation("b-try2")]
+    folder.conversations.write_text("".join(line.model_dump_json() + "\n" for line in lines))
+    assert [line.id for line in folder.read_conversations()] == ["a-try2", "b", "b-try2"]
+
+
+def test_the_first_verdict_that_did_not_fail_counts(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    lines = [unscored("c", 0), scored("c", 0, [(0, 1)]), scored("c", 0), unscored("c", 0)]
+    folder.verdicts.write_text("".join(line.model_dump_json() + "\n" for line in lines))
+    assert folder.read_verdicts() == [scored("c", 0, [(0, 1)])]
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:

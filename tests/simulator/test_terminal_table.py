@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.console import Console
 
+from scenarios.transcript import Conversation
 from simulator.report.document import build_report
 from simulator.report.terminal import notes, print_report, with_interval
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
@@ -70,6 +71,27 @@ def test_notes_say_what_the_numbers_leave_out() -> None:
         "simulated user: 2 of 15 conversations have flaws (repeated 2); "
         "the report gives the numbers without them too.",
     ]
+
+
+def failed(id: str, error: str, chatbot: str = "flaky") -> Conversation:
+    held = conversation(id, [], chatbot, persona=id)
+    return held.model_copy(update={"stop_reason": "error", "error": error})
+
+
+def test_notes_say_which_chatbots_failed_and_why() -> None:
+    held = [
+        failed("b", "simulated user: no answer"),
+        failed("a", "chatbot flaky: ValueError: out of\n\x1b[31m order"),
+        conversation("c", ["x"], "flaky", persona="c"),
+        conversation("d", ["x"], "steady"),
+    ]
+    report = build_report(held, [], chatbots=["flaky", "steady"], detectors=[], flaws={})
+    assert notes(report) == ["flaky: 2 of 3 conversations failed: ValueError: out of �[31m order"]
+
+
+def test_a_long_error_is_shortened() -> None:
+    report = build_report([failed("a", "x" * 201)], [], chatbots=["flaky"], detectors=[], flaws={})
+    assert notes(report) == [f"flaky: 1 of 1 conversation failed: {'x' * 199}…"]
 
 
 def test_notes_speak_of_one_as_one() -> None:
