@@ -114,8 +114,8 @@ def frontier(
 ) -> Plot | None:
     """A quality of replies over what one reply costs, on a logarithmic axis; None where nobody has that cost.
 
-    What costs nothing stands left of the axis, at 0. Who did not score every reply is not on the front, for
-    nobody knows how good it is on the others.
+    What costs nothing stands left of the axis, at 0. To be beaten takes one that is as good, as cheap, and
+    scored as many replies.
 
     Args:
         rows: one a detector, with `detector`, `coverage`, `cost` and `quality`.
@@ -124,9 +124,7 @@ def frontier(
     logs = [math.log10(row[cost]) for row in shown if row[cost]]
     if not logs:
         return None
-    optimal = pareto_front(
-        [row[quality] if row["coverage"] == 1 else None for row in shown], [row[cost] for row in shown]
-    )
+    optimal = pareto_front([(row[quality], -row[cost], row["coverage"]) for row in shown])
     first, last = math.floor(min(logs)), math.ceil(max(logs))
     last += first == last
     places = {10.0**power: power for power in range(first, last + 1)}
@@ -144,12 +142,17 @@ def frontier(
         )
         for row, best in zip(shown, optimal, strict=True)
     ]
-    front = sorted((mark.x, mark.y) for mark in marks if mark.optimal)
+    front = _rising(sorted((mark.x, mark.y) for mark in marks if mark.optimal))
     ticks = tuple(Tick(_x((place - first) / (last - first)), f"{value:g}") for value, place in places.items())
     path = " ".join(f"{x:g},{y:g}" for x, y in front)
     lines = (Line(path, None, "Pareto front"),)
     title = f"Quality and cost: {quality.upper()} of replies over {cost_label}"
     return Plot(title, cost_label, quality.upper(), ticks, _y_ticks(), lines, tuple(marks))
+
+
+def _rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points, from left to right, that lie above all before them (y grows downwards)."""
+    return [point for place, point in enumerate(points) if all(point[1] < y for _, y in points[:place])]
 
 
 def _unit_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line], marks: Sequence[Mark]) -> Plot:

@@ -107,12 +107,9 @@ def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> dict[str
         for component, evaluations in zip(configurations(sweep), zip(*runs, strict=True), strict=True)
     ]
     fronts = {
-        "tokens": pareto_front(_of_covering(rows, "f1"), _column(rows, "tokens_per_reply")),
-        "latency": pareto_front(_of_covering(rows, "f1"), _column(rows, "p50_ms")),
-        "precision_recall": pareto_front(
-            _of_covering(rows, "precision"),
-            [None if recall is None else -recall for recall in _column(rows, "recall")],
-        ),
+        "tokens": _front(rows, "f1", "-tokens_per_reply"),
+        "latency": _front(rows, "f1", "-p50_ms"),
+        "precision_recall": _front(rows, "precision", "recall"),
     }
     for place, row in enumerate(rows):
         row["pareto"] = [name for name, optimal in fronts.items() if optimal[place]]
@@ -172,10 +169,12 @@ def _deviation(values: Sequence[float | None]) -> float | None:
     return round(statistics.stdev(known), 6) if len(known) > 1 and len(known) == len(values) else None
 
 
-def _column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
-    return [row[name] for row in rows]
+def _front(rows: Sequence[Mapping[str, Any]], *names: str) -> list[bool]:
+    """Which rows are optimal by these columns (with a minus: the less the better) and by coverage."""
+    return pareto_front(
+        [(row["coverage"], *(_criterion(row[name.lstrip("-")], name) for name in names)) for row in rows]
+    )
 
 
-def _of_covering(rows: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
-    """The column, None where not every reply was scored: nobody knows how good that one is on the others."""
-    return [row[name] if row["coverage"] == 1 else None for row in rows]
+def _criterion(value: float | None, name: str) -> float | None:
+    return -value if value is not None and name.startswith("-") else value

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def pareto_front(quality: Sequence[float | None], costs: Sequence[float | None]) -> list[bool]:
-    """Whether each choice is Pareto-optimal: none other is at least as good and as cheap, and better in one.
+def pareto_front(choices: Sequence[Sequence[float | None]]) -> list[bool]:
+    """Whether each choice is Pareto-optimal: none other is at least as good in everything, and better in one.
 
     MetaRAG section 5.4 asks only that none is strictly better at no higher cost; then of two equally good
-    choices the dearer one would be optimal, too. A choice without one of the numbers is never optimal.
+    choices the dearer one would be optimal, too.
+
+    Args:
+        choices: of each the same criteria, higher is better (a cost is given with a minus). One that lacks a
+            number is never optimal.
     """
-    known = [(q, c) for q, c in zip(quality, costs, strict=True) if q is not None and c is not None]
+    known = [tuple(choice) for choice in choices if None not in choice]
     return [
-        q is not None
-        and c is not None
-        and not any(other[0] >= q and other[1] <= c and other != (q, c) for other in known)
-        for q, c in zip(quality, costs, strict=True)
+        None not in choice
+        and not any(
+            other != tuple(choice) and all(a >= b for a, b in zip(other, choice, strict=True))  # type: ignore[operator]
+            for other in known
+        )
+        for choice in choices
     ]

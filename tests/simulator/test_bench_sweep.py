@@ -134,11 +134,11 @@ def test_times_in_a_sweep_are_of_scored_replies_alone() -> None:
     assert [row["p50_ms"] for row in rows] == [500.0, None]
 
 
-def test_a_configuration_that_did_not_score_every_reply_is_on_no_front_and_beats_nobody() -> None:
+def test_a_cheaper_configuration_that_scored_fewer_replies_beats_nobody_who_scored_more() -> None:
     one = said(LABELS, 1)
     some = replace(one, judgements=(Judgement(outcome="abstained", error="too long"), *one.judgements[1:]))
     rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, said(LABELS, 2)]])["rows"]
-    assert [row["pareto"] for row in rows] == [[], ["tokens", "latency", "precision_recall"]]
+    assert [row["pareto"] for row in rows] == [["tokens", "latency"], ["tokens", "latency", "precision_recall"]]
 
 
 def test_one_repeat_has_no_deviation() -> None:
