@@ -29,7 +29,7 @@ class GoldSpan(Frozen):
 
 
 def require_fitting_spans(reply: str, label: bool | None, spans: tuple[GoldSpan, ...] | None) -> None:
-    """Raise ValueError when a span reaches beyond the reply, or the label denies the spans."""
+    """Raise ValueError when a span reaches beyond the reply, or label and spans deny each other."""
     for span in spans or ():
         if span.end > len(reply):
             raise ValueError(
@@ -37,6 +37,10 @@ def require_fitting_spans(reply: str, label: bool | None, spans: tuple[GoldSpan,
             )
     if spans and label is False:
         raise ValueError("the label is false, yet there are spans")
+    if label and spans == ():
+        raise ValueError(
+            "the label is true, yet spans is [], which says nowhere; leave spans out if nobody knows where"
+        )
 
 
 class LabelledReply(Frozen):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 StopReason = Literal["goal_reached", "gave_up", "max_turns", "loop", "error"]
 Outcome = Literal["scored", "abstained", "failed"]
@@ -150,9 +150,9 @@ class Span(Frozen):
     """One past the last character, or None like `start`."""
     text: str
     """The flagged text: `reply[start:end]` when located, else the detector's own quotation."""
-    severity: float | None = None
+    severity: FiniteFloat | None = None
     """1 (harmless) to 5 (critical), for detectors that rate it."""
-    score: float | None = None
+    score: FiniteFloat | None = None
     """The detector's score for this span, higher is worse."""
     reason: str = ""
     """Why it was flagged."""
@@ -179,7 +179,7 @@ class Unit(Frozen):
     """First character in the reply, or None when it has no place there."""
     end: int | None = None
     """One past the last character, or None like `start`."""
-    score: float | None = None
+    score: FiniteFloat | None = None
     """The unit's score, higher is worse; None when it could not be scored."""
     details: dict[str, float | str | None] = Field(default_factory=dict)
     """Named intermediate values, such as probabilities of each mutation."""
@@ -190,17 +190,18 @@ class Judgement(Frozen):
 
     outcome: Outcome
     """`scored`, or `abstained` (nothing to judge by), or `failed` (with `error`)."""
-    score: float | None = None
+    score: FiniteFloat | None = None
     """Response-level score, higher is worse; None unless scored."""
     flagged: bool | None = None
     """Whether the score reaches the detector's threshold; None unless scored."""
     spans: tuple[Span, ...] | None = None
-    """The hallucinations, one span each; `()` is judged clean, None is not judged (or not localised)."""
+    """The hallucinations, one span each; `()` of an unflagged reply is judged clean, None is not judged, or not
+    localised (see `localised`)."""
     units: tuple[Unit, ...] = ()
     """What was scored on the way."""
     unit_thresholds: dict[Literal["claim", "sentence", "word"], float] = Field(default_factory=dict)
-    """Kind of unit → score from which such a unit is flagged, for detectors that decide on units apart from the
-    reply; what `spans` marks is then for reading."""
+    """Kind of unit → score from which such a unit is flagged, for detectors that decide on units apart from
+    the reply; what `spans` marks is then for reading."""
     truncated: bool = False
     """True when evidence or reply had to be cut to fit the model."""
     calls: tuple[Call, ...] = ()
@@ -218,6 +219,11 @@ class Judgement(Frozen):
         if self.outcome == "scored" and (self.score is None or self.flagged is None):
             raise ValueError("outcome 'scored' needs a score and a flag")
         return self
+
+    @property
+    def localised(self) -> bool:
+        """Whether the spans say where; those of a reply that is flagged without any do not."""
+        return self.spans is not None and (bool(self.spans) or not self.flagged)
 
 
 class Verdict(Judgement):

@@ -112,6 +112,8 @@ def load_wice(request: LoadRequest) -> LabelledData:
 def _labelled(claim: _Claim, part: str) -> LabelledReply:
     group = digest(claim.evidence)[:16]
     pieces = chunk("\n\n".join(claim.evidence))
+    hallucinated = claim.label != "supported"
+    spans = tuple(_spans(claim)) if isinstance(claim, _TokenClaim) else None
     return LabelledReply(
         id=claim.meta.id,
         dataset="wice",
@@ -121,8 +123,8 @@ def _labelled(claim: _Claim, part: str) -> LabelledReply:
             for position, text in enumerate(pieces)
         ),
         reply=claim.claim,
-        label=claim.label != "supported",
-        spans=tuple(_spans(claim)) if isinstance(claim, _TokenClaim) else None,
+        label=hallucinated,
+        spans=spans or (None if hallucinated else spans),
         group=group,
         meta={"source": part, "support": claim.label, "article": claim.meta.claim_title},
     )

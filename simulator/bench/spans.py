@@ -52,7 +52,7 @@ class SpanCounts:
 
 def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None:
     """None where the annotators or the detector do not say where."""
-    if reply.spans is None or judgement.outcome != "scored" or judgement.spans is None:
+    if reply.spans is None or judgement.spans is None or not judgement.localised:
         return None
     length = len(reply.reply)
     flagged = [

@@ -1,6 +1,6 @@
 """Hallucinations per turn and token accuracy of each chatbot under each detector (HalluDetect section 4.3).
 
-Only scored turns count: turns whose verdict is `scored` and says where (`spans` is not None). Everything is
+Only scored turns count: turns whose verdict is `scored` and says where (`Judgement.localised`). Everything is
 counted per conversation first (`Tally`); a row adds the tallies up, and statistics resample them.
 """
 
@@ -92,7 +92,7 @@ class Tally:
     abstained: int
     """Turns abstained from."""
     not_localised: int
-    """Turns scored without spans being given."""
+    """Turns scored without saying where."""
     hallucinations: int
     """Spans in the scored turns."""
     unlocated: int
@@ -151,7 +151,7 @@ def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
     hallucinations = unlocated = tokens = flagged = scored = 0
     for turn in conversation.turns:
         verdict = verdicts.get(turn.index)
-        if verdict is None or verdict.outcome != "scored" or verdict.spans is None:
+        if verdict is None or verdict.spans is None or not verdict.localised:
             continue
         scored += 1
         hallucinations += len(verdict.spans)
@@ -166,7 +166,7 @@ def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
         scored_turns=scored,
         failed=sum(verdict.outcome == "failed" for verdict in verdicts.values()),
         abstained=sum(verdict.outcome == "abstained" for verdict in verdicts.values()),
-        not_localised=sum(v.outcome == "scored" and v.spans is None for v in verdicts.values()),
+        not_localised=sum(v.outcome == "scored" and not v.localised for v in verdicts.values()),
         hallucinations=hallucinations,
         unlocated=unlocated,
         tokens=tokens,

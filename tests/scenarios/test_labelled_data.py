@@ -244,6 +244,11 @@ def test_unlabelled_lines_are_left_out_and_counted(tmp_path: Path) -> None:
             "the label is false, yet there are spans. Correct it; see docs/labelled-data.md.",
         ),
         (
+            {"label": True, "spans": []},
+            "the label is true, yet spans is [], which says nowhere; leave spans out if nobody knows where. "
+            "Correct it; see docs/labelled-data.md.",
+        ),
+        (
             {"passages": []},
             "passages: list should have at least 1 item after validation, not 0. "
             "Correct it; see docs/labelled-data.md.",

@@ -72,6 +72,11 @@ def test_tokens_of_white_space_are_no_span(tmp_path: Path) -> None:
     assert reply.spans == (GoldSpan(start=4, end=7, label="not supported"),)
 
 
+def test_a_claim_without_a_marked_token_has_no_known_place(tmp_path: Path) -> None:
+    (reply,) = load(tmp_path, "tokens", TOKENS | {"non_supported_spans": [False] * 12})
+    assert (reply.label, reply.spans) == (True, None)
+
+
 def test_a_long_page_is_cut_between_its_sentences(tmp_path: Path) -> None:
     page = [f"{'word ' * 49}end{number}." for number in range(4)]
     (reply,) = load(tmp_path, None, CLAIM | {"evidence": page})

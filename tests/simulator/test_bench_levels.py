@@ -125,6 +125,14 @@ def test_a_span_without_a_place_is_a_wrong_exact_span() -> None:
     assert span_numbers([counted])["exact_precision"] == 0.0
 
 
+@pytest.mark.parametrize("spans", [None, ()])
+def test_a_flagged_reply_without_a_span_is_not_localised_at_any_level(spans: tuple[Span, ...] | None) -> None:
+    nowhere = Judgement(outcome="scored", score=0.7, flagged=True, spans=spans)
+    assert scores_of(TEXT, nowhere, "sentence").tolist() == [0.7, 0.7]
+    assert flags_of(TEXT, nowhere, "word").all()
+    assert count_spans(reply((0, 5)), nowhere) is None
+
+
 def test_nothing_to_find_and_nothing_found_has_no_numbers() -> None:
     counted = count_spans(reply(), judged())
     assert counted is not None

@@ -66,6 +66,13 @@ def test_only_scored_and_localised_turns_count() -> None:
     assert (result.hpt_1, result.tokacc_1, result.tokens) == (1.0, 0.0, 1)
 
 
+def test_a_flagged_turn_without_a_span_is_not_localised() -> None:
+    nowhere = scored("a", 0).model_copy(update={"score": 0.9, "flagged": True})
+    result = one_row([conversation("a", ["one", "two"])], [nowhere, scored("a", 1)])
+    assert (result.scored_turns, result.not_localised, result.coverage) == (1, 1, 0.5)
+    assert (result.hpt_1, result.tokens) == (0.0, 1)
+
+
 def test_nothing_scored_gives_none_and_never_clean() -> None:
     result = one_row([conversation("a", ["one"])], [unscored("a", 0)])
     assert result.coverage == 0.0
