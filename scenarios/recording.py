@@ -9,11 +9,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from scenarios.errors import OperationalError, UsageError
 from scenarios.jsonl import LineWriter, read_lines
+
+_BEGINNING = b'{"kind":"'
 
 
 def digest(value: Any) -> str:
@@ -45,6 +48,8 @@ class Recording:
             raise UsageError(f"--record {path}: a packed file cannot grow. Record into .jsonl and pack it.")
         recording = cls()
         recording._load(path)
+        if not recording._answers and path.is_file():
+            _refuse_what_is_no_recording(path)
         recording._writer = LineWriter(path)
         recording.source = path
         return recording
@@ -66,7 +71,7 @@ class Recording:
 
     def _load(self, path: Path) -> None:
         for number, entry in _read(path):
-            if not isinstance(entry, dict) or not {"kind", "key", "answer"} <= entry.keys():
+            if not _is_entry(entry):
                 raise UsageError(f"{path}, line {number}: not an entry of a recording (kind, key, answer).")
             self._answers.setdefault((entry["kind"], entry["key"]), entry["answer"])
 
@@ -97,6 +102,25 @@ class Recording:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+
+def _is_entry(value: Any) -> bool:
+    return isinstance(value, dict) and {"kind", "key", "answer"} <= value.keys()
+
+
+def _refuse_what_is_no_recording(path: Path) -> None:
+    """Raise UsageError where a file without a complete entry holds more than the beginning of one.
+
+    Writing would cut off its last line, which a killed process of ours may have left, or somebody's only one.
+    """
+    torn = path.read_bytes().strip()
+    beginning = torn[: len(_BEGINNING)] == _BEGINNING[: len(torn)]
+    with suppress(ValueError):
+        beginning = _is_entry(json.loads(torn))
+    if torn and not beginning:
+        raise UsageError(
+            f"--record {path}: the file is there, and no recording. Give another file, or delete that one."
+        )
 
 
 def _read(path: Path) -> Any:

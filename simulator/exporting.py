@@ -10,7 +10,7 @@ from typing import Any
 from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Turn, Verdict
 from simulator.reporting import current_verdicts
-from simulator.run_folder import RunFolder, write_atomically
+from simulator.run_folder import RunFolder, refuse_overwriting, write_atomically
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,9 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
     reply is written, unlabelled.
 
     Raises:
-        UsageError: the run has no verdicts of that detector.
+        UsageError: the run has no verdicts of that detector, or `out` is one of its files.
     """
+    refuse_overwriting(out, folder.files)
     verdicts = {
         (verdict.conversation, verdict.turn): verdict
         for verdict in current_verdicts(folder.read_verdicts(), folder.read_experiment())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,10 +32,12 @@ class RunFolder:
         self.verdicts = path / "verdicts.jsonl"
         self.report = path / "report.json"
         self.page = path / "report.html"
+        self.files = (self.report, self.page, self.verdicts, self.conversations, self.experiment)
+        """The five, in the order in which they may go."""
 
     def clear(self) -> None:
         """Delete the run's own five files, and nothing else in the folder."""
-        for file in (self.report, self.page, self.verdicts, self.conversations, self.experiment):
+        for file in self.files:
             file.unlink(missing_ok=True)
 
     def require(self) -> None:
@@ -142,15 +144,33 @@ def _parsed(path: Path, kind: type[Line]) -> Iterator[Line]:
 def write_atomically(path: Path, text: str) -> None:
     """Write beside `path` and rename, so that a reader sees the old file or the new one.
 
+    A link is kept: what it leads to is written. What is there and no file (a pipe, a device) is written into.
+
     Raises:
         OperationalError: it cannot be written; the old file is intact.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(target)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink()
+            raise
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
         raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
+
+
+def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:
+    """Raise UsageError when `output` is one of the files that are read, by whatever name."""
+    for path in inputs:
+        if os.path.realpath(output) == os.path.realpath(path):
+            raise UsageError(
+                f"cannot write {output}: it belongs to what is read here and would be lost. Give another file."
+            )

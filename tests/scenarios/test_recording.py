@@ -75,6 +75,28 @@ def test_a_torn_line_in_a_recording_is_asked_for_again(tmp_path: Path) -> None:
     assert path.read_text() == whole + '{"kind":"model","key":"b","answer":2}\n'
 
 
+@pytest.mark.parametrize("precious", ['{"very": "precious"}', '{"kind":"note"}', "notes", "[1, 2"])
+def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path, precious: str) -> None:
+    path = tmp_path / "precious.json"
+    path.write_text(precious)
+    with pytest.raises(UsageError) as caught:
+        Recording.record(path)
+    assert str(caught.value) == (
+        f"--record {path}: the file is there, and no recording. Give another file, or delete that one."
+    )
+    assert path.read_text() == precious
+
+
+@pytest.mark.parametrize("torn", ["", "{", '{"ki', '{"kind":"model","key":"a","answer":1}'])
+def test_recording_goes_on_in_a_file_of_one_torn_entry(tmp_path: Path, torn: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(torn)
+    recording = Recording.record(path)
+    recording.put("model", "a", 1)
+    recording.close()
+    assert path.read_text() == '{"kind":"model","key":"a","answer":1}\n'
+
+
 def test_a_packed_recording_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl.gz"
     text = "one\u2028two\x85three"

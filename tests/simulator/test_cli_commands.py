@@ -228,6 +228,20 @@ def test_export_of_an_unknown_detector_is_refused(hallulab: Hallulab, tmp_path: 
     assert ended.err == f"error: {run.path} has no scored verdicts of a detector 'halu'.\n"
 
 
+@pytest.mark.parametrize("name", ["conversations.jsonl", "report.html"])
+def test_export_leaves_the_files_of_the_run_alone(hallulab: Hallulab, tmp_path: Path, name: str) -> None:
+    run = saved_run(tmp_path / "run")
+    hallulab("report", run.path)
+    before = (run.path / name).read_bytes()
+    ended = hallulab("export", run.path, "--out", run.path / name)
+    assert (ended.code, ended.err) == (
+        2,
+        f"error: cannot write {run.path / name}: it belongs to what is read here and would be lost. "
+        "Give another file.\n",
+    )
+    assert (run.path / name).read_bytes() == before
+
+
 def test_bench_takes_detectors_and_their_options_from_the_file(hallulab: Hallulab, tmp_path: Path) -> None:
     data, config, out = tmp_path / "data.jsonl", tmp_path / "experiment.yaml", tmp_path / "rows.json"
     data.write_text(

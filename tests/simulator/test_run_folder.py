@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from scenarios.errors import OperationalError, UsageError
 from scenarios.transcript import Conversation
-from simulator.run_folder import RunFolder, write_atomically
+from simulator.run_folder import RunFolder, refuse_overwriting, write_atomically
 from tests.simulator.journal import scored, unscored
 
 
@@ -104,3 +105,43 @@ def test_a_folder_whose_parent_is_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OperationalError) as caught:
         write_atomically(path, "new")
     assert str(caught.value) == f"cannot write {path}: File exists."
+
+
+def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
+    target, link = tmp_path / "deep" / "target.json", tmp_path / "link.json"
+    target.parent.mkdir()
+    target.write_text("old")
+    link.symlink_to(target)
+    write_atomically(link, "new")
+    assert (link.is_symlink(), target.read_text()) == (True, "new")
+
+
+def test_a_link_that_leads_nowhere_yet_stays_one(tmp_path: Path) -> None:
+    link = tmp_path / "link.json"
+    link.symlink_to(tmp_path / "target.json")
+    write_atomically(link, "new")
+    assert (link.is_symlink(), (tmp_path / "target.json").read_text()) == (True, "new")
+
+
+def test_a_pipe_is_written_into_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomically(pipe, "new")
+        assert (os.read(reader, 10), pipe.is_fifo()) == (b"new", True)
+    finally:
+        os.close(reader)
+
+
+def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
+    read, link, other = tmp_path / "in.jsonl", tmp_path / "link.jsonl", tmp_path / "out.jsonl"
+    read.write_text("data")
+    link.symlink_to(read)
+    for output in (read, link, tmp_path / "deep" / ".." / "in.jsonl"):
+        with pytest.raises(UsageError) as caught:
+            refuse_overwriting(output, [other, read])
+        assert str(caught.value) == (
+            f"cannot write {output}: it belongs to what is read here and would be lost. Give another file."
+        )
+    refuse_overwriting(other, [read])
