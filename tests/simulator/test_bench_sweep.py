@@ -138,7 +138,10 @@ def test_a_cheaper_configuration_that_scored_fewer_replies_beats_nobody_who_scor
     one = said(LABELS, 1)
     some = replace(one, judgements=(Judgement(outcome="abstained", error="too long"), *one.judgements[1:]))
     rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, said(LABELS, 2)]])["rows"]
-    assert [row["pareto"] for row in rows] == [["tokens", "latency"], ["tokens", "latency", "precision_recall"]]
+    assert [row["pareto"] for row in rows] == [
+        ["tokens", "latency"],
+        ["tokens", "latency", "precision_recall"],
+    ]
 
 
 def test_one_repeat_has_no_deviation() -> None:
