@@ -48,20 +48,24 @@ NO_ANSWER = "the model gave no answer"
 _ARTICLES = frozenset({"a", "an", "the"})
 _KINDS_ASKED = {"number": "number or date", "name": "name", "phrase": "phrase"}
 _CAPITAL = re.compile(r"\b[A-Z]")
-_SPECIAL_TOKEN = re.compile(r"<\|[^|>]*\|>|</?(?:s|bos|eos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]")
+_NO_TEXT = re.compile(
+    r"<\|[^|>]*\|>|</?(?:s|bos|eos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]|^```\w*$", re.MULTILINE
+)
+"""Tokens that end or begin a text, and fences of code."""
 _WRAPPERS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?:#{1,6}|>|[-*+•–—]|\d{1,2}[.)])\s+(.*)",
         r"(?:(?:\w+ )?answer\s*(?:[:=]|[-–—]\s)|a:)\s*(.*)",
-        r"(?:\*{1,3}|_{1,3}|`{1,3})(.*?)(?:\*{1,3}|_{1,3}|`{1,3})",
+        r"(?:\*{1,3}|_{1,3})(.*?)(?:\*{1,3}|_{1,3})",
         r"[\"“„«'‘]([^\"“”„«»]*)[\"”“»'’]",
     )
 )
 """What models put around an answer: a list's or a heading's mark, `Answer:`, emphasis, quotation marks."""
 _TALK = re.compile(
-    r"\b(?:answers?|incorrect|hallucinat\w*)\b"
-    r"|\A(?:it|this|that|he|she|they|there)(?: is| are| was| were|['’]s)\b",
+    r"\b(?:answers?|incorrect|hallucinat\w*|sorry|unknown|not (?:given|known|mentioned|specified|stated))\b"
+    r"|\A(?:it|this|that|he|she|they|there)(?: is| are| was| were|['’]s)\b"
+    r"|\AI(?: am| do| can|['’]m)|\A(?:sure|certainly|of course|okay)\b",
     re.IGNORECASE,
 )
 """Words about an answer, not of one."""
@@ -217,12 +221,13 @@ def _paragraph(question: HotpotQuestion, position: int) -> str:
 
 def _bare(text: str, gold: str) -> str:
     """The first line, without what models put around an answer and the right one lacks."""
-    parts = (part.strip() for part in _SPECIAL_TOKEN.split(text))
+    parts = (part.strip() for part in _NO_TEXT.split(text))
     line = next((part for part in parts if part), "").partition("\n")[0].strip()
     before = None
     while line != before:
         before = line
-        line = line.replace("**", "") if "**" not in gold else line
+        for mark in ("**", "`"):
+            line = line if mark in gold else line.replace(mark, "")
         line = line if gold.endswith(".") else line.rstrip(".")
         for wrapper in _WRAPPERS:
             found = wrapper.fullmatch(line)

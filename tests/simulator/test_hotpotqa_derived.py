@@ -88,12 +88,17 @@ def test_another_spelling_of_the_supporting_sentences_is_refused() -> None:
     [
         *("**Vltava**", "*Vltava*", "_Vltava_", "`Vltava`", "- Vltava", "1. Vltava", "# Vltava", "> Vltava"),
         *("A: Vltava", "Answer - Vltava", "**Answer:** Vltava", "Incorrect answer: Vltava", '"Vltava."'),
-        *("Vltava.</s>", "<s> Vltava", "Vltava<|im_end|>\nMore", "«Vltava»"),
+        *("Vltava.</s>", "<s> Vltava", "Vltava<|im_end|>\nMore", "«Vltava»", "```text\nVltava\n```"),
     ],
 )
 async def test_what_models_put_around_an_answer_is_taken_off(written: str) -> None:
     derived = await built(lambda _: written, question(answer="Ostravice"), both=True)
     assert derived.data[1].reply == "Vltava"
+
+
+async def test_emphasis_within_an_answer_is_taken_off() -> None:
+    derived = await built(lambda _: "The **Vltava** at `Prague`", question(answer="The Ostravice"), both=True)
+    assert derived.data[1].reply == "The Vltava at Prague"
 
 
 async def test_what_the_right_answer_has_around_it_stays() -> None:
@@ -110,7 +115,8 @@ async def test_two_quotations_are_not_one() -> None:
     "answer",
     [
         *("Vltava!", "Vltava,", "Vltava:", "(Vltava", "Vltava ✗", "Vltava (incorrect)", "It is Vltava"),
-        *("The answer is Vltava", "Hallucinated: Vltava", "It's Vltava"),
+        *("The answer is Vltava", "Hallucinated: Vltava", "It's Vltava", "Sure! Vltava"),
+        *("Unknown", "Not mentioned", "I can't say", "Sorry, no"),
     ],
 )
 def test_an_answer_that_is_known_by_its_form_is_refused(answer: str) -> None:
