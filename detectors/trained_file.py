@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +11,10 @@ from zipfile import ZIP_DEFLATED, BadZipFile
 from scenarios.errors import UsageError
 
 Model = TypeVar("Model")
+
+DAMAGED = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+"""What a damaged zip file raises: one flipped bit may ask for a password or another compression (RuntimeError),
+or for a place before the file's beginning (OSError)."""
 
 
 def write_trained(held: Mapping[str, Any], form: int, path: Path) -> None:
@@ -40,19 +45,34 @@ def read_trained(
             the file.
 
     Raises:
-        UsageError: there is no such file, it holds other types, or is no such model.
+        UsageError: there is no such file, it cannot be read, it holds other types, or is no such model.
     """
     import skops.io
 
     if not path.is_file():
         raise UsageError(f"{path}: no such trained model. Train one, or leave the option `model` out.")
     try:
-        strange = skops.io.get_untrusted_types(file=path)
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}.") from error
+    try:
+        strange = skops.io.get_untrusted_types(data=data)
         if set(strange) - set(trusted):
             raise UsageError(f"{path}: it holds types that are not trusted ({', '.join(strange)}). {remedy}")
-        held = skops.io.load(path, trusted=list(trusted))
+        held = skops.io.loads(data, trusted=list(trusted))
         if held["format"] != form:
             raise UsageError(f"{path}: its format is {held['format']}, not {form}. {remedy}")
         return make(held)
-    except (BadZipFile, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (*DAMAGED, KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path}: this is no trained model of this detector. {remedy}") from error
+
+
+def classifier(found: Any, *, optional: bool = False) -> Any:
+    """What a file holds as a classifier, or None where there may be none.
+
+    Raises:
+        TypeError: it gives no probabilities.
+    """
+    if not (optional and found is None) and not hasattr(found, "predict_proba"):
+        raise TypeError(f"{type(found).__name__} is no classifier")
+    return found

@@ -15,7 +15,7 @@ from detectors.evidence_chain.matching import DocumentFrequency
 from detectors.evidence_chain.model import Scores, Thresholds
 from detectors.evidence_chain.risk import reply_scores
 from detectors.evidence_chain.tokens import Numbers
-from detectors.trained_file import read_trained, write_trained
+from detectors.trained_file import classifier, read_trained, write_trained
 
 FORMAT = 1
 """Of the files; another number is refused."""
@@ -173,10 +173,15 @@ def load_model(path: Path) -> CombinedModel:
 
 
 def _model_of(held: dict[str, Any]) -> CombinedModel:
+    pieces, replies = None, None
+    if held["words"] is not None:
+        pieces = PieceClassifiers(classifier(held["words"]), classifier(held["sentences"], optional=True))
+    if held["linear"] is not None:
+        replies = ReplyClassifiers(classifier(held["linear"]), classifier(held["trees"]))
     return CombinedModel(
         frequency=DocumentFrequency.of_held(held),
-        pieces=None if held["words"] is None else PieceClassifiers(held["words"], held["sentences"]),
-        replies=None if held["linear"] is None else ReplyClassifiers(held["linear"], held["trees"]),
+        pieces=pieces,
+        replies=replies,
         thresholds=Thresholds.model_validate(held["thresholds"]),
         identity=held["identity"],
     )

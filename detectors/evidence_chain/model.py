@@ -14,7 +14,7 @@ from detectors.evidence_chain.features import Features, FeatureSet, measure
 from detectors.evidence_chain.matching import DocumentFrequency
 from detectors.evidence_chain.risk import Categories, Context, Method, model_inputs, reply_scores, rule_risk
 from detectors.evidence_chain.tokens import Numbers
-from detectors.trained_file import read_trained, write_trained
+from detectors.trained_file import classifier, read_trained, write_trained
 from scenarios.transcript import Frozen
 
 FORMAT = 1
@@ -136,6 +136,6 @@ def _model_of(held: dict[str, Any]) -> ChainModel:
         identity=held["identity"],
         context=tuple(held["context"]),
         categories=held["categories"],
-        sentence_classifier=held["sentence_classifier"],
-        word_classifier=held["word_classifier"],
+        sentence_classifier=classifier(held["sentence_classifier"], optional=True),
+        word_classifier=classifier(held["word_classifier"], optional=True),
     )
