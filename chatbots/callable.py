@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from scenarios.data_files import without_surrogates
 from scenarios.errors import UsageError
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Message, Passage
@@ -127,8 +128,12 @@ def _passage(target: str, number: int, value: object) -> Passage:
     else:
         raise ChatbotError(f"{target}: passage {number} is a {type(value).__name__}, not a text or a dict.")
     try:
-        return Passage(**fields)
+        passage = Passage(**fields)
     except (ValidationError, TypeError) as error:
         raise ChatbotError(
             f"{target}: passage {number} is no passage (text, id, document, score, topic)."
         ) from error
+    for text in (passage.text, passage.id, passage.document, passage.topic or ""):
+        if text != without_surrogates(text):
+            raise ChatbotError(f"{target}: passage {number} holds half a character (a lone surrogate).")
+    return passage

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chatbots.protocol import ChatbotContext, ChatbotError
+from scenarios.data_files import without_surrogates
 from scenarios.transcript import Message, Passage, Step
 
 
@@ -15,11 +16,13 @@ def as_said(bot: str, reply: str) -> str:
         bot: which bot it is, as the error names it.
 
     Raises:
-        ChatbotError: nothing is left of it.
+        ChatbotError: nothing is left of it, or it is no text that can be written.
     """
     text = reply.strip()
     if not text:
         raise ChatbotError(f"{bot}: the bot's reply is empty.")
+    if text != without_surrogates(text):
+        raise ChatbotError(f"{bot}: the bot's reply holds half a character (a lone surrogate).")
     return text
 
 

@@ -30,6 +30,11 @@ def read_text(path: Path) -> str:
         raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error
 
 
+def without_surrogates(text: str) -> str:
+    """The text with `?` for lone surrogates, which no file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 class YamlText:
     """A YAML mapping, checked against a model, with the line of each value at hand for errors.
 

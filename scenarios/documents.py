@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from scenarios.data_files import YamlText, read_text
+from scenarios.data_files import YamlText, read_text, without_surrogates
 from scenarios.errors import UsageError
 from scenarios.pack import Document
 from scenarios.transcript import Frozen
@@ -126,5 +126,5 @@ def _read_pdf(path: Path) -> str:
         raise UsageError(
             f"{path}: cannot be read as PDF ({error}). Repair or decrypt it, or convert it to text."
         ) from error
-    # Broken fonts yield lone surrogates, which no JSON file can hold.
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
+    # Broken fonts yield lone surrogates.
+    return without_surrogates(text).replace("\x00", "")

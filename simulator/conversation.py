@@ -9,6 +9,7 @@ from typing import Protocol
 from agents.audit import is_loop
 from agents.user import UserFailed, UserMove
 from chatbots.protocol import Chatbot, ChatbotError
+from scenarios.data_files import without_surrogates
 from scenarios.transcript import Call, Conversation, Message, StopReason, Turn
 
 
@@ -60,7 +61,7 @@ async def converse(
             seed=key.seed,
             turns=tuple(turns),
             stop_reason=reason,
-            error=error,
+            error=error and without_surrogates(error),
             calls=tuple(loose),
         )
 
@@ -76,21 +77,22 @@ async def converse(
         asked = Message(role="user", text=move.text)
         try:
             reply = await chatbot.reply([*history, asked])
+            turn = Turn(
+                index=len(turns),
+                user=move.text,
+                query=reply.query,
+                passages=reply.passages,
+                reply=reply.text,
+                steps=reply.steps,
+                calls=(*move.calls, *reply.calls),
+            )
+            turn.model_dump_json()  # what cannot be journalled ends this conversation, and not the run
         except ChatbotError as error:
             loose.extend([*move.calls, *error.calls])
             return ended("error", f"chatbot {key.chatbot}: {error}")
         except Exception as error:  # noqa: BLE001 - somebody else's chatbot may raise anything; a failure is data
             loose.extend(move.calls)
             return ended("error", f"chatbot {key.chatbot}: {type(error).__name__}: {error}")
-        turn = Turn(
-            index=len(turns),
-            user=move.text,
-            query=reply.query,
-            passages=reply.passages,
-            reply=reply.text,
-            steps=reply.steps,
-            calls=(*move.calls, *reply.calls),
-        )
         turns.append(turn)
         history += [asked, Message(role="assistant", text=reply.text)]
         on_turn(turn)

@@ -171,6 +171,4 @@ def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:
     """Raise UsageError when `output` is one of the files that are read, by whatever name."""
     for path in inputs:
         if os.path.realpath(output) == os.path.realpath(path):
-            raise UsageError(
-                f"cannot write {output}: it belongs to what is read here and would be lost. Give another file."
-            )
+            raise UsageError(f"cannot write {output}: a file of the input would be lost. Give another file.")

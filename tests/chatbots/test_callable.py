@@ -47,6 +47,12 @@ def loose(history):
 def odd(history):
     return {"reply": "x", "passages": [3]}
 
+def halved(history):
+    return "bad \\ud800"
+
+def halved_passage(history):
+    return {"reply": "x", "passages": ["fine", {"text": "x", "document": "\\udfff"}]}
+
 def unknown(history):
     return {"reply": "x", "passages": [{"text": "x", "page": 3}]}
 """
@@ -116,6 +122,8 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:empty", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),
         ("pool_bot:odd", "passage 0 is a int, not a text or a dict"),
+        ("pool_bot:halved", r"the bot's reply holds half a character \(a lone surrogate\)\.$"),
+        ("pool_bot:halved_passage", r"passage 1 holds half a character \(a lone surrogate\)\.$"),
         ("pool_bot:unknown", "passage 0 is no passage"),
     ],
 )

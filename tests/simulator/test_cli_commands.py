@@ -236,8 +236,7 @@ def test_export_leaves_the_files_of_the_run_alone(hallulab: Hallulab, tmp_path: 
     ended = hallulab("export", run.path, "--out", run.path / name)
     assert (ended.code, ended.err) == (
         2,
-        f"error: cannot write {run.path / name}: it belongs to what is read here and would be lost. "
-        "Give another file.\n",
+        f"error: cannot write {run.path / name}: a file of the input would be lost. Give another file.\n",
     )
     assert (run.path / name).read_bytes() == before
 

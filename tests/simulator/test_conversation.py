@@ -88,6 +88,18 @@ async def test_whatever_a_chatbot_raises_is_recorded() -> None:
     assert (made.stop_reason, made.error) == ("error", "chatbot bot: KeyError: 'passages'")
 
 
+async def test_a_reply_that_no_file_can_hold_is_recorded_as_a_failure() -> None:
+    made = await held(ScriptedUser(says("Hello?")), ScriptedBot("bad \ud800"))
+    assert (made.stop_reason, made.turns) == ("error", ())
+    assert (made.error or "").startswith("chatbot bot: PydanticSerializationError: ")
+    assert Conversation.model_validate_json(made.model_dump_json()) == made
+
+
+async def test_what_a_chatbot_raises_can_be_written() -> None:
+    made = await held(ScriptedUser(says("Hello?")), ScriptedBot(ValueError("bad \ud800")))
+    assert made.error == "chatbot bot: ValueError: bad ?"
+
+
 async def test_a_failed_user_ends_it_and_keeps_what_was_spent() -> None:
     made = await held(ScriptedUser(UserFailed("no answer", [call("user.message")])), ScriptedBot())
     assert (made.stop_reason, made.error, made.turns) == ("error", "simulated user: no answer", ())

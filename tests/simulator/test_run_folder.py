@@ -142,6 +142,6 @@ def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as caught:
             refuse_overwriting(output, [other, read])
         assert str(caught.value) == (
-            f"cannot write {output}: it belongs to what is read here and would be lost. Give another file."
+            f"cannot write {output}: a file of the input would be lost. Give another file."
         )
     refuse_overwriting(other, [read])
