@@ -13,8 +13,8 @@ from scenarios.errors import UsageError
 Model = TypeVar("Model")
 
 DAMAGED = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
-"""What a damaged zip file raises: one flipped bit may ask for a password or another compression (RuntimeError),
-or for a place before the file's beginning (OSError)."""
+"""What a damaged zip file raises: one flipped bit may ask for a password or another compression
+(RuntimeError), or for a place before the file's beginning (OSError)."""
 
 
 def write_trained(held: Mapping[str, Any], form: int, path: Path) -> None:

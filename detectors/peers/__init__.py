@@ -1,1 +1,1 @@
-"""Other people's detectors, each in a Python environment and a process of its own."""
+"""Other people's detectors, each in a process of its own, in Python environments beside ours."""

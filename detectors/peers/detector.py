@@ -1,4 +1,4 @@
-"""The peers as detectors: an environment and a worker of their own, made when the first reply comes."""
+"""The peers as detectors: a worker of its own for each, and its environment, made when the first reply comes."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ class HhemOptions(PeerOptions):
 
 
 class HhemDetector(PeerDetector):
-    """HHEM-2.1-Open, Vectara's consistency classifier on T5; in an environment of its own."""
+    """HHEM-2.1-Open, Vectara's consistency classifier on T5; in an environment beside ours."""
 
     peer = "hhem"
     published = 0.5
@@ -257,7 +257,7 @@ class HhemDetector(PeerDetector):
 
 
 class MiniCheckDetector(PeerDetector):
-    """MiniCheck-Flan-T5-Large checks each sentence against the evidence; in an environment of its own."""
+    """MiniCheck-Flan-T5-Large checks each sentence against the evidence; in HHEM's environment."""
 
     peer = "minicheck"
     published = 0.5

@@ -23,12 +23,15 @@ def peer_requirements(peer: str) -> tuple[str, ...]:
 def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener = silent) -> Path:
     """The interpreter of a peer's environment, which is made when there is no whole one.
 
+    Peers with the same packages share one: it has the name of the first of them.
+
     Raises:
         OperationalError: it cannot be made (pip's reason is given) or the disk is full.
     """
     pins = peer_requirements(peer)
+    shared = next(name for name, others in _requirements().items() if others == pins)
     return python_environment(
-        (cache or cache_dir()) / "peers" / peer,
+        (cache or cache_dir()) / "peers" / shared,
         "\n".join(pins),
         ["--only-binary=:all:", *pins],
         owner=peer,

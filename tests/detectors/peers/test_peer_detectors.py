@@ -275,9 +275,26 @@ def test_an_environment_is_made_once_from_the_pins(monkeypatch: pytest.MonkeyPat
     index = tmp_path / "index"
     make_wheel(index, "toy", {"toy.py": b""})
     only_wheels_from(index, monkeypatch)
-    monkeypatch.setattr("detectors.peers.environment.peer_requirements", lambda peer: ("toy==1.0",))
+    monkeypatch.setattr("detectors.peers.environment._requirements", lambda: {"hhem": ("toy==1.0",)})
     python = peer_python("hhem", cache=tmp_path)
     assert python.is_relative_to(tmp_path / "peers")
-    monkeypatch.setattr("detectors.peers.environment.peer_requirements", lambda peer: ("toy==2.0",))
+    monkeypatch.setattr("detectors.peers.environment._requirements", lambda: {"hhem": ("toy==2.0",)})
     with pytest.raises(OperationalError, match="cannot make hhem's environment"):
         peer_python("hhem", cache=tmp_path)
+
+
+def test_peers_with_the_same_packages_share_an_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    index = tmp_path / "index"
+    make_wheel(index, "toy", {"toy.py": b""})
+    only_wheels_from(index, monkeypatch)
+    pins = {"other": (), "hhem": ("toy==1.0",), "minicheck": ("toy==1.0",)}
+    monkeypatch.setattr("detectors.peers.environment._requirements", lambda: pins)
+    python = peer_python("minicheck", cache=tmp_path)
+    assert python == peer_python("hhem", cache=tmp_path)
+    assert python.parents[1].name.startswith("hhem-")
+
+
+def test_hhem_and_minicheck_need_the_same_packages() -> None:
+    assert peer_requirements("minicheck") == peer_requirements("hhem") != peer_requirements("refchecker")
