@@ -1,4 +1,4 @@
-"""The peers as detectors: a worker of its own for each, and its environment, made when the first reply comes."""
+"""The peers as detectors: a worker for each, and its environment, made when the first reply comes."""
 
 from __future__ import annotations
 
