@@ -6,7 +6,10 @@ to report under and a `DetectorContext` and returns a `Detector`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from numbers import Real
+from typing import get_args
 
 from detectors.combined.detector import CombinedDetector
 from detectors.direct_judge.detector import DirectJudgeDetector
@@ -21,8 +24,9 @@ from detectors.peers.detector import (
     MiniCheckDetector,
     RefCheckerDetector,
 )
-from detectors.protocol import Detector, DetectorContext
+from detectors.protocol import Detector, DetectorContext, ThresholdProtocol
 from detectors.self_check.detector import SelfCheckDetector
+from scenarios.errors import UsageError
 from scenarios.plugins import component_names, find_component, make_component
 
 GROUP = "hallulab.detectors"
@@ -67,7 +71,28 @@ def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:
         UsageError: there is no such detector, its options are wrong, or somebody else's cannot be made.
     """
     factory = find_detector(kind)
-    return make_component("detector", kind, DETECTORS, _PARTS, lambda: factory(name, context))
+    made = make_component("detector", kind, DETECTORS, _PARTS, lambda: factory(name, context))
+    if kind not in DETECTORS:
+        _check_attributes(kind, made)
+    return made
+
+
+def _check_attributes(kind: str, made: Detector) -> None:
+    """Raise UsageError where somebody else's detector says something of itself that cannot be."""
+    threshold = made.threshold
+    finite = isinstance(threshold, Real) and math.isfinite(threshold)
+    if threshold is not None and not finite:
+        raise UsageError(
+            f"detector {kind!r}: its `threshold` is {threshold!r}, no finite number and not None."
+        )
+    if made.threshold_protocol not in get_args(ThresholdProtocol):
+        raise UsageError(
+            f"detector {kind!r}: its `threshold_protocol` is {made.threshold_protocol!r}; "
+            f"there are {', '.join(get_args(ThresholdProtocol))}."
+        )
+    for part, value in (("name", made.name), ("version", made.version)):
+        if not isinstance(value, str):
+            raise UsageError(f"detector {kind!r}: its `{part}` is {value!r}, no text.")
 
 
 def find_detector(kind: str) -> DetectorFactory:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from agents.errors import ReplayMiss
 from chatbots.protocol import Chatbot
+from detectors.checking import checked, failure
 from detectors.protocol import Detector
 from scenarios.errors import HallulabError
 from scenarios.jsonl import LineWriter
@@ -160,7 +161,7 @@ def _failed_alike(one: Conversation, other: Conversation) -> bool:
 async def judge_turn(
     detector: Detector, conversation: Conversation, turn: Turn, knowledge: Retriever | None
 ) -> Judgement:
-    """One judgement; whatever a detector raises becomes a failed one."""
+    """One judgement; whatever a detector raises, or gives instead of a judgement, becomes a failed one."""
     view = TurnView(
         history=conversation.history(turn.index),
         question=turn.user,
@@ -169,6 +170,6 @@ async def judge_turn(
         knowledge=knowledge,
     )
     try:
-        return await detector.detect(view)
+        return checked(await detector.detect(view), turn.reply)
     except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
-        return Judgement(outcome="failed", error=f"{type(error).__name__}: {error}")
+        return failure(error)

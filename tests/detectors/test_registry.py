@@ -117,3 +117,22 @@ def test_what_lacks_a_part_of_a_detector_is_named(offered: list[EntryPoint], att
     assert str(caught.value) == (
         f"detector 'theirs': its constructor gave a SimpleNamespace, which has no `{attribute}`."
     )
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "complaint"),
+    [
+        ("threshold", "0.5", "`threshold` is '0.5', no finite number and not None."),
+        ("threshold", float("nan"), "`threshold` is nan, no finite number and not None."),
+        ("threshold_protocol", "mine", "`threshold_protocol` is 'mine'; there are published, tuned, given."),
+        ("version", 1, "`version` is 1, no text."),
+    ],
+)
+def test_what_a_detector_says_of_itself_is_checked(
+    offered: list[EntryPoint], attribute: str, value: object, complaint: str
+) -> None:
+    whole = {"name": "", "version": "", "threshold": None, "threshold_protocol": "given", "detect": print}
+    offered.append(_point(lambda name, context: SimpleNamespace(**{**whole, attribute: value})))
+    with pytest.raises(UsageError) as caught:
+        making_theirs()
+    assert str(caught.value) == f"detector 'theirs': its {complaint}"

@@ -211,6 +211,18 @@ async def test_a_failed_verdict_is_tried_again_and_the_new_one_counts(tmp_path: 
     assert [(line.turn, line.outcome) for line in folder.read_verdicts()] == [(0, "scored"), (1, "scored")]
 
 
+async def test_a_detector_that_gives_no_judgement_is_a_failed_verdict(tmp_path: Path) -> None:
+    class Silent(Judge):
+        async def detect(self, view: TurnView) -> Judgement:
+            return None  # type: ignore[return-value]
+
+    folder = RunFolder(tmp_path)
+    await execute(cast(Silent()), [job("a")], folder, Listener())
+    assert [(line.outcome, line.error) for line in folder.read_verdicts()] == [
+        ("failed", "the detector gave a NoneType, no Judgement")
+    ] * 2
+
+
 MISS = ReplayMiss("the recording has no answer.")
 
 
