@@ -18,7 +18,7 @@ from detectors.peers.detector import (
 )
 from detectors.protocol import DetectorContext
 from scenarios.transcript import Judgement, Passage, TurnView
-from tests.detectors.peers.tiny_models import tiny_hhem, tiny_lettucedetect, tiny_minicheck
+from tests.detectors.peers.tiny_models import tiny_hhem, tiny_lettucedetect, tiny_minicheck, tiny_nli
 from tests.scripted import last_user, scripted_pool
 
 pytestmark = pytest.mark.live
@@ -82,3 +82,18 @@ async def test_refchecker() -> None:
         ("tickets | are | free", 0.0),
     ]
     assert [call.purpose for call in judgement.calls] == ["peer.extract", "peer.check", "peer.check"]
+
+
+async def test_refchecker_with_an_nli_model(tmp_path: Path) -> None:
+    tiny_nli(tmp_path, ("entailment", "neutral", "contradiction"))
+    judgement = await judged(RefCheckerDetector, weights=str(tmp_path))
+    assert [unit.details["label"] for unit in judgement.units] == ["Entailment", "Entailment"]
+    assert [call.purpose for call in judgement.calls] == ["peer.extract"]
+
+
+async def test_refchecker_refuses_an_nli_model_with_labels_in_another_order(tmp_path: Path) -> None:
+    tiny_nli(tmp_path, ("contradiction", "entailment", "neutral"))
+    with detector(RefCheckerDetector, weights=str(tmp_path)) as made:
+        judgement = await made.detect(VIEW)
+    assert judgement.outcome == "failed"
+    assert "labels are contradiction, entailment, neutral; RefChecker reads them" in (judgement.error or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,27 @@ def tiny_minicheck(folder: Path, kind: str) -> Any:
         )
     model.eval().save_pretrained(folder)
     return model
+
+
+def tiny_nli(folder: Path, labels: Sequence[str]) -> None:
+    """A RoBERTa classifier that holds everything to be of the first class, with these labels."""
+    import torch
+    from transformers import RobertaConfig, RobertaForSequenceClassification
+
+    save_tokenizer(folder, pair=True)
+    config = RobertaConfig(
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=600,
+        id2label=dict(enumerate(labels)),
+        pad_token_id=WORDS.index("<pad>"),
+    )
+    model: Any = RobertaForSequenceClassification(config)
+    model.classifier.out_proj.bias.data = torch.tensor([9.0, *[0.0] * (len(labels) - 1)])
+    model.eval().save_pretrained(folder)
 
 
 def tiny_lettucedetect(folder: Path) -> None:
