@@ -175,5 +175,5 @@ def describe(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"unknown field `{field}`. Remove it or correct its spelling."
     message = first["msg"].removeprefix("Value error, ")
-    sentence = f"{message[0].lower()}{message[1:]}."
+    sentence = f"{message[0].lower()}{message[1:]}.".replace("tuple", "list")
     return f"field `{field}`: {sentence}" if field else sentence

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from scenarios.errors import OperationalError, UsageError
 from scenarios.jsonl import LineWriter, read_lines
 from scenarios.transcript import Conversation, Verdict
-from simulator.config import describe
+from simulator.config import Experiment, describe
 
 Line = TypeVar("Line", bound=BaseModel)
 
@@ -74,7 +74,19 @@ class RunFolder:
         for field in ("experiment", "identity", "detectors"):
             if not isinstance(value.get(field), dict):
                 raise UsageError(f"{self.experiment}: no object `{field}`. Restore it or use --fresh.")
-        return value
+        return {**value, "experiment": self._checked(value["experiment"])}
+
+    def _checked(self, experiment: dict[str, Any]) -> dict[str, Any]:
+        """The fields that a saved experiment sets, as they are written today."""
+        for field in ("scenario", "chatbots"):
+            if field not in experiment:
+                raise UsageError(
+                    f"{self.experiment}: no `{field}` in `experiment`. Restore it or use --fresh."
+                )
+        try:
+            return Experiment.model_validate(experiment).model_dump(mode="json", exclude_unset=True)
+        except ValidationError as error:
+            raise UsageError(f"{self.experiment}: {describe(error)} Restore it or use --fresh.") from error
 
     def write_experiment(self, value: dict[str, Any]) -> None:
         """Replace experiment.json in one step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
@@ -274,6 +275,34 @@ def test_an_experiment_file_that_is_none_is_refused(hallulab: Hallulab, tmp_path
     assert code == 2
     assert said.startswith(f"error: {tmp_path / 'experiment.json'}: ")
     assert said.endswith("Restore it or use --fresh.\n")
+
+
+@pytest.mark.parametrize(
+    ("experiment", "complaint"),
+    [
+        ({"scenario": "s"}, "no `chatbots` in `experiment`."),
+        ({"scenario": "s", "chatbots": None}, "field `chatbots`: input should be a valid list."),
+        ({"scenario": "s", "chatbots": [{}]}, "field `chatbots.0.name`: field required."),
+        ({"chatbots": ["vanilla"]}, "no `scenario` in `experiment`."),
+        ({"scenario": 5, "chatbots": ["vanilla"]}, "field `scenario`: input should be a valid string."),
+    ],
+)
+@pytest.mark.parametrize("command", ["report", "detect"])
+def test_a_damaged_experiment_is_refused(
+    hallulab: Hallulab, tmp_path: Path, command: str, experiment: dict[str, object], complaint: str
+) -> None:
+    saved = tmp_path / "experiment.json"
+    saved.write_text(json.dumps({"identity": {}, "detectors": {}, "experiment": experiment}))
+    (tmp_path / "conversations.jsonl").write_text(conversation("c", ["A."]).model_dump_json() + "\n")
+    assert hallulab(command, tmp_path) == (2, f"error: {saved}: {complaint} Restore it or use --fresh.\n")
+
+
+def test_chatbots_saved_by_name_alone_are_reported(hallulab: Hallulab, tmp_path: Path) -> None:
+    experiment = {"scenario": "s", "chatbots": ["vanilla"]}
+    saved = {"identity": {}, "detectors": {}, "experiment": experiment}
+    (tmp_path / "experiment.json").write_text(json.dumps(saved))
+    (tmp_path / "conversations.jsonl").write_text(conversation("c", ["A."]).model_dump_json() + "\n")
+    assert hallulab("report", tmp_path) == (0, "")
 
 
 def test_bench_judges_at_least_one_reply(hallulab: Hallulab, tmp_path: Path) -> None:
