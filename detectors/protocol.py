@@ -50,6 +50,11 @@ def asks_a_model(detector: Detector) -> bool:
     return bool(getattr(detector, "asks_a_model", not isinstance(detector, BatchDetector)))
 
 
+def scores_are_probabilities(detector: Detector) -> bool:
+    """Whether a score is meant as a probability; it is, unless the attribute of this name says otherwise."""
+    return bool(getattr(detector, "scores_are_probabilities", True))
+
+
 @runtime_checkable
 class TrainableDetector(Detector, Protocol):
     """A detector that learns from labelled replies; without training it uses the model it comes with."""

@@ -195,8 +195,8 @@ class Judgement(Frozen):
     flagged: bool | None = None
     """Whether the score reaches the detector's threshold; None unless scored."""
     spans: tuple[Span, ...] | None = None
-    """The hallucinations, one span each; `()` of an unflagged reply is judged clean, None is not judged, or not
-    localised (see `localised`)."""
+    """The hallucinations, one span each; `()` of an unflagged reply is judged clean, None is not judged, or
+    not localised (see `localised`)."""
     units: tuple[Unit, ...] = ()
     """What was scored on the way."""
     unit_thresholds: dict[Literal["claim", "sentence", "word"], float] = Field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from agents.model import Session
 from agents.prompt import load_prompt
@@ -29,6 +30,9 @@ class HalluDetectDetector(OneModelDetector):
     Raises:
         UsageError: an option is unknown or wrong, or the model is not in the pool.
     """
+
+    scores_are_probabilities: ClassVar[bool] = False
+    """See `detectors.protocol.scores_are_probabilities`: a severity is none."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)

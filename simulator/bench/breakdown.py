@@ -10,11 +10,12 @@ import numpy as np
 from scenarios.labelled import LabelledReply
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import Items, Level, gold_labels, regions
-from simulator.measure.detection import Booleans, Sample, auroc, average_precision, decisions
+from simulator.bench.rows import counts
+from simulator.measure.detection import Booleans, auroc, average_precision, decisions
 
 
 def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[dict[str, Any]]:
-    """A row for each part that has items; by `task`, by `length` (thirds by words), by `error_type`.
+    """A row for each part that has items, scored or not; by `task`, `length` (thirds by words), `error_type`.
 
     A row by error type has the items with that kind of gold span as its positives and all clean items as its
     negatives: its recall is the share of that kind that is found.
@@ -24,10 +25,10 @@ def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[dict[s
     for by, name_of in (("task", _task), ("length", _length(replies))):
         names = [name_of(reply) for reply in replies]
         for name in dict.fromkeys(sorted(names)):
-            part = items.of_replies(np.array([other == name for other in names]))
-            found.append(_row(evaluation, level, by, name, part.sample))
-    for kind, sample in _by_error_type(replies, level, items):
-        found.append(_row(evaluation, level, "error_type", kind, sample))
+            part = np.array([other == name for other in names])[items.owners]
+            found.append(_row(evaluation, level, by, name, items.part(part)))
+    for kind, part in _by_error_type(replies, level, items):
+        found.append(_row(evaluation, level, "error_type", kind, items.part(part)))
     return [row for row in found if row["n"]]
 
 
@@ -52,14 +53,13 @@ def _length(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
 
 def _by_error_type(
     replies: Sequence[LabelledReply], level: Level, items: Items
-) -> Iterable[tuple[str, Sample]]:
+) -> Iterable[tuple[str, Booleans]]:
+    """For each kind the mask of its items and all clean ones."""
     kinds = sorted({span.label for reply in replies for span in reply.spans or ()})
-    measured = np.unique(items.replies)
+    owners = np.unique(items.owners)
     for kind in kinds:
-        here = [_of_kind(replies[place], level, kind) for place in measured]
-        mask = np.concatenate(here) if here else np.zeros(0, dtype=bool)
-        sample = items.sample.only(mask | ~items.sample.labels)
-        yield kind, sample
+        here = np.concatenate([_of_kind(replies[place], level, kind) for place in owners])
+        yield kind, here | ~items.gold
 
 
 def _of_kind(reply: LabelledReply, level: Level, kind: str) -> Booleans:
@@ -67,18 +67,17 @@ def _of_kind(reply: LabelledReply, level: Level, kind: str) -> Booleans:
     return np.zeros(1, dtype=bool) if found is None else found
 
 
-def _row(evaluation: Evaluation, level: Level, by: str, name: str, sample: Sample) -> dict[str, Any]:
+def _row(evaluation: Evaluation, level: Level, by: str, name: str, items: Items) -> dict[str, Any]:
     numbers: Mapping[str, float | None] = {
-        "auroc": auroc(sample),
-        "auprc": average_precision(sample),
-        **decisions(sample),
+        **counts(items),
+        "auroc": auroc(items.sample),
+        "auprc": average_precision(items.sample),
+        **decisions(items.sample),
     }
     return {
         "detector": evaluation.detector,
         "level": level,
         "by": by,
         "part": name,
-        "n": len(sample.labels),
-        "positives": int(sample.labels.sum()),
-        **{key: None if value is None else round(value, 6) for key, value in numbers.items()},
+        **{key: round(value, 6) if isinstance(value, float) else value for key, value in numbers.items()},
     }

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from detectors.checking import checked, failure
 from detectors.origin import OriginDetector, origin_of
-from detectors.protocol import BatchDetector, Detector, ThresholdProtocol
+from detectors.protocol import BatchDetector, Detector, ThresholdProtocol, scores_are_probabilities
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 
@@ -46,6 +47,8 @@ class Evaluation:
     """Whether it was told who wrote the replies."""
     train_s: float | None = None
     """Seconds of training here; None where it was not trained here."""
+    probabilities: bool = True
+    """Whether its scores are meant as probabilities."""
     fold_thresholds: tuple[float, ...] = ()
     """Of a detector that learnt once a fold: each fold's threshold; `threshold` is their mean."""
 
@@ -81,6 +84,7 @@ async def evaluate(
         latencies_s=(*(None for _ in first), *(seconds for _, seconds in others)),
         batched=batched,
         told_origin=_reads_origin(detector),
+        probabilities=scores_are_probabilities(detector),
         train_s=train_s,
     )
 
@@ -139,7 +143,10 @@ async def _judge_all(
             if len(judgements) != len(batch):
                 raise ValueError(f"{len(judgements)} judgements of {len(batch)} replies")
             each = (time.perf_counter() - started) / len(batch)
-            judged += [(judgement, each) for judgement in judgements]
+            judged += [
+                (checked(judgement, reply.reply), each)
+                for judgement, reply in zip(judgements, batch, strict=True)
+            ]
         except Exception:  # noqa: BLE001 - one by one, only the reply at fault fails
             judged += [await _judge(detector, reply) for reply in batch]
         on_judged(len(batch))
@@ -165,8 +172,9 @@ async def _judge(detector: Detector, reply: LabelledReply) -> Timed:
             [judgement] = _judge_batch(detector, [reply])
         else:
             judgement = await detector.detect(_view(reply))
+        judgement = checked(judgement, reply.reply)
     except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything
-        judgement = Judgement(outcome="failed", error=f"{type(error).__name__}: {error}")
+        judgement = failure(error)
     return judgement, time.perf_counter() - started
 
 

@@ -1,11 +1,13 @@
 """What is counted at each level: replies, their sentences, their words; gold and the detector's view of each.
 
 A sentence or word is positive when any gold span overlaps it, and flagged when any flagged span does, or when
-its score reaches the threshold of a detector that has one for such units.
+its score reaches the threshold of a detector that has one for such units. Where the detector could not score
+what stands there it has said nothing, and the item is not covered.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,13 +39,36 @@ class Items:
     """Labels, scores, flags and group numbers, one an item."""
     replies: Integers
     """Position of each item's reply in the evaluation."""
-    n: int
-    """Items that there are, scored or not."""
+    places: Integers
+    """Position of each item among all."""
+    gold: Booleans
+    """Labels of all items that there are, scored or not; False where nobody gave one."""
+    owners: Integers
+    """Position of the reply of all items that there are."""
 
-    def of_replies(self, chosen: Booleans) -> Items:
-        """Those of the replies chosen by a mask over replies."""
-        mask = chosen[self.replies]
-        return Items(self.sample.only(mask), self.replies[mask], self.n)
+    @property
+    def n(self) -> int:
+        """Items that there are, scored or not."""
+        return len(self.gold)
+
+    @property
+    def scored(self) -> Booleans:
+        """Which of all items are scored."""
+        mask = np.zeros(self.n, dtype=bool)
+        mask[self.places] = True
+        return mask
+
+    def only(self, chosen: Booleans) -> Items:
+        """The scored ones among those chosen by a mask over all items."""
+        mask = chosen[self.places]
+        sample = self.sample.only(mask)
+        return dataclasses.replace(self, sample=sample, replies=self.replies[mask], places=self.places[mask])
+
+    def part(self, chosen: Booleans) -> Items:
+        """What there is and what is scored among those chosen by a mask over all items."""
+        kept = self.only(chosen)
+        places = (np.cumsum(chosen) - 1)[kept.places]
+        return dataclasses.replace(kept, places=places, gold=self.gold[chosen], owners=self.owners[chosen])
 
 
 def group_numbers(replies: Sequence[LabelledReply]) -> dict[str, int]:
@@ -66,29 +91,38 @@ def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) ->
 
     Sentences and words have gold labels where their reply has gold spans (perhaps none in it).
     """
-    labels: list[Booleans] = []
+    known: list[Booleans] = []
+    covered: list[Booleans] = []
     scores: list[Floats] = []
     flags: list[Booleans] = []
-    places: list[int] = []
+    owners: list[int] = []
     sizes: list[int] = []
-    total = 0
     for place, (reply, judgement) in enumerate(zip(evaluation.replies, evaluation.judgements, strict=True)):
         gold = gold_labels(reply, level)
-        if gold is None:
-            total += level == "response"
+        if gold is None and level != "response":
             continue
-        total += len(gold)
-        if judgement.outcome != "scored":
-            continue
-        labels.append(gold)
-        scores.append(scores_of(reply.reply, judgement, level))
-        flags.append(flags_of(reply.reply, judgement, level))
-        places.append(place)
-        sizes.append(len(gold))
-    of_reply = np.repeat(np.array(places, dtype=np.int64), sizes)
+        labels = np.zeros(1, dtype=bool) if gold is None else gold
+        here = np.zeros(len(labels), dtype=bool)
+        if gold is not None and judgement.outcome == "scored":
+            here = covered_of(reply.reply, judgement, level)
+            scores.append(scores_of(reply.reply, judgement, level)[here])
+            flags.append(flags_of(reply.reply, judgement, level)[here])
+        known.append(labels)
+        covered.append(here)
+        owners.append(place)
+        sizes.append(len(labels))
+    of_reply = np.repeat(np.array(owners, dtype=np.int64), sizes)
     numbers = np.array([groups[reply.group] for reply in evaluation.replies], dtype=np.int64)
-    sample = Sample(_joined(labels, bool), _joined(scores, float), _joined(flags, bool), numbers[of_reply])
-    return Items(sample, of_reply, total)
+    places = np.flatnonzero(_joined(covered, bool))
+    replies, every = of_reply[places], _joined(known, bool)
+    sample = Sample(
+        labels=every[places],
+        scores=_joined(scores, float),
+        flags=_joined(flags, bool),
+        clusters=numbers[replies],
+        probabilities=evaluation.probabilities,
+    )
+    return Items(sample, replies, places, gold=every, owners=of_reply)
 
 
 def gold_labels(reply: LabelledReply, level: Level, kind: str | None = None) -> Booleans | None:
@@ -139,7 +173,7 @@ def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
     whole = float(judgement.score or 0.0)
     if level == "response":
         return np.array([whole])
-    found = _units(judgement, level) or _units(judgement, None) or located(judgement)
+    found = _units_used(judgement, level) or located(judgement)
     if found is None:
         return np.full(len(places), whole)
     heat = np.full(len(text) + 1, -np.inf)
@@ -148,6 +182,24 @@ def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
     bounds = np.array(places, dtype=np.int64).reshape(-1)
     highest: Floats = np.maximum.reduceat(heat, bounds)[::2] if len(bounds) else np.zeros(0)
     return np.where(np.isneginf(highest), 0.0, highest)
+
+
+def covered_of(text: str, judgement: Judgement, level: Level) -> Booleans:
+    """Whether the detector judged each item: not where all units that overlap it are without a score.
+
+    A detector that does not say where has judged them all, and so has one without such units.
+    """
+    places = regions(text, level)
+    unscored = [
+        (unit.start, unit.end)
+        for unit in judgement.units
+        if unit.score is None and unit.start is not None and unit.end is not None
+    ]
+    said = located(judgement)
+    if level == "response" or not unscored or said is None:
+        return np.ones(len(places), dtype=bool)
+    scored = ((start, end) for start, end, _ in (*_units_used(judgement, level), *said))
+    return touched(text, scored, places) | ~touched(text, unscored, places)
 
 
 def located(judgement: Judgement) -> list[Scored] | None:
@@ -160,6 +212,10 @@ def located(judgement: Judgement) -> list[Scored] | None:
         if span.start is not None and span.end is not None
     ]
     return found if found or not judgement.flagged else None
+
+
+def _units_used(judgement: Judgement, level: Level) -> list[Scored]:
+    return _units(judgement, level) or _units(judgement, None)
 
 
 def _units(judgement: Judgement, kind: Level | None) -> list[Scored]:

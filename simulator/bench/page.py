@@ -23,7 +23,14 @@ from simulator.bench.curves import (
 )
 from simulator.bench.levels import LEVELS, Level
 from simulator.bench.sweep_table import best_first, option_value
-from simulator.bench.table import chat_friedman_lines, chats_counted, data_notes, friedman_line, notes
+from simulator.bench.table import (
+    caveats,
+    chat_friedman_lines,
+    chats_counted,
+    data_notes,
+    friedman_line,
+    notes,
+)
 from simulator.measure.detection import Sample
 from simulator.report.markup import asset, render
 
@@ -81,7 +88,7 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
             "top": TOP,
             "bottom": BOTTOM,
         },
-        notes=[*data_notes(report["data"]), *notes(costs)],
+        notes=[*data_notes(report["data"]), *notes(costs), *caveats(rows)],
         paint=paint,
     )
 

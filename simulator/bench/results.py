@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from simulator.bench.breakdown import breakdown
 from simulator.bench.chats import chat_report
 from simulator.bench.evaluate import Evaluation
@@ -17,7 +15,7 @@ from simulator.bench.friedman import friedman
 from simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
 from simulator.bench.rows import level_row, span_row
 from simulator.measure.bootstrap import Replicates, interval, replicates
-from simulator.measure.detection import Booleans, Sample, auroc, average_precision, decisions
+from simulator.measure.detection import Sample, auroc, average_precision, decisions
 
 _COMPARED = ("auroc", "auprc", "f1")
 
@@ -54,7 +52,7 @@ def measure(evaluations: Sequence[Evaluation], dataset: str) -> Results:
             parts += breakdown(one, level, measured[one.detector])
             samples[one.detector, level] = measured[one.detector].sample
         compared = {one.detector: measured[one.detector] for one in evaluations}
-        differences += _differences(level, compared, len(replies), resamples)
+        differences += _differences(level, compared, resamples)
     for one in (flag_all(replies), majority(replies, "word"), *evaluations):
         spans = span_row(one, dataset, groups)
         rows += [spans] if spans is not None else []
@@ -82,20 +80,18 @@ class _Resamples:
         self._made: dict[tuple[str, bytes], Replicates] = {}
 
     def __call__(self, detector: str, items: Items) -> Replicates:
-        key = (detector, items.replies.tobytes())
+        key = (detector, items.places.tobytes())
         if key not in self._made:
             self._made[key] = replicates(items.sample, self._groups)
         return self._made[key]
 
 
-def _differences(
-    level: Level, measured: Mapping[str, Items], replies: int, resamples: _Resamples
-) -> list[dict[str, Any]]:
-    """First minus second of every two detectors, on the replies that both scored; paired over groups."""
+def _differences(level: Level, measured: Mapping[str, Items], resamples: _Resamples) -> list[dict[str, Any]]:
+    """First minus second of every two detectors, on the items that both scored; paired over groups."""
     found = []
     for a, b in combinations(measured, 2):
-        shared = _scored(measured[a], replies) & _scored(measured[b], replies)
-        one, two = measured[a].of_replies(shared), measured[b].of_replies(shared)
+        shared = measured[a].scored & measured[b].scored
+        one, two = measured[a].only(shared), measured[b].only(shared)
         first, second = _numbers(one.sample), _numbers(two.sample)
         for metric in _COMPARED:
             x, y = first[metric], second[metric]
@@ -114,12 +110,6 @@ def _differences(
                 }
             )
     return found
-
-
-def _scored(items: Items, replies: int) -> Booleans:
-    mask = np.zeros(replies, dtype=bool)
-    mask[items.replies] = True
-    return mask
 
 
 def _numbers(sample: Sample) -> dict[str, float | None]:

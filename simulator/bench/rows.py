@@ -17,7 +17,7 @@ from simulator.bench.levels import Items, Level
 from simulator.bench.reasons import reasons
 from simulator.bench.spans import SpanCounts, count_spans, span_numbers
 from simulator.bench.thresholds import threshold_protocols
-from simulator.measure.bootstrap import Replicates, interval, ratio_replicates
+from simulator.measure.bootstrap import Replicates, f1_replicates, interval
 from simulator.measure.detection import (
     auroc,
     average_precision,
@@ -45,10 +45,8 @@ def level_row(
         "detector": evaluation.detector,
         "dataset": dataset,
         "level": level,
-        "n": items.n,
-        "positives": int(sample.labels.sum()),
         "groups": groups,
-        "coverage": len(sample.labels) / items.n if items.n else None,
+        **counts(items),
         "auroc": auroc(sample),
         "auroc_ci95": interval(drawn["auroc"]),
         "auprc": average_precision(sample),
@@ -71,6 +69,18 @@ def level_row(
     return {name: _rounded(value) for name, value in row.items()}
 
 
+def counts(items: Items) -> dict[str, int | float | None]:
+    """Items and positives that there are, those of them that were scored, and coverage."""
+    sample = items.sample
+    return {
+        "n": items.n,
+        "positives": int(items.gold.sum()),
+        "scored": len(sample.labels),
+        "scored_positives": int(sample.labels.sum()),
+        "coverage": len(sample.labels) / items.n if items.n else None,
+    }
+
+
 def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> dict[str, Any] | None:
     """Agreement of flagged and gold spans by the rules of `simulator.bench.spans`; None without gold spans.
 
@@ -78,30 +88,31 @@ def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) ->
     """
     counted: list[SpanCounts] = []
     places: list[int] = []
-    n = 0
+    n = positives = 0
     for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True):
         n += reply.spans is not None
+        positives += len({(span.start, span.end) for span in reply.spans or ()})
         found = count_spans(reply, judgement)
         if found is not None:
             counted.append(found)
             places.append(groups[reply.group])
     if not n:
         return None
-    halves = [
-        (2.0 * item.characters.hits, float(item.characters.flagged + item.characters.gold))
-        for item in counted
-    ]
+    sums = [(item.characters.hits, item.characters.flagged, item.characters.gold) for item in counted]
     row: dict[str, Any] = {
         "detector": evaluation.detector,
         "dataset": dataset,
         "level": "span",
         "n": n,
-        "positives": sum(item.exact.gold for item in counted),
+        "positives": positives,
+        "scored": len(counted),
+        "scored_positives": sum(item.exact.gold for item in counted),
+        "unlocated": sum(item.unlocated for item in counted),
         "groups": len(groups),
         "coverage": len(counted) / n,
         "auroc": None,
         **span_numbers(counted),
-        "f1_ci95": interval(ratio_replicates(halves, places, len(groups))),
+        "f1_ci95": interval(f1_replicates(sums, places, len(groups))),
         "threshold": None,
         "threshold_protocol": evaluation.threshold_protocol,
         **costs(evaluation),
@@ -122,6 +133,8 @@ def costs(evaluation: Evaluation) -> dict[str, Any]:
         "parse_failures": sum(map(_unparseable, judgements)),
         "reasons": reasons(judgements),
         "truncated": sum(judgement.truncated for judgement in judgements),
+        "truncated_scored": sum(one.truncated and one.outcome == "scored" for one in judgements),
+        "truncated_abstained": sum(one.truncated and one.outcome == "abstained" for one in judgements),
         "calls": len(calls),
         "replayed_calls": sum(call.replayed for call in calls),
         "tokens": tokens,

@@ -7,7 +7,8 @@
 3. Mean intersection over union of those characters, over the replies with a span on either side.
 4. Exact: a span counts where the other side has one with the same two ends.
 
-A flagged span without a place in the reply has no characters; by rule 4 it is a wrong span.
+A flagged span without a place in the reply (a quotation that does not stand there) has no characters, so it
+costs nothing by rules 1 to 3; by rule 4 it is a wrong span. How many there are is counted.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class SpanCounts:
     """Rule 3; None without any span."""
     exact: Counts
     """Rule 4."""
+    unlocated: int
+    """Flagged spans without a place in the reply."""
 
 
 def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None:
@@ -70,6 +73,7 @@ def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None
         pairwise=_pairwise(flagged, gold),
         iou=characters.hits / union if union else None,
         exact=Counts(len(once & gold_once), len(once) + unlocated, len(gold_once)),
+        unlocated=unlocated,
     )
 
 

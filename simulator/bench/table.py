@@ -91,9 +91,12 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     if report["chats"] is not None:
         _print_chats(report["chats"], console)
     console.print(
-        Text("F1 tun.: threshold tuned on the other half of the groups; F1 max: oracle, a ceiling.")
+        Text(
+            "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on "
+            "these scores, chosen on these very items."
+        )
     )
-    for note in (*data_notes(report["data"]), *notes(costs), *reason_lines(costs)):
+    for note in (*data_notes(report["data"]), *notes(costs), *caveats(rows), *reason_lines(costs)):
         console.print(Text(note))
 
 
@@ -158,6 +161,26 @@ def notes(costs: Sequence[Row]) -> list[str]:
             "Replayed answers take no time, so p50 and p95 are of the replies without any: "
             f"{', '.join(replayed)}."
         )
+    return found
+
+
+def caveats(rows: Sequence[Row]) -> list[str]:
+    """Sentences on what flatters a detector's numbers: cut replies, and quotations that are nowhere."""
+    found = []
+    for row in rows:
+        cut = row["truncated_scored"] + row["truncated_abstained"]
+        if row["level"] == "response" and cut:
+            found.append(
+                f"{row['detector']}: replies cut to fit: {row['truncated_scored']} scored, "
+                f"{row['truncated_abstained']} abstained from; one counts only if what was left is flagged, "
+                "so no miss among them lowers recall."
+            )
+    for row in rows:
+        if row["level"] == "span" and row["unlocated"]:
+            found.append(
+                f"{row['detector']}: {counted(row['unlocated'], 'flagged span')} without a place in the "
+                "reply: wrong by the exact rule, in no other number on spans."
+            )
     return found
 
 

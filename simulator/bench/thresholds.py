@@ -4,7 +4,8 @@
 - `tuned`: the groups are cut into two halves; each half's threshold is the one with the highest F1 on the
   other half, frozen there. No extra replies are needed and every item counts once. Nothing where a half has
   no positives to tune on.
-- `oracle`: the threshold with the highest F1 on the very items it is measured on: a ceiling, no result.
+- `oracle`: the single threshold on these scores with the highest F1 on the very items it is measured on: no
+  result. The detector's own flags may do better where they are no single threshold on these scores.
 """
 
 from __future__ import annotations

@@ -25,33 +25,48 @@ Replicates = Mapping[str, Floats]
 def replicates(sample: Sample, clusters: int) -> Replicates:
     """`auroc`, `auprc`, `f1` and `balanced_accuracy` in each of `RESAMPLES` resamples of the groups.
 
+    All NaN where fewer than two groups have items, and those that compare the classes where fewer than two
+    groups have positives, or negatives: nothing would vary.
+
     Args:
         clusters: number of groups, of which `sample.clusters` are numbers; those without items count, too.
     """
-    if not len(sample.labels) or clusters < 2:
-        nothing = np.full(RESAMPLES, np.nan)
+    nothing = np.full(RESAMPLES, np.nan)
+    if len(np.unique(sample.clusters)) < 2:
         return dict.fromkeys(("auroc", "auprc", "f1", "balanced_accuracy"), nothing)
     weights = cluster_weights(clusters, RESAMPLES)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return {**_ranked(sample, weights), **_decided(sample, weights, clusters)}
+        drawn = {**_ranked(sample, weights), **_decided(sample, weights, clusters)}
+    if any(len(np.unique(sample.clusters[chosen])) < 2 for chosen in (sample.labels, ~sample.labels)):
+        drawn |= dict.fromkeys(("auroc", "balanced_accuracy"), nothing)
+    return drawn
 
 
 def interval(values: Floats) -> list[float] | None:
-    """95% percentile interval, rounded to 6 decimals; None where fewer than two replicates are defined."""
+    """95% percentile interval, rounded to 6 decimals; None where `percentiles` has none."""
     found = percentiles(values)
     return None if found is None else [round(bound, 6) for bound in found]
 
 
-def ratio_replicates(rows: Sequence[tuple[float, float]], groups: Sequence[int], clusters: int) -> Floats:
-    """Ratio of sums of `rows` (numerator, denominator) in each resample; NaN where the denominator is 0."""
-    if not rows or clusters < 2:
+def f1_replicates(counts: Sequence[tuple[int, int, int]], groups: Sequence[int], clusters: int) -> Floats:
+    """F1 of summed (hits, flagged, gold) in each resample; NaN where a resample has no gold.
+
+    All NaN where the counts are of fewer than two groups.
+
+    Args:
+        groups: number of the group of each of `counts`.
+        clusters: number of groups; those without counts count, too.
+    """
+    if len(set(groups)) < 2:
         return np.full(RESAMPLES, np.nan)
-    sums = np.zeros((clusters, 2))
-    np.add.at(sums, np.asarray(groups), np.asarray(rows, dtype=float))
-    drawn = cluster_weights(clusters, RESAMPLES) @ sums
+    sums = np.zeros((clusters, 3))
+    np.add.at(sums, np.asarray(groups), np.asarray(counts, dtype=float))
+    return _f1(*(cluster_weights(clusters, RESAMPLES) @ sums).T)
+
+
+def _f1(hits: Floats, flagged: Floats, gold: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio: Floats = drawn[:, 0] / drawn[:, 1]
-    return ratio
+        return np.where(gold > 0, 2 * hits / (flagged + gold), np.nan)
 
 
 def _decided(sample: Sample, weights: Integers, clusters: int) -> dict[str, Floats]:
@@ -60,7 +75,7 @@ def _decided(sample: Sample, weights: Integers, clusters: int) -> dict[str, Floa
     hits, flagged, positive, total = (weights @ sums).T
     negative = total - positive
     return {
-        "f1": 2 * hits / (flagged + positive),
+        "f1": _f1(hits, flagged, positive),
         "balanced_accuracy": (hits / positive + (negative - flagged + hits) / negative) / 2,
     }
 

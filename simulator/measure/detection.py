@@ -6,6 +6,7 @@ Each item (a reply, a sentence, a word) weighs the same.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,15 +32,23 @@ class Sample:
     """Whether the detector flags it at its own threshold."""
     clusters: Integers
     """Number of the group that the item belongs to."""
+    probabilities: bool = True
+    """Whether the scores are meant as probabilities; those outside [0, 1] are none, whatever is meant."""
 
     def only(self, chosen: Booleans) -> Sample:
         """The items chosen by a mask of length n."""
-        return Sample(self.labels[chosen], self.scores[chosen], self.flags[chosen], self.clusters[chosen])
+        return dataclasses.replace(
+            self,
+            labels=self.labels[chosen],
+            scores=self.scores[chosen],
+            flags=self.flags[chosen],
+            clusters=self.clusters[chosen],
+        )
 
     def flagged_from(self, threshold: float | None) -> Sample:
         """The same items, flagged where the score reaches `threshold`; None flags nothing."""
         flags = np.zeros(len(self.labels), dtype=bool) if threshold is None else self.scores >= threshold
-        return Sample(self.labels, self.scores, flags, self.clusters)
+        return dataclasses.replace(self, flags=flags)
 
 
 @dataclass(frozen=True)
@@ -98,11 +107,11 @@ def average_precision(sample: Sample) -> float | None:
 
 
 def precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[str, float | None]:
-    """Of the positive class; each None where its denominator is empty."""
+    """Of the positive class; each None where its denominator is empty, F1 also where recall is None."""
     return {
         "precision": hits / flagged if flagged else None,
         "recall": hits / positive if positive else None,
-        "f1": 2 * hits / (flagged + positive) if flagged + positive else None,
+        "f1": 2 * hits / (flagged + positive) if positive else None,
     }
 
 
@@ -158,4 +167,5 @@ def calibration_error(sample: Sample) -> float | None:
 
 def _probabilities(sample: Sample) -> bool:
     scores = sample.scores
-    return len(scores) > 0 and bool(scores.min() >= 0.0) and bool(scores.max() <= 1.0)
+    inside = len(scores) > 0 and bool(scores.min() >= 0.0) and bool(scores.max() <= 1.0)
+    return sample.probabilities and inside

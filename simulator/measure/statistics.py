@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 RESAMPLES = 10_000
 """Bootstrap samples, and label exchanges where there are too many to enumerate."""
+UNDEFINED = 0.05
+"""Share of undefined replicates up to which the others have an interval."""
 _SEED = 20_250
 _CELLS = 4_000_000
 """Largest number of drawn indices held in memory at once."""
@@ -81,10 +83,10 @@ def cluster_weights(clusters: int, resamples: int) -> Integers:
 def percentiles(values: Floats) -> tuple[float, float] | None:
     """95% percentile interval of bootstrap replicates; those that are not defined (NaN) are left out.
 
-    None when no more than one is defined.
+    None when more than `UNDEFINED` of them are not defined: the others are no fair sample then.
     """
-    defined = values[~np.isnan(values)]
-    return _percentiles(defined) if len(defined) > 1 else None
+    undefined = np.isnan(values)
+    return _percentiles(values[~undefined]) if undefined.mean() <= UNDEFINED else None
 
 
 def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from detectors.protocol import DetectorContext, asks_a_model
+from detectors.protocol import DetectorContext, asks_a_model, scores_are_probabilities
 from detectors.registry import DETECTORS, make_detector
 from tests.scripted import scripted_pool
 
@@ -39,3 +39,14 @@ class Batched(Theirs):
 def test_a_detector_that_does_not_say_asks_a_model_unless_it_judges_in_batches() -> None:
     assert asks_a_model(Theirs()) is True  # type: ignore[arg-type]
     assert asks_a_model(Batched()) is False  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_all_scores_but_severities_are_probabilities(kind: str) -> None:
+    pool, _ = scripted_pool(lambda _: "")
+    made = make_detector(kind, kind, DetectorContext(models=pool))
+    assert scores_are_probabilities(made) is (kind != "halludetect")
+
+
+def test_a_detector_that_does_not_say_gives_probabilities() -> None:
+    assert scores_are_probabilities(Theirs()) is True  # type: ignore[arg-type]

@@ -16,7 +16,8 @@ GROUPS = [0, 1, 2, 3]
 
 def scored(scores: Sequence[float], groups: Sequence[int] = GROUPS, replies: Sequence[int] = GROUPS) -> Items:
     found, no = np.array(scores), np.zeros(len(scores), dtype=bool)
-    return Items(Sample(no, found, no, np.array(groups)), np.array(replies), len(scores))
+    owners = np.array(replies)
+    return Items(Sample(no, found, no, np.array(groups)), owners, np.arange(len(scores)), no, owners)
 
 
 def detectors(**scores: Sequence[float]) -> Mapping[str, Items]:

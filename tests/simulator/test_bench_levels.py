@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 from scenarios.labelled import GoldSpan, LabelledReply
 from scenarios.transcript import Judgement, Passage, Span, Unit
 from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import flags_of, gold_labels, scores_of
+from simulator.bench.levels import covered_of, flags_of, gold_labels, scores_of
 from simulator.bench.results import measure
 from simulator.bench.spans import count_spans, span_numbers
 
@@ -191,6 +194,64 @@ def test_majority_is_of_the_level() -> None:
     assert rows["flag-all", "word"]["precision"] == pytest.approx(2 / 21, abs=1e-6)
 
 
+FAILED_SENTENCE = (unit(0, 17, 0.9, "sentence"), unit(18, 36, None, "sentence"))
+
+
+def rows_of(name: str, replies: Sequence[LabelledReply], *judgements: Judgement) -> dict[str, dict[str, Any]]:
+    """The rows of one detector by level."""
+    evaluation = Evaluation(name, 0.5, "given", tuple(replies), judgements, 0.0)
+    rows = measure([evaluation], "d").report["rows"]
+    return {row["level"]: row for row in rows if row["detector"] == name}
+
+
+def test_what_the_detector_could_not_score_is_not_covered() -> None:
+    whole = judged((0, 17), units=FAILED_SENTENCE)
+    assert covered_of(TEXT, whole, "response").tolist() == [True]
+    assert covered_of(TEXT, whole, "sentence").tolist() == [True, False]
+    assert covered_of(TEXT, whole, "word").tolist() == [True] * 3 + [False] * 4
+
+
+def test_a_score_or_a_flag_covers_what_another_unit_could_not_score() -> None:
+    both = (*FAILED_SENTENCE, unit(18, 25, 0.2, "sentence"))
+    assert covered_of(TEXT, judged((0, 17), units=both), "word").tolist() == [True] * 4 + [False] * 3
+    assert covered_of(TEXT, judged((18, 25), units=FAILED_SENTENCE), "sentence").all()
+
+
+def test_items_that_could_not_be_scored_lower_coverage_and_nothing_else() -> None:
+    row = rows_of("d", [reply((18, 36))], judged((0, 17), units=FAILED_SENTENCE))["sentence"]
+    assert (row["n"], row["positives"], row["scored"], row["scored_positives"]) == (2, 1, 1, 0)
+    assert (row["coverage"], row["recall"], row["precision"]) == (0.5, None, 0.0)
+
+
+def test_a_paired_difference_is_over_items_that_both_scored() -> None:
+    replies = (reply((18, 36)),)
+    evaluations = [
+        Evaluation("a", 0.5, "given", replies, (judged((0, 17), units=FAILED_SENTENCE),), 0.0),
+        Evaluation("b", 0.5, "given", replies, (judged((18, 36)),), 0.0),
+    ]
+    found = measure(evaluations, "d").report["comparisons"]
+    assert {item["n"] for item in found if item["level"] == "sentence"} == {1}
+
+
+def test_where_no_reply_is_hallucinated_no_level_has_an_f1() -> None:
+    for row in rows_of("d", [reply(), reply(group="h")], judged((0, 5)), judged()).values():
+        assert (row["precision"], row["recall"], row["f1"], row["f1_ci95"]) == (0.0, None, None, None)
+
+
+def test_spans_without_a_place_are_counted() -> None:
+    spans = (Span(start=0, end=5, text="Chalk"), *[Span(start=None, end=None, text="made up")] * 9)
+    row = rows_of("d", [reply((0, 5))], Judgement(outcome="scored", score=1, flagged=True, spans=spans))[
+        "span"
+    ]
+    assert (row["precision"], row["exact_precision"], row["unlocated"]) == (1.0, 0.1, 9)
+
+
+def test_gold_spans_of_replies_that_were_not_scored_are_positives_too() -> None:
+    failed = Judgement(outcome="failed", error="no answer")
+    row = rows_of("d", [reply((0, 5)), reply((0, 5), (11, 16), group="h")], judged((0, 5)), failed)["span"]
+    assert (row["positives"], row["scored_positives"], row["coverage"]) == (3, 1, 0.5)
+
+
 def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
     replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate([[(0, 5)], [], [(0, 5)], []]))
     right = [judged((0, 5)), judged(), judged((0, 5)), judged()]
@@ -202,5 +263,5 @@ def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
     found = measure(evaluations, "d").report["comparisons"]
     first = next(item for item in found if item["metric"] == "auroc" and item["level"] == "response")
     assert (first["a"], first["b"], first["n"], first["difference"]) == ("a", "b", 2, 1.0)
-    assert first["ci95"] == [1.0, 1.0]
+    assert first["ci95"] is None
     assert np.isfinite(first["difference"])

@@ -9,6 +9,7 @@ from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.levels import group_numbers, items_of
+from simulator.bench.results import measure
 from simulator.bench.rows import costs, level_row
 from simulator.measure.bootstrap import replicates
 from tests.simulator.journal import call
@@ -64,7 +65,9 @@ def test_every_number_of_a_row() -> None:
         "dataset": "d",
         "level": "response",
         "n": 6,
-        "positives": 2,
+        "positives": 3,
+        "scored": 4,
+        "scored_positives": 2,
         "groups": 1,
         "coverage": 0.666667,
         "auroc": 0.75,
@@ -91,6 +94,8 @@ def test_every_number_of_a_row() -> None:
             {"outcome": "abstained", "reason": "there is no evidence", "n": 1},
         ],
         "truncated": 0,
+        "truncated_scored": 0,
+        "truncated_abstained": 0,
         "calls": 5,
         "replayed_calls": 0,
         "tokens": 60,
@@ -131,6 +136,12 @@ def test_a_detector_that_always_fails_is_neither_good_nor_bad() -> None:
     assert [found[name] for name in ("auroc", "precision", "recall", "f1")] == [None] * 4
 
 
+def test_cut_replies_are_counted_by_what_became_of_them() -> None:
+    cut = scored(0.9).model_copy(update={"truncated": True})
+    found = row([True, True, True], [cut, cut, SKIPPED.model_copy(update={"truncated": True})])
+    assert [found[name] for name in ("truncated", "truncated_scored", "truncated_abstained")] == [3, 2, 1]
+
+
 def test_a_reply_that_nobody_labelled_is_not_covered() -> None:
     found = row([True, None], [scored(0.9), scored(0.9)])
     assert (found["coverage"], found["precision"], found["recall"]) == (0.5, 1.0, 1.0)
@@ -158,3 +169,34 @@ async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
     assert [judgement.outcome for judgement in evaluation.judgements] == ["scored", "failed"]
     assert evaluation.judgements[1].error == "RuntimeError: no B"
     assert len(seen) == 2
+
+
+async def test_severities_that_all_lie_within_one_have_no_calibration() -> None:
+    class Rated:
+        name = "rated"
+        version = "1"
+        threshold: float | None = 4.0
+        threshold_protocol: ThresholdProtocol = "given"
+        scores_are_probabilities = False
+
+        async def detect(self, view: TurnView) -> Judgement:
+            return Judgement(outcome="scored", score=1.0, flagged=False)
+
+    rated = await evaluate(Rated(), [reply(0, False), reply(1, False)], 1)
+    row = next(row for row in measure([rated], "d").report["rows"] if row["detector"] == "rated")
+    assert (row["brier"], row["ece"], row["reliability"]) == (None, None, [])
+
+
+async def test_a_score_that_is_no_number_is_a_failure() -> None:
+    class Wild:
+        name = "wild"
+        version = "1"
+        threshold: float | None = None
+        threshold_protocol: ThresholdProtocol = "given"
+
+        async def detect(self, view: TurnView) -> Judgement:
+            return Judgement(outcome="scored", score=float("nan"), flagged=False)
+
+    [judgement] = (await evaluate(Wild(), [reply(0, True)], 1)).judgements
+    assert judgement.outcome == "failed"
+    assert "finite number" in str(judgement.error)

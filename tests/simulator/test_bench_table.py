@@ -8,6 +8,7 @@ from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.results import measure
 from simulator.bench.table import (
+    caveats,
     chat_friedman_lines,
     chats_counted,
     data_notes,
@@ -29,9 +30,10 @@ DATA = {
 
 
 def printed(name: str) -> list[str]:
-    replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate([[(0, 5)], [], [(18, 25)]]))
-    judgements = (judged((0, 5)), judged(), Judgement(outcome="failed", error="no answer"))
-    evaluation = Evaluation(name, 0.5, "given", replies, judgements, 1.0, 0.5, (None, 0.1, 0.1))
+    found = [[(0, 5)], [], [(18, 25)]] * 4
+    replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate(found))
+    judgements = (judged((0, 5)), judged(), Judgement(outcome="failed", error="no answer")) * 4
+    evaluation = Evaluation(name, 0.5, "given", replies, judgements, 1.0, 0.5, (None, *[0.1] * 11))
     report = {**measure([evaluation], "d").report, "data": DATA}
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
@@ -42,7 +44,7 @@ def printed(name: str) -> list[str]:
 def test_eighty_columns_are_enough_for_a_usual_name() -> None:
     lines = printed("evidence-chain-rf")
     assert max(map(len, lines)) <= 80
-    assert lines[0] == "response level: 3 replies in 3 groups, 66.7% hallucinated"
+    assert lines[0] == "response level: 12 replies in 12 groups, 66.7% hallucinated"
     assert sum(line.startswith("evidence-chain-rf ") for line in lines) == 5
 
 
@@ -108,7 +110,7 @@ def test_folds_and_their_thresholds_are_told() -> None:
 def test_why_judgements_are_missing_is_told() -> None:
     found = {"outcome": "failed", "reason": "no answer", "n": 2}
     assert reason_lines([{"detector": "d", "reasons": [found]}]) == ["d: 2 failed: no answer"]
-    assert "e: 1 failed: no answer" in printed("e")
+    assert "e: 4 failed: no answer" in printed("e")
 
 
 def test_the_test_over_all_detectors_is_one_sentence_the_best_first() -> None:
@@ -150,3 +152,19 @@ def test_conversations_fit_eighty_columns() -> None:
     lines = [" ".join(line.split()) for line in capture.get().splitlines()]
     at = lines.index("Means over conversations. Counted are hallucinations: flagged spans that meet")
     assert lines[at + 4] == "d 2 1.000 1 0.500 2"
+
+
+def test_cut_replies_and_quotations_that_are_nowhere_are_told() -> None:
+    response = {"detector": "d", "level": "response", "truncated_scored": 2, "truncated_abstained": 3}
+    spans = {**response, "level": "span", "unlocated": 1}
+    assert caveats([response, spans]) == [
+        "d: replies cut to fit: 2 scored, 3 abstained from; one counts only if what was left is flagged, so "
+        "no miss among them lowers recall.",
+        "d: 1 flagged span without a place in the reply: wrong by the exact rule, in no other number on "
+        "spans.",
+    ]
+
+
+def test_nothing_cut_and_all_spans_in_place_need_no_sentence() -> None:
+    response = {"detector": "d", "level": "response", "truncated_scored": 0, "truncated_abstained": 0}
+    assert caveats([response, {**response, "level": "span", "unlocated": 0}]) == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from simulator.measure.bootstrap import RESAMPLES, interval, ratio_replicates, replicates
+from simulator.measure.bootstrap import RESAMPLES, f1_replicates, interval, replicates
 from simulator.measure.detection import Sample, auroc, average_precision, decisions
 from simulator.measure.statistics import cluster_weights
 
@@ -30,12 +32,40 @@ def test_a_resample_is_the_statistic_of_the_groups_drawn(resample: int) -> None:
 
 
 def test_groups_are_drawn_and_not_items() -> None:
-    # Two groups, each of one class: a resample has both classes with probability 1/2, and then AUROC 1.
+    # Two groups, each of one class: a resample has both classes with probability 1/2.
     labels = np.array([True, True, False, False])
     sample = Sample(labels, labels.astype(float), labels, np.array([0, 0, 1, 1]))
-    values = replicates(sample, 2)["auroc"]
-    assert np.isnan(values).mean() == pytest.approx(0.5, abs=0.05)
-    assert interval(values) == [1.0, 1.0]
+    assert np.isnan(replicates(sample, 2)["auprc"]).mean() == pytest.approx(0.25, abs=0.05)
+
+
+def test_one_group_with_items_among_several_has_no_interval() -> None:
+    sample = dataclasses.replace(random_sample(20, 1), clusters=np.full(20, 3))
+    assert {interval(values) for values in replicates(sample, 5).values()} == {None}
+
+
+@pytest.mark.parametrize("rare", [True, False])
+def test_classes_are_compared_where_two_groups_have_each(rare: bool) -> None:
+    labels = np.full(40, not rare)
+    labels[0] = rare
+    sample = Sample(labels, np.arange(40.0), np.arange(40) > 3, np.arange(40))
+    drawn = replicates(sample, 40)
+    assert interval(drawn["auroc"]) is None
+    assert interval(drawn["balanced_accuracy"]) is None
+
+
+def test_more_than_a_twentieth_undefined_is_no_interval() -> None:
+    values = np.arange(1000.0)
+    values[:50] = np.nan
+    assert interval(values) == pytest.approx([73.725, 975.275])
+    values[50] = np.nan
+    assert interval(values) is None
+
+
+def test_f1_is_undefined_in_a_resample_without_positives() -> None:
+    labels = np.array([True, False, False])
+    sample = Sample(labels, np.ones(3), np.ones(3, bool), np.arange(3))
+    drawn = cluster_weights(3, RESAMPLES)
+    assert (np.isnan(replicates(sample, 3)["f1"]) == (drawn[:, 0] == 0)).all()
 
 
 def test_one_group_has_no_interval() -> None:
@@ -48,4 +78,13 @@ def test_nothing_scored_has_no_interval() -> None:
 
 
 def test_equal_ratios_have_an_interval_of_no_width() -> None:
-    assert interval(ratio_replicates([(1, 2), (2, 4), (3, 6)], [0, 1, 2], 3)) == [0.5, 0.5]
+    assert interval(f1_replicates([(1, 2, 2), (2, 4, 4), (3, 6, 6)], [0, 1, 2], 3)) == [0.5, 0.5]
+
+
+def test_spans_of_one_group_have_no_interval() -> None:
+    assert interval(f1_replicates([(1, 2, 2), (2, 4, 4)], [1, 1], 3)) is None
+
+
+def test_span_f1_is_undefined_in_a_resample_without_gold() -> None:
+    drawn = cluster_weights(2, RESAMPLES)
+    assert (np.isnan(f1_replicates([(0, 3, 0), (1, 2, 2)], [0, 1], 2)) == (drawn[:, 1] == 0)).all()

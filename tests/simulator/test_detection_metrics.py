@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,6 +68,15 @@ def test_one_class_alone_has_no_auroc_and_no_balanced_accuracy() -> None:
 def test_nothing_flagged_has_no_precision_and_no_positives_have_no_recall() -> None:
     assert decisions(sample([1, 0], [0.1, 0.1]))["precision"] is None
     assert decisions(sample([0, 0], [0.9, 0.1]))["recall"] is None
+
+
+def test_without_positives_there_is_no_f1() -> None:
+    assert decisions(sample([0, 0], [0.9, 0.1]))["f1"] is None
+
+
+def test_scores_that_are_meant_otherwise_are_no_probabilities() -> None:
+    severities = dataclasses.replace(sample([0, 1], [1.0, 1.0]), probabilities=False)
+    assert (brier(severities), calibration_error(severities), reliability(severities)) == (None, None, ())
 
 
 def test_an_empty_sample_has_no_numbers() -> None:
