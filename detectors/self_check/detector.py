@@ -4,6 +4,9 @@ The question is answered N times more, with sampling; each sentence of the reply
 these samples. A sentence's score is its mean inconsistency with the samples, a reply's the mean over its
 sentences (the paper's passage level).
 
+A check that is answered neither Yes nor No counts half, as in the paper, and is counted in its sentence's
+details; a sentence none of whose checks could be read has no score, and a reply without any fails.
+
 Ours: the samples see the evidence that the reply was given, as in the paper's setting they see the same
 prompt; a check is read off token probabilities instead of a printed word (Yes 0, No 1); the prompts' wording.
 """
@@ -11,6 +14,7 @@ prompt; a check is read off token probabilities instead of a printed word (Yes 0
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from statistics import fmean
 
 from pydantic import Field
@@ -21,7 +25,7 @@ from agents.prompt import dialogue, load_prompt
 from detectors.judging import Abstention, flagged_spans, format_evidence, gather_all
 from detectors.one_model import OneModelDetector, ThresholdOptions
 from detectors.protocol import DetectorContext
-from detectors.spans import sentences
+from detectors.spans import Region, sentences
 from detectors.thresholds import EVEN_ODDS
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, TurnView, Unit
@@ -77,19 +81,14 @@ class SelfCheckDetector(OneModelDetector):
             for region in regions
             for sample in samples
         )
+        if all(check is None for check in checks):
+            raise UnparseableAnswer(f"check: none of {len(checks)} answers is Yes or No.")
         step = len(samples)
         units = tuple(
-            Unit(
-                kind="sentence",
-                text=region.of(view.reply),
-                start=region.start,
-                end=region.end,
-                score=fmean(checks[at : at + step]),
-                details={f"sample {n} P(No)": check for n, check in enumerate(checks[at : at + step], 1)},
-            )
+            _unit(region, view.reply, checks[at : at + step])
             for region, at in zip(regions, range(0, len(checks), step), strict=True)
         )
-        score = fmean(checks)
+        score = _mean(checks)
         return Judgement(
             outcome="scored",
             score=score,
@@ -114,13 +113,33 @@ class SelfCheckDetector(OneModelDetector):
             for sample in range(self._options.samples)
         )
 
-    async def _inconsistency(self, session: Session, sample: str, sentence: str) -> float:
-        """Probability that the sample does not support the sentence."""
+    async def _inconsistency(self, session: Session, sample: str, sentence: str) -> float | None:
+        """Probability that the sample does not support the sentence; None: answered neither Yes nor No."""
         messages = self._check_prompt.fill(sample=" ".join(sample.split()), sentence=sentence)
         try:
             return (await session.choose("check", messages, ("Yes", "No")))["No"]
         except UnparseableAnswer:
-            return UNDECIDED
+            return None
+
+
+def _unit(region: Region, reply: str, checks: Sequence[float | None]) -> Unit:
+    """A sentence with its checks; without a score where none of them could be read."""
+    details: dict[str, float | str | None] = {f"sample {n} P(No)": each for n, each in enumerate(checks, 1)}
+    unread = sum(check is None for check in checks)
+    if unread:
+        details["unreadable checks"] = float(unread)
+    return Unit(
+        kind="sentence",
+        text=region.of(reply),
+        start=region.start,
+        end=region.end,
+        score=_mean(checks) if unread < len(checks) else None,
+        details=details,
+    )
+
+
+def _mean(checks: Sequence[float | None]) -> float:
+    return fmean(UNDECIDED if check is None else check for check in checks)
 
 
 def _sample_unit(number: int, text: str) -> Unit:

@@ -27,9 +27,9 @@ def answers(body: dict[str, Any]) -> str | dict[str, float]:
 
 
 async def judged(
-    reply: str = REPLY, question: str = "When?", **options: Any
+    reply: str = REPLY, question: str = "When?", script: Any = answers, **options: Any
 ) -> tuple[Judgement, list[dict[str, Any]]]:
-    pool, transport = scripted_pool(answers)
+    pool, transport = scripted_pool(script)
     context = DetectorContext(models=pool, options={"samples": 2, **options}, seed=7)
     view = TurnView(
         history=(Message(role="user", text="Hello."),), question=question, passages=(POOL,), reply=reply
@@ -41,10 +41,36 @@ async def test_a_sentence_scores_its_mean_inconsistency_and_the_reply_the_mean_o
     judgement, _ = await judged()
     scored = [unit for unit in judgement.units if unit.kind == "sentence"]
     assert [(unit.start, unit.end, unit.score) for unit in scored] == [(0, 20, 0.0), (21, 38, 0.75)]
-    assert scored[1].details == {"sample 1 P(No)": 0.5, "sample 2 P(No)": 1.0}
+    assert scored[1].details == {"sample 1 P(No)": None, "sample 2 P(No)": 1.0, "unreadable checks": 1.0}
     assert (judgement.score, judgement.flagged) == (0.375, False)
     assert judgement.spans is not None
     assert [span.text for span in judgement.spans] == ["Tickets are free."]
+
+
+def unsure_of(sentence: str) -> Any:
+    """Every check of a sentence that begins so is answered neither Yes nor No, all others Yes."""
+
+    def script(body: dict[str, Any]) -> str | dict[str, float]:
+        asked = last_user(body)
+        if "Answer Yes or No" not in asked:
+            return "It opens at 6."
+        return {"Unclear": 1.0} if f"Sentence:\n{sentence}" in asked else {"Yes": 1.0}
+
+    return script
+
+
+async def test_a_sentence_without_a_readable_check_has_no_score() -> None:
+    judgement, _ = await judged(script=unsure_of("Tickets"))
+    scored = [unit for unit in judgement.units if unit.kind == "sentence"]
+    assert [unit.score for unit in scored] == [0.0, None]
+    assert scored[1].details["unreadable checks"] == 2.0
+    assert (judgement.score, judgement.flagged, judgement.spans) == (0.25, False, ())
+
+
+async def test_a_reply_without_a_readable_check_is_a_failure() -> None:
+    judgement, _ = await judged(script=unsure_of(""))
+    assert (judgement.outcome, judgement.error) == ("failed", "check: none of 4 answers is Yes or No.")
+    assert all(call.error is None for call in judgement.calls)
 
 
 async def test_samples_are_drawn_with_seeds_of_their_own_from_the_question_and_its_evidence() -> None:
