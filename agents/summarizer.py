@@ -33,7 +33,7 @@ _LABELS: dict[str, Literal["user", "assistant"]] = {
     "chatbot": "assistant",
     "ai": "assistant",
 }
-_NO_MESSAGE = 'not of the form {"role": "user" or "assistant", "text": "…"}.'
+_NO_MESSAGE = 'not of the form {"role": "user" or "assistant", "content": "…"}.'
 _LABEL = re.compile(rf"^\s*({'|'.join(_LABELS)})\s*:\s*(.*)$", re.IGNORECASE)
 
 
@@ -62,8 +62,8 @@ async def summarize(session: Session, chat: Sequence[Message], domain: str) -> s
 def read_chat(path: Path) -> tuple[Message, ...]:
     """Read a reference chat.
 
-    A `.jsonl` file holds a JSON object `{"role": "user" | "assistant", "text": …}` a line (`content` may
-    stand for `text`), a `.json` file a list of them. Any other file is plain text: a line that begins with
+    A `.jsonl` file holds a JSON object `{"role": "user" | "assistant", "content": …}` a line (`text` may
+    stand for `content`), a `.json` file a list of them. Any other file is plain text: a line that begins with
     `User:` or `Assistant:` (also Human, Customer; Bot, Chatbot, AI) opens a message; what follows up to the
     next such line belongs to it.
 

@@ -169,12 +169,22 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = json.loads(line, object_pairs_hook=_without_repeated_keys)
         except (ValueError, RecursionError) as error:
             raise UsageError(
                 f"{path}, line {number}: not valid JSON ({error}). Correct or delete the line."
             ) from error
         yield number, check_record(value, model, f"{path}, line {number}", schema)
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON leaves open what they mean; the library would silently keep the last one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in found if keys.count(key) > 1)
+        raise ValueError(f"the key {twice} occurs twice")
+    return found
 
 
 def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:
@@ -191,6 +201,29 @@ def check_record(value: Any, model: type[Model], place: str, schema: str) -> Mod
         return model.model_validate(value)
     except ValidationError as error:
         first = main_error(error)
-        where = "".join(f"{step}." for step in first["loc"]).rstrip(".")
+        where = ".".join(map(str, _path(value, first)))
         prefix = f"{where}: " if where else ""
-        raise UsageError(f"{place}: {prefix}{complaint(first, schema)}") from error
+        sentence = _no_text(first, model) if first["type"] == "string_type" else complaint(first, schema)
+        raise UsageError(f"{place}: {prefix}{sentence}") from error
+
+
+def _path(value: Any, error: Any) -> list[int | str]:
+    """The keys that lead to an error, without the names that pydantic gives to the choices of a union."""
+    path: list[int | str] = []
+    for step in error["loc"]:
+        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
+            value = value[step]
+            path.append(step)
+    return [*path, error["loc"][-1]] if error["type"] == "missing" else path
+
+
+def _no_text(error: Any, model: type[BaseModel]) -> str:
+    """What to do about a value that is no text, in the words of JSON."""
+    found, location = error["input"], error["loc"]
+    if found is None:
+        field = model.model_fields.get(str(location[0])) if len(location) == 1 else None
+        optional = field is not None and not field.is_required()
+        return "is null. Give a text, or leave the key out." if optional else "is null. Give a text."
+    if isinstance(found, dict | list):
+        return f"must be text, not {'an object' if isinstance(found, dict) else 'a list'}. Give a text."
+    return f"must be text, not {_kind(found)}. Put it in quotes."

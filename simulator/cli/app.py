@@ -35,12 +35,18 @@ app.command("summarize", context_settings=_PASS_ON)(summarizing.summarize)
 app.command("init-scenario")(listing.init_scenario)
 
 
-@app.callback()
-def _version(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
-) -> None:
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         from importlib.metadata import version as installed
 
         typer.echo(f"hallulab {installed('hallulab')}")
         raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+    ),
+) -> None:
+    pass

@@ -105,7 +105,7 @@ def test_a_list_of_messages_is_read(tmp_path: Path) -> None:
         ("3", ": not a list of messages."),
         (
             '[{"role": "user", "text": "x"}, {"role": "agent", "text": "x"}]',
-            ', message 2: not of the form {"role": "user" or "assistant", "text": "…"}.',
+            ', message 2: not of the form {"role": "user" or "assistant", "content": "…"}.',
         ),
     ],
 )

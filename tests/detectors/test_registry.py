@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from detectors import registry
-from detectors.protocol import DetectorContext
+from detectors.protocol import DetectorContext, asks_a_model
 from detectors.registry import DETECTORS, detector_names, find_detector, make_detector
 from scenarios import plugins
 from scenarios.errors import OperationalError, UsageError
+from scenarios.transcript import Span, TurnView
 from tests.scripted import scripted_pool
 
 
@@ -136,3 +138,15 @@ def test_what_a_detector_says_of_itself_is_checked(
     with pytest.raises(UsageError) as caught:
         making_theirs()
     assert str(caught.value) == f"detector 'theirs': its {complaint}"
+
+
+async def test_the_detector_of_the_readme_works_as_it_stands(offered: list[EntryPoint]) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    snippet = next(part for part in text.split("```python\n")[1:] if "class EveryNumber" in part)
+    module: dict[str, Any] = {}
+    exec(snippet.partition("```")[0], module)
+    offered.append(_point(module["EveryNumber"]))
+    detector = making_theirs()
+    assert (detector.name, asks_a_model(detector)) == ("mine", False)
+    view = TurnView(question="When?", passages=(), reply="At 7.")
+    assert (await detector.detect(view)).spans == (Span(start=3, end=4, text="7", reason="a number"),)

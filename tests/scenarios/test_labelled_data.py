@@ -148,7 +148,7 @@ def test_an_unknown_part_of_begin_is_refused(tmp_path: Path) -> None:
             "begin_label: input should be 'Fully attributable', 'Not fully attributable' or 'Generic'. "
             "Correct it; see docs/labelled-data.md.",
         ),
-        ({"message": None}, "message: is empty. Give a text."),
+        ({"message": None}, "message: is null. Give a text."),
         ({"more": 1}, "more: unknown key. Correct its spelling or remove it; see docs/labelled-data.md."),
     ],
 )

@@ -216,12 +216,11 @@ def test_a_wrong_response_is_refused(tmp_path: Path, change: dict[str, Any], com
         (QA, "source_id: 7 occurs before. Delete one of the two lines."),
         (
             SUMMARY | {"source_info": {"question": "x"}},
-            "Summary.source_info: must be text, not a mapping (a colon followed by a space makes one). "
-            "Put it in quotes.",
+            "source_info: must be text, not an object. Give a text.",
         ),
         (
             RECORD | {"source_info": {key: value for key, value in BUSINESS.items() if key != "city"}},
-            "Data2txt.source_info.city: this key is missing. Add it; see docs/labelled-data.md.",
+            "source_info.city: this key is missing. Add it; see docs/labelled-data.md.",
         ),
     ],
 )

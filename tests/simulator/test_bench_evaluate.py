@@ -10,7 +10,7 @@ import pytest
 from detectors.origin import Origin
 from detectors.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Passage, TurnView
+from scenarios.transcript import Judgement, Passage, Span, TurnView
 from simulator.bench.evaluate import evaluate, joined
 
 
@@ -67,6 +67,22 @@ async def test_the_first_reply_is_judged_alone_and_the_others_in_a_batch() -> No
 async def test_one_reply_at_fault_does_not_fail_its_batch() -> None:
     found = await evaluate(Lengths(), replies("a", "bb", "bad"), 4)
     assert [judgement.outcome for judgement in found.judgements] == ["scored", "scored", "failed"]
+
+
+class Beyond(Lengths):
+    """Flags two characters of every reply, also of those that have one."""
+
+    async def detect(self, view: TurnView) -> Judgement:
+        return self.detect_batch([view])[0]
+
+    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+        span = Span(start=0, end=2, text="xx")
+        return [Judgement(outcome="scored", score=1.0, flagged=True, spans=(span,)) for _ in views]
+
+
+async def test_a_judgement_that_does_not_fit_its_reply_is_a_failed_one() -> None:
+    found = await evaluate(Beyond(), replies("a", "bb", "c"), 4)
+    assert [judgement.outcome for judgement in found.judgements] == ["failed", "scored", "failed"]
 
 
 class Knowing(Lengths):

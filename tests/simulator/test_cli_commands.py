@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,11 @@ def saved_run(folder: Path) -> RunFolder:
 def test_help_keeps_what_stands_in_brackets(hallulab: Hallulab) -> None:
     assert "runs/ and the time" in hallulab("run", "--help").out
     assert "a free one" in hallulab("serve", "--help").out
+
+
+def test_the_version_is_printed_without_a_command(hallulab: Hallulab) -> None:
+    ended = hallulab("--version")
+    assert (ended.code, ended.out, ended.err) == (0, f"hallulab {version('hallulab')}\n", "")
 
 
 def test_a_persona_with_markup_is_listed_as_it_is(hallulab: Hallulab, tmp_path: Path) -> None:
