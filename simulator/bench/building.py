@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scenarios.errors import OperationalError, UsageError
-from scenarios.loaders.hotpotqa import HotpotQuestion, read_hotpotqa
+from scenarios.loaders.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from simulator.bench.hotpotqa_derived import Derived, account, build_hotpotqa_derived
-from simulator.bench.labelled_file import require_writable, write_labelled
+from simulator.bench.labelled_file import write_labelled
+from simulator.bench.outputs import check_outputs
 from simulator.bench.wrong_answers import Wrong
 from simulator.config import Experiment
 from simulator.laboratory import Settings, open_pool, open_recording
@@ -25,6 +26,8 @@ class BuildSettings:
 
     data: Path
     """Folder of HotpotQA's file."""
+    config: Path | None
+    """Experiment file, which is not to be overwritten."""
     out: Path
     """The labelled file to write."""
     limit: int | None
@@ -46,7 +49,10 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
         UsageError: the data, the file's name or the models are wrong.
         OperationalError: server, endpoint or disk failed, or no question gave a reply.
     """
-    require_writable(settings.out)
+    data, run = settings.data, settings.run
+    check_outputs(
+        {"--out": settings.out}, (data / FILE, data / OFFICIAL, settings.config, run.replay, run.record)
+    )
     questions = _chosen(read_hotpotqa(settings.data), settings)
     async with open_pool(experiment, settings.run, open_recording(settings.run)) as (pool, _):
         with bars(settings.run.quiet) as shown:

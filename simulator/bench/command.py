@@ -17,8 +17,9 @@ from scenarios.loaders import LOADERS, load_labelled
 from simulator.bench.audit_tables import write_audit_tables
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.jury import Jury
+from simulator.bench.outputs import check_outputs
 from simulator.bench.page import render_page
-from simulator.bench.results import measure
+from simulator.bench.results import Results, measure
 from simulator.bench.split import Split, fold_replies, split_replies
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
 from simulator.bench.sweep_table import print_sweep
@@ -84,6 +85,7 @@ async def bench_command(settings: BenchSettings) -> None:
         raise UsageError("--folds and --train exclude each other: folds are learnt from the data itself.")
     if settings.tables_folder is not None and settings.dataset != AUDIT:
         raise UsageError(f"--tables {settings.tables_folder}: {settings.dataset} has none. Bench {AUDIT}.")
+    _check_outputs(settings)
     data = load_labelled(settings.dataset, settings.data, settings.source, settings.options)
     train = _train_data(settings)
     sweep = None if settings.sweep is None else load_sweep(settings.sweep)
@@ -109,15 +111,33 @@ async def bench_command(settings: BenchSettings) -> None:
     report = {**results.report, "data": described}
     if sweep is not None:
         report["sweep"] = sweep_report(sweep, runs)
+    try:
+        print_report(report)
+        if sweep is not None:
+            print_sweep(report["sweep"])
+    finally:
+        # Whoever reads the table may stop early (`| head`), which is no reason to lose the files.
+        _write(settings, report, results)
+
+
+def _write(settings: BenchSettings, report: Mapping[str, Any], results: Results) -> None:
     if settings.json_file is not None:
         write_atomically(settings.json_file, json.dumps(report, indent=2, allow_nan=False) + "\n")
     if settings.html_file is not None:
         write_atomically(settings.html_file, render_page(report, results.samples))
     if settings.tables_folder is not None:
         write_audit_tables(settings.tables_folder)
-    print_report(report)
-    if sweep is not None:
-        print_sweep(report["sweep"])
+
+
+def _check_outputs(settings: BenchSettings) -> None:
+    """Raise UsageError where an output cannot be written, or would overwrite an input or another one."""
+    own = None if settings.dataset in LOADERS else Path(settings.dataset).expanduser()
+    run = settings.run
+    check_outputs(
+        {"--json": settings.json_file, "--html": settings.html_file},
+        (own, settings.train, settings.config, settings.sweep, run.replay, run.record),
+        {"--tables": settings.tables_folder},
+    )
 
 
 def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:

@@ -7,19 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from simulator.run_folder import write_atomically
-
-
-def require_writable(path: Path) -> None:
-    """Say now, and not after an hour of a model's work, that a file cannot have this name.
-
-    Raises:
-        UsageError: it is a folder's.
-    """
-    if path.is_dir():
-        raise UsageError(f"--out {path}: this is a folder. Name a file.")
 
 
 def write_labelled(path: Path, replies: Sequence[LabelledReply]) -> None:

@@ -46,7 +46,7 @@ def hotpotqa_derived(
     from simulator.config import load_experiment
 
     experiment = load_experiment(models.config, flags_of(models))
-    chosen = BuildSettings(data, out, limit, seed, wrong, both, settings(context, recording))
+    chosen = BuildSettings(data, models.config, out, limit, seed, wrong, both, settings(context, recording))
     derived = asyncio.run(build_command(chosen, experiment))
     _say_written(derived.data, out)
     for line in account(derived):
@@ -56,9 +56,10 @@ def hotpotqa_derived(
 def audit_corpus(out: Out) -> None:
     """Write EvidenceChain's audit corpus, which `hallulab bench audit-corpus` generates, too."""
     from scenarios.audit_corpus import generate
-    from simulator.bench.labelled_file import require_writable, write_labelled
+    from simulator.bench.labelled_file import write_labelled
+    from simulator.bench.outputs import check_outputs
 
-    require_writable(out)
+    check_outputs({"--out": out})
     replies = generate()
     write_labelled(out, replies)
     _say_written(replies, out)

@@ -1,0 +1,57 @@
+"""Whether what a command is to write can be written, asked before it works for an hour."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from scenarios.errors import UsageError
+from simulator.run_folder import refuse_overwriting
+
+
+def check_outputs(
+    files: Mapping[str, Path | None],
+    inputs: Iterable[Path | None] = (),
+    folders: Mapping[str, Path | None] | None = None,
+) -> None:
+    """Refuse outputs that cannot be written, or that would overwrite an input or one another.
+
+    Args:
+        files: flag → the file that it names; None: it was not given.
+        inputs: files that are read.
+        folders: flag → the folder that it names.
+
+    Raises:
+        UsageError: an output is refused; names its flag or its path.
+    """
+    read = [path for path in inputs if path is not None]
+    taken: dict[str, str] = {}
+    for flag, path in files.items():
+        if path is None:
+            continue
+        if path.is_dir():
+            raise UsageError(f"{flag} {path}: this is a folder. Name a file.")
+        if path.is_file() or not path.exists():
+            _require_place(flag, path, Path(os.path.realpath(path)).parents)
+        refuse_overwriting(path, read)
+        other = taken.setdefault(os.path.realpath(path), flag)
+        if other != flag:
+            raise UsageError(f"{other} and {flag} name the same file, {path}. Give each its own.")
+    for flag, folder in (folders or {}).items():
+        if folder is not None:
+            resolved = Path(os.path.realpath(folder))
+            _require_place(flag, folder, (resolved, *resolved.parents))
+
+
+def _require_place(flag: str, path: Path, above: Iterable[Path]) -> None:
+    """Raise UsageError where nothing can be written.
+
+    Args:
+        above: the folder to write into and those around it, the innermost first.
+    """
+    place = next(folder for folder in above if os.path.lexists(folder))
+    if not place.is_dir():
+        raise UsageError(f"{flag} {path}: {place} is no folder. Give another path.")
+    if not os.access(place, os.W_OK):
+        raise UsageError(f"{flag} {path}: nothing can be written to {place}. Give another path.")
