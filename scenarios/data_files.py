@@ -87,7 +87,11 @@ class YamlText:
     def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
         """An error about the value at `location`, or the nearest one around it."""
         where = ".".join(map(str, location))
-        return UsageError(f"{self._path}, line {self._line(location)}: {where}: {sentence}")
+        return UsageError(f"{self.place(location)}: {where}: {sentence}")
+
+    def place(self, location: Sequence[int | str]) -> str:
+        """File and line of the value at `location`, or of the nearest one around it."""
+        return f"{self._path}, line {self._line(location)}"
 
     def _line(self, location: Sequence[int | str]) -> int:
         node, line = self._root, 0

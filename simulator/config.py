@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from agents.base_url import BaseUrl
+from scenarios.data_files import YamlText, complaint, main_error, read_text
 from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 from simulator.serving.catalogue import CATALOGUE
@@ -22,6 +23,8 @@ DEFAULT_DETECTORS = ("halludetect", "metarag")
 
 DEFAULT_SCENARIO = "consumer-grievance-india"
 """The pack that is used when none is named."""
+
+_SCHEMA = "docs/experiment.md"
 
 
 class Component(Frozen):
@@ -99,6 +102,8 @@ class Experiment(Frozen):
     """Model requests under way at once."""
     timeout: float = Field(default=300.0, gt=0)
     """Seconds one model request may take."""
+    _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
+    """Chatbots and detectors of an experiment file, and where they stand in it."""
 
     @field_validator("chatbots", "detectors")
     @classmethod
@@ -123,6 +128,23 @@ class Experiment(Frozen):
             return chatbot.options
         return {"max_tokens": self.reply_tokens, **chatbot.options}
 
+    def with_places_of(self, file: Experiment) -> Experiment:
+        """The same experiment; an error about a component that is in `file`, too, says where there."""
+        copy = self.model_copy()
+        copy._places = file._places
+        return copy
+
+    @contextmanager
+    def placing_errors(self, component: Component) -> Iterator[None]:
+        """Let an error about a component say where in the experiment file it stands."""
+        place = next((place for known, place in self._places if known == component), None)
+        try:
+            yield
+        except UsageError as error:
+            if place is None:
+                raise
+            raise UsageError(f"{place}: {error}") from error
+
     @model_validator(mode="after")
     def _turns_in_order(self) -> Self:
         if self.min_turns > self.max_turns:
@@ -141,36 +163,30 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     Raises:
         UsageError: the file is missing, malformed or has a wrong field.
     """
-    values: dict[str, Any] = _read_yaml(path) if path is not None else {}
-    values.update({name: value for name, value in flags.items() if value is not None})
-    where = f"{path}: " if path is not None else ""
+    text = None if path is None else YamlText(path, read_text(path), schema=_SCHEMA)
+    given = {name: value for name, value in flags.items() if value is not None}
+    values = {**(text.data if text else {}), **given}
     known = CATALOGUE.get(str(values.get("model")).lower())
     try:
-        return Experiment.model_validate({**(known.experiment if known else {}), **values})
+        experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
     except ValidationError as error:
+        first = main_error(error)
+        if text is not None and first["loc"] and first["loc"][0] not in given:
+            raise text.error(first["loc"], complaint(first, _SCHEMA)) from error
+        where = f"{path}: " if path is not None and not first["loc"] else ""
         raise UsageError(where + describe(error)) from error
-
-
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read the experiment file {path}: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 text. Save the experiment file as UTF-8.") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UsageError(f"{path}, line {line}: malformed YAML ({error.problem}).") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path}: malformed YAML ({error}).") from error
-    if not isinstance(values, dict):
-        raise UsageError(f"{path}: an experiment file is a mapping of fields; see docs/experiment.md.")
-    return values
+    if text is not None:
+        experiment._places = tuple(
+            (component, text.place((field, number)))
+            for field in text.data.keys() & {"chatbots", "detectors"} - given.keys()
+            for number, component in enumerate(getattr(experiment, field))
+        )
+    return experiment
 
 
 def describe(error: ValidationError) -> str:
     """The first mistake of a pydantic error as one sentence with the field's path."""
-    first = error.errors()[0]
+    first = main_error(error)
     field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"unknown field `{field}`. Remove it or correct its spelling."

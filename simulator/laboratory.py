@@ -255,21 +255,18 @@ def make_detectors(
     Raises:
         UsageError: one is unknown, has an option it does not know, or cannot be made.
     """
-    context_model = experiment.roles.get("detector")
-    return [
-        make_detector(
-            chosen.kind,
-            chosen.name,
-            DetectorContext(
-                models=pool,
-                model=context_model,
-                seed=experiment.seed,
-                identity_thresholds=identity_thresholds,
-                options=chosen.options,
-            ),
+    detectors = []
+    for chosen in experiment.detectors:
+        context = DetectorContext(
+            models=pool,
+            model=experiment.roles.get("detector"),
+            seed=experiment.seed,
+            identity_thresholds=identity_thresholds,
+            options=chosen.options,
         )
-        for chosen in experiment.detectors
-    ]
+        with experiment.placing_errors(chosen):
+            detectors.append(make_detector(chosen.kind, chosen.name, context))
+    return detectors
 
 
 def make_cast(
@@ -315,4 +312,5 @@ def _make_chatbot(
         top_k=experiment.top_k,
         options=experiment.options_of(chosen),
     )
-    return make_chatbot(chosen.kind, context)
+    with experiment.placing_errors(chosen):
+        return make_chatbot(chosen.kind, context)

@@ -44,9 +44,10 @@ def _jobs(experiment: Experiment, scenario: Scenario) -> Iterator[Job]:
         "turns": experiment.max_turns,
         "retrieval": [experiment.top_k, experiment.embedding_model],
     }
-    versions = {
-        bot.name: chatbot_version(bot.kind, experiment.options_of(bot)) for bot in experiment.chatbots
-    }
+    versions = {}
+    for bot in experiment.chatbots:
+        with experiment.placing_errors(bot):
+            versions[bot.name] = chatbot_version(bot.kind, experiment.options_of(bot))
     for persona in chosen_personas(experiment, scenario):
         for seed in range(experiment.seed, experiment.seed + experiment.repeats):
             for bot in experiment.chatbots:

@@ -83,14 +83,13 @@ def detect(
 
     run = RunFolder(folder)
     run.require()
-    given: dict[str, Any] = {}
-    if models.config is not None:
-        given = load_experiment(models.config, {}).model_dump(mode="json", exclude_unset=True)
+    file = load_experiment(models.config, {})
+    given = file.model_dump(mode="json", exclude_unset=True)
     values = experiment_to_judge(run, given.get("scenario"))
     values.update({name: given[name] for name in given.keys() & _JUDGING})
     flags = {**flags_of(models), "detectors": names(detectors)}
     values.update({name: value for name, value in flags.items() if value is not None})
-    experiment = load_experiment(None, values)
+    experiment = load_experiment(None, values).with_places_of(file)
     asyncio.run(execute_experiment(experiment, run, settings(context, recording), simulate=False))
     show_report(run, as_json)
 

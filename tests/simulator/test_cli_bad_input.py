@@ -105,7 +105,7 @@ def test_malformed_yaml(hallulab: Hallulab, tmp_path: Path) -> None:
     config.write_text("limit: [1\n")
     code, said = hallulab("run", "-c", config, "--out", tmp_path / "run")
     assert code == 2
-    assert said.startswith(f"error: {config}, line 2: malformed YAML (")
+    assert said.startswith(f"error: {config}, line 2: not valid YAML (")
     assert said.count("\n") == 1
 
 
@@ -204,7 +204,18 @@ def test_a_wrong_option_is_said_before_a_server_is_started(hallulab: Hallulab, t
     config.write_text("detectors: [{name: lexical, options: {treshold: 0.5}}]\n")
     code, said = hallulab("run", "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
     assert code == 2
-    assert said.startswith("error: detector lexical: there is no option `treshold`; there are: threshold, ")
+    assert said.startswith(
+        f"error: {config}, line 1: detector lexical: there is no option `treshold`; there are: threshold, "
+    )
+
+
+def test_a_wrong_option_in_a_file_for_detect_names_its_line(hallulab: Hallulab, tmp_path: Path) -> None:
+    journal(tmp_path, {"scenario": "pregnancy-medication"})
+    config = tmp_path / "experiment.yaml"
+    config.write_text("seed: 1\ndetectors: [{name: lexical, options: {threshold: 3}}]\n")
+    code, said = hallulab("detect", tmp_path, "-c", config)
+    assert code == 2
+    assert said.startswith(f"error: {config}, line 2: detector lexical: option `threshold`: input should be")
 
 
 CALLABLE = "chatbots: [{name: mine, kind: callable, options: {target: 'no_such_bot:answer'}}]\n"
@@ -219,9 +230,9 @@ NO_KEY = "http://127.0.0.1:9/v1 needs an API key: set the environment variable T
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (CALLABLE, "no_such_bot:answer: cannot import no_such_bot from "),
-        ("chatbots: [theirs]", "chatbot 'theirs': its constructor raised TypeError: must be real number"),
-        (ENDPOINT, NO_KEY),
+        (CALLABLE, "{line}no_such_bot:answer: cannot import no_such_bot from "),
+        ("chatbots: [theirs]", "{line}chatbot 'theirs': its constructor raised TypeError: must be real"),
+        (ENDPOINT, f"{{line}}{NO_KEY}"),
         (JUDGE, NO_KEY),
     ],
 )
@@ -236,7 +247,7 @@ def test_who_cannot_take_part_is_said_before_a_server_is_started(
     config.write_text(text)
     code, said = hallulab(command, "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
     assert code == 2
-    assert said.startswith(f"error: {reason}")
+    assert said.startswith(f"error: {reason.format(line=f'{config}, line 1: ')}")
     assert said.count("\n") == 1
     assert not (tmp_path / "run").exists()
 

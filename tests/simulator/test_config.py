@@ -8,8 +8,10 @@ import pytest
 
 from chatbots.registry import chatbot_version
 from scenarios.errors import UsageError
+from scenarios.pack_files import load_scenario
 from simulator.config import Component, Experiment, load_experiment
 from simulator.laboratory import Settings, check_detectors
+from simulator.plan import plan
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -80,22 +82,81 @@ def test_the_default_line_up_is_the_papers() -> None:
 
 def test_malformed_yaml_names_the_line(tmp_path: Path) -> None:
     path = write(tmp_path, "seed: 1\nlimit: [1\n")
-    assert refusal(path).startswith(f"{path}, line 3: malformed YAML (")
+    assert refusal(path).startswith(f"{path}, line 3: not valid YAML (")
 
 
 def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "- vanilla\n")
-    assert refusal(path) == f"{path}: an experiment file is a mapping of fields; see docs/experiment.md."
+    assert refusal(path) == (
+        f"{path}, line 1: a list of `key: value` lines is expected here; see docs/experiment.md."
+    )
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "none.yaml"
-    assert refusal(path) == f"cannot read the experiment file {path}: No such file or directory."
+    assert refusal(path) == f"{path}: cannot be read (No such file or directory). Correct the path."
 
 
-def test_an_unknown_field_is_named(tmp_path: Path) -> None:
-    path = write(tmp_path, "max_turn: 3")
-    assert refusal(path) == f"{path}: unknown field `max_turn`. Remove it or correct its spelling."
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "max_turn: 3",
+            "max_turn: unknown key. Correct its spelling or remove it; see docs/experiment.md.",
+        ),
+        (
+            "detectors: lexical",
+            "detectors: input should be a valid list. Correct it; see docs/experiment.md.",
+        ),
+        (
+            "limit: 0",
+            "limit: input should be greater than or equal to 1. Correct it; see docs/experiment.md.",
+        ),
+        ("model: 7", "model: must be text, not the int 7. Put it in quotes."),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
+    path = write(tmp_path, f"seed: 1\n{text}\n")
+    assert refusal(path, repeats=2) == f"{path}, line 2: {complaint}"
+
+
+def test_a_wrong_flag_is_no_mistake_in_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "limit: 3")
+    assert refusal(path, limit=0) == "field `limit`: input should be greater than or equal to 1."
+
+
+def test_fields_of_the_file_that_do_not_go_together_are_told_with_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "min_turns: 5")
+    assert refusal(path, max_turns=2) == f"{path}: min_turns 5 is more than max_turns 2."
+
+
+@pytest.mark.parametrize(
+    ("component", "complaint"),
+    [
+        ("{name: a, kind: lexica}", "there is no detector 'lexica'; there are: halludetect"),
+        ("{name: a, kind: lexical, options: {threshold: 3}}", "detector a: option `threshold`: input should"),
+    ],
+)
+async def test_what_is_wrong_with_a_component_names_its_line(
+    tmp_path: Path, component: str, complaint: str
+) -> None:
+    path = write(tmp_path, f"detectors:\n  - lexical\n  - {component}\n")
+    with pytest.raises(UsageError) as caught:
+        await check_detectors(load_experiment(path, {"model": "m"}), Settings())
+    assert str(caught.value).startswith(f"{path}, line 3: {complaint}")
+
+
+async def test_a_component_that_a_flag_names_has_no_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "detectors: [lexical]")
+    with pytest.raises(UsageError, match=r"^there is no detector 'lexica';"):
+        await check_detectors(load_experiment(path, {"model": "m", "detectors": ["lexica"]}), Settings())
+
+
+def test_a_wrong_chatbot_names_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "chatbots:\n  - vanilla\n  - vanila\n")
+    with pytest.raises(UsageError) as caught:
+        plan(load_experiment(path, {}), load_scenario("pregnancy-medication"))
+    assert str(caught.value).startswith(f"{path}, line 3: there is no chatbot 'vanila'; there are: vanilla")
 
 
 def test_a_wrong_value_names_its_field() -> None:
