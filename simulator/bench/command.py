@@ -94,6 +94,7 @@ async def bench_command(settings: BenchSettings) -> None:
     recording = open_recording(settings.run)
     async with open_pool(experiment, settings.run, recording, needed) as (pool, _):
         detectors = make_detectors(experiment, pool, {})
+        _check_names(detectors)
         splits = _splits(data, train, detectors, settings)
         groups = set[str]().union(*(split.tested_groups for split in splits))
         tested = _choose([reply for reply in data if reply.group in groups], settings)
@@ -150,16 +151,32 @@ def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
         raise UsageError("--detectors and --sweep exclude each other: the sweep file names its detector.")
     flags = {**settings.flags, "detectors": settings.detectors}
     experiment = load_experiment(settings.config, flags)
-    for detector in experiment.detectors:
-        if detector.name in (FLAG_ALL, MAJORITY):
-            raise UsageError(
-                f"{detector.name} is the name of a floor that every table has. Give the detector another "
-                "`name`."
-            )
+    for chosen in experiment.detectors:
+        if chosen.name != FLOOR or chosen.kind != FLOOR:
+            _refuse_floors(chosen.name, (FLAG_ALL, MAJORITY, FLOOR))
     if sweep is not None:
         swept = tuple(configurations(sweep))
         return _with_floor(experiment.model_copy(update={"detectors": swept}))
     return _with_floor(experiment)
+
+
+def _refuse_floors(name: str, floors: Sequence[str]) -> None:
+    if name in floors:
+        raise UsageError(
+            f"{name} is the name of a floor that every table has. Give the detector another `name`."
+        )
+
+
+def _check_names(detectors: Sequence[Detector]) -> None:
+    """Raise UsageError where a detector of somebody else reports under the name of a floor or another one."""
+    names = [detector.name for detector in detectors]
+    for name in names:
+        _refuse_floors(name, (FLAG_ALL, MAJORITY))
+        if names.count(name) > 1:
+            raise UsageError(
+                f"two detectors report as {name!r}. Leave one out, or have it report under the name that it "
+                "is given."
+            )
 
 
 def _train_data(settings: BenchSettings) -> LabelledData | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Span
 from simulator.bench.evaluate import Evaluation
@@ -23,8 +21,8 @@ def flag_all(replies: Sequence[LabelledReply]) -> Evaluation:
 def majority(replies: Sequence[LabelledReply], level: Level) -> Evaluation:
     """The more frequent class of that level everywhere, as known from these very labels; a tie is clean."""
     labels = [found for reply in replies if (found := gold_labels(reply, level)) is not None]
-    share = float(np.concatenate(labels).mean()) if labels else 0.0
-    return _constant(MAJORITY, replies, share > 0.5)
+    positive = sum(int(found.sum()) for found in labels)
+    return _constant(MAJORITY, replies, 2 * positive > sum(map(len, labels)))
 
 
 def _constant(name: str, replies: Sequence[LabelledReply], flagged: bool) -> Evaluation:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from detectors.lexical import LexicalDetector
+from detectors.protocol import DetectorContext
+from detectors.registry import DETECTORS
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.results import measure
 from tests.simulator.command_line import CommandLine
@@ -35,3 +39,77 @@ def test_a_detector_with_a_floors_name_is_refused(
         2,
         f"error: {name} is the name of a floor that every table has. Give the detector another `name`.\n",
     )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"reply": "A.", "passages": ["A."], "label": false}\n')
+    return path
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(monkeypatch, capsys)
+
+
+def test_only_the_lexical_floor_itself_is_called_lexical(
+    bench: CommandLine, data: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("detectors: [{name: lexical, kind: evidence-chain-lexical}]\n")
+    ended = bench("bench", data, "-c", config)
+    assert (ended.code, ended.err) == (
+        2,
+        "error: lexical is the name of a floor that every table has. Give the detector another `name`.\n",
+    )
+
+
+def test_the_lexical_floor_takes_options(bench: CommandLine, data: Path, tmp_path: Path) -> None:
+    config, out = tmp_path / "experiment.yaml", tmp_path / "out.json"
+    config.write_text("detectors: [{name: lexical, options: {threshold: 0.9}}]\n")
+    assert bench("bench", data, "-c", config, "--json", out).code == 0
+    rows = json.loads(out.read_text())["rows"]
+    assert [(row["detector"], row["threshold"]) for row in rows[2:3]] == [("lexical", 0.9)]
+
+
+class Named(LexicalDetector):
+    """Reports under a name of its own, whatever name it is given."""
+
+    own = "lexical"
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        super().__init__(self.own, context)
+
+
+def test_a_detector_that_calls_itself_like_another_is_refused(
+    bench: CommandLine, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(DETECTORS, "theirs", Named)
+    ended = bench("bench", data, "--detectors", "theirs")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: two detectors report as 'lexical'. Leave one out, or have it report under the name that it is "
+        "given.\n",
+    )
+
+
+def test_a_detector_that_calls_itself_like_a_floor_is_refused(
+    bench: CommandLine, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Named, "own", "majority")
+    monkeypatch.setitem(DETECTORS, "theirs", Named)
+    ended = bench("bench", data, "--detectors", "theirs")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: majority is the name of a floor that every table has. Give the detector another `name`.\n",
+    )
+
+
+def test_a_reply_without_words_costs_no_warning(
+    bench: CommandLine, data: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    data.write_text('{"reply": "   ", "passages": ["A."], "label": false, "spans": []}\n')
+    ended = bench("bench", data)
+    assert (ended.code, ended.err) == (0, "")
+    assert [str(one.message) for one in recwarn if issubclass(one.category, RuntimeWarning)] == []
