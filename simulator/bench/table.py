@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.report.terminal import NARROW, NOTHING, number, standard_output
-from simulator.report.wording import counted
+from simulator.report.wording import counted, in_brief
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Row], str]]
@@ -112,8 +112,11 @@ def table(rows: Sequence[Row], columns: Columns) -> Table:
 
 
 def data_notes(data: Mapping[str, Any]) -> list[str]:
-    """Sentences on what was learnt from."""
+    """Sentences on what is not measured on, and what was learnt from."""
     found = []
+    if data["left_out"]:
+        reasons = (f"{in_brief(reason)} ({lines:,})" for reason, lines in data["left_out"].items())
+        found.append(f"Left out of the data, and in no number: {', '.join(reasons)}.")
     if data["folds"]:
         found.append(
             f"{data['split']}: each learner judged every fold as trained on the others, on "
@@ -158,7 +161,8 @@ def notes(costs: Sequence[Row]) -> list[str]:
     replayed = [row["detector"] for row in costs if row["replayed_calls"]]
     if replayed:
         found.append(
-            "Replayed answers take no time, so p50 and p95 are of the replies without any: "
+            "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are of the "
+            "replies without any: "
             f"{', '.join(replayed)}."
         )
     return found

@@ -46,6 +46,7 @@ EVALUATION = Evaluation(
 )
 DATA = {
     "dataset": HOSTILE,
+    "left_out": {HOSTILE: 7},
     "replies": 4,
     "tested_on": 4,
     "trained_on": 0,
@@ -70,6 +71,10 @@ class Tags(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.append(tag)
         self.loaded += [name for name, _ in attrs if name in ("src", "style", "onclick")]
+
+
+def test_the_page_says_what_was_left_out_of_the_data() -> None:
+    assert "Left out of the data, and in no number: &lt;script&gt;" in page()
 
 
 def test_the_page_runs_nothing_and_loads_nothing() -> None:

@@ -20,6 +20,7 @@ from simulator.bench.table import (
 from tests.simulator.test_bench_levels import judged, reply
 
 DATA = {
+    "left_out": {},
     "trained_on": 0,
     "folds": None,
     "groups_in_both": 0,
@@ -82,7 +83,15 @@ def test_leaks_and_replays_are_told() -> None:
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
         "Told who wrote each reply, which nobody knows of a new chatbot: d.",
-        "Replayed answers take no time, so p50 and p95 are of the replies without any: d.",
+        "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are of the "
+        "replies without any: d.",
+    ]
+
+
+def test_what_was_left_out_of_the_data_is_told() -> None:
+    data = {**DATA, "left_out": {"unlabelled": 1200, "quality\ngod": 1}}
+    assert data_notes(data) == [
+        "Left out of the data, and in no number: unlabelled (1,200), quality god (1)."
     ]
 
 
