@@ -64,6 +64,7 @@ def show_report(folder: RunFolder, as_json: bool) -> None:
         OperationalError: every conversation failed.
     """
     from simulator.report.terminal import print_report
+    from simulator.report.wording import in_brief
     from simulator.reporting import write_reports
 
     folder.require()
@@ -78,4 +79,5 @@ def show_report(folder: RunFolder, as_json: bool) -> None:
         typer.echo(f"\nreport: {folder.page}")
     failed = [conversation for conversation in conversations if not conversation.turns]
     if len(failed) == len(conversations):
-        raise OperationalError(f"no conversation got as far as a reply. The first error: {failed[0].error}")
+        error = in_brief(failed[0].error or "")
+        raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")

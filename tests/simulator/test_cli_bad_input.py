@@ -164,6 +164,15 @@ def test_a_folder_that_is_no_run(hallulab: Hallulab, tmp_path: Path) -> None:
     assert said.startswith(f"error: {tmp_path} is no run folder: it has no conversations.jsonl.")
 
 
+def test_an_error_in_a_journal_is_told_as_text(hallulab: Hallulab, tmp_path: Path) -> None:
+    failed = {"stop_reason": "error", "error": "chatbot mine: out of\n\x1b[31m order"}
+    journal(tmp_path, failed)
+    assert hallulab("report", tmp_path) == (
+        1,
+        "error: no conversation got as far as a reply. The first error: chatbot mine: out of �[31m order\n",
+    )
+
+
 def test_a_journal_with_a_broken_line_is_left_as_it_is(hallulab: Hallulab, tmp_path: Path) -> None:
     journal = tmp_path / "conversations.jsonl"
     journal.write_text("{broken\n")
@@ -306,14 +315,6 @@ def test_a_damaged_experiment_is_refused(
     saved.write_text(json.dumps({"identity": {}, "detectors": {}, "experiment": experiment}))
     (tmp_path / "conversations.jsonl").write_text(conversation("c", ["A."]).model_dump_json() + "\n")
     assert hallulab(command, tmp_path) == (2, f"error: {saved}: {complaint} Restore it or use --fresh.\n")
-
-
-def test_chatbots_saved_by_name_alone_are_reported(hallulab: Hallulab, tmp_path: Path) -> None:
-    experiment = {"scenario": "s", "chatbots": ["vanilla"]}
-    saved = {"identity": {}, "detectors": {}, "experiment": experiment}
-    (tmp_path / "experiment.json").write_text(json.dumps(saved))
-    (tmp_path / "conversations.jsonl").write_text(conversation("c", ["A."]).model_dump_json() + "\n")
-    assert hallulab("report", tmp_path) == (0, "")
 
 
 def test_bench_judges_at_least_one_reply(hallulab: Hallulab, tmp_path: Path) -> None:

@@ -145,3 +145,11 @@ def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
             f"cannot write {output}: a file of the input would be lost. Give another file."
         )
     refuse_overwriting(other, [read])
+
+
+def test_chatbots_saved_by_name_alone_are_read_as_components(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    experiment = {"scenario": "s", "chatbots": ["vanilla"]}
+    folder.write_experiment({"identity": {}, "detectors": {}, "experiment": experiment})
+    saved = folder.read_experiment() or {}
+    assert saved["experiment"] == {"scenario": "s", "chatbots": [{"name": "vanilla", "kind": "vanilla"}]}
