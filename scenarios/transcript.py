@@ -109,8 +109,8 @@ class Conversation(Frozen):
     """A whole dialogue between one persona and one chatbot: a line of `conversations.jsonl`."""
 
     id: str
-    """Hash of all that determines the conversation; the key that resuming goes by. It ends in `-try2`, `-try3`, …
-    where earlier tries failed."""
+    """Hash of all that determines the conversation; the key that resuming goes by. At its end `-try2`,
+    `-try3`, … where earlier tries failed."""
     scenario: str
     """Name of the scenario pack."""
     persona: str
