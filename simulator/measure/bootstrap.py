@@ -118,4 +118,5 @@ def _areas(hits: Floats, misses: Floats) -> tuple[Floats, Floats]:
     positives, negatives = all_hits[-1], all_misses[-1]
     area = (hits * (negatives - all_misses + misses / 2)).sum(axis=0) / (positives * negatives)
     reached = np.maximum(all_hits + all_misses, 1.0)
-    return area, (hits * (all_hits / reached)).sum(axis=0) / positives
+    precision = (hits * (all_hits / reached)).sum(axis=0) / positives
+    return area, np.where(negatives > 0, precision, np.nan)

@@ -97,9 +97,9 @@ def auroc(sample: Sample) -> float | None:
 
 
 def average_precision(sample: Sample) -> float | None:
-    """Area under the precision-recall curve as a step function (no interpolation); None without positives."""
+    """Area under the precision-recall curve as a step function (no interpolation); None with one class."""
     positive = int(sample.labels.sum())
-    if not positive:
+    if positive in (0, len(sample.labels)):
         return None
     found = curve(sample)
     hits = np.diff(found.hits, prepend=0)

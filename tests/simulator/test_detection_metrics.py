@@ -37,9 +37,8 @@ scored = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.2, 0.5, 0.500
 def test_areas_and_balanced_accuracy_agree_with_scikit_learn(pairs: list[tuple[bool, float]]) -> None:
     labels, scores = [label for label, _ in pairs], [score for _, score in pairs]
     found = sample(labels, scores)
-    if any(labels):
-        assert average_precision(found) == pytest.approx(average_precision_score(labels, scores))
     if len(set(labels)) == 2:
+        assert average_precision(found) == pytest.approx(average_precision_score(labels, scores))
         assert auroc(found) == pytest.approx(roc_auc_score(labels, scores))
         expected = balanced_accuracy_score(labels, found.flags)
         assert decisions(found)["balanced_accuracy"] == pytest.approx(expected)
@@ -83,6 +82,12 @@ def test_an_empty_sample_has_no_numbers() -> None:
     empty = sample([], [])
     assert set(decisions(empty).values()) == {None}
     assert [auroc(empty), average_precision(empty), brier(empty), best_threshold(empty)] == [None] * 4
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_alone_cannot_be_ranked(label: int) -> None:
+    found = sample([label] * 2, [0.2, 0.9])
+    assert (auroc(found), average_precision(found)) == (None, None)
 
 
 def test_calibration_by_hand() -> None:
