@@ -21,6 +21,9 @@ ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent
 DEFAULT_DETECTORS = ("halludetect", "metarag")
 """The detectors that run when none are named."""
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""What a chatbot or detector can be called."""
+
 DEFAULT_SCENARIO = "consumer-grievance-india"
 """The pack that is used when none is named."""
 
@@ -30,7 +33,7 @@ _SCHEMA = "docs/experiment.md"
 class Component(Frozen):
     """A chatbot or detector in an experiment: a registered kind with options, under a name."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str = Field(pattern=NAME)
     """What the report calls it."""
     kind: str
     """The name it is registered under."""

@@ -20,7 +20,7 @@ from scenarios.transcript import Frozen
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import group_numbers, items_of
 from simulator.bench.rows import costs
-from simulator.config import Component
+from simulator.config import NAME, Component
 from simulator.measure.detection import auroc, decisions
 from simulator.measure.pareto import pareto_front
 
@@ -34,7 +34,7 @@ _COSTS = ("tokens_per_reply", "p50_ms")
 class Sweep(Frozen):
     """A sweep file."""
 
-    detector: str
+    detector: str = Field(pattern=NAME)
     """Kind of the detector."""
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict, min_length=1)
     """Options of which every combination is tried: name → values."""
@@ -62,6 +62,17 @@ class Sweep(Frozen):
                     f"number {number} sets {', '.join(one)}; all, and the grid, must set the same options"
                 )
         return listed
+
+    @field_validator("options")
+    @classmethod
+    def _do_not_vary(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        varied = {
+            name for one in (info.data.get("grid", {}), *info.data.get("configurations", ())) for name in one
+        }
+        both = sorted(varied & options.keys())
+        if both:
+            raise ValueError(f"{both[0]} is varied, too; leave it out here or there")
+        return options
 
     @property
     def varied(self) -> tuple[str, ...]:

@@ -192,3 +192,24 @@ def test_a_wrong_file_is_one_sentence(tmp_path: Path, text: str, complaint: str)
         load_sweep(path)
     assert str(raised.value).startswith(f"{path}, {complaint}")
     assert str(raised.value).endswith("Correct it; see docs/bench.md.")
+
+
+@pytest.mark.parametrize("detector", ["my det", "''", "<script>"])
+def test_a_detector_that_cannot_be_named_is_one_sentence(tmp_path: Path, detector: str) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(f"detector: {detector}\ngrid: {{a: [1]}}\n")
+    with pytest.raises(UsageError) as caught:
+        load_sweep(path)
+    assert str(caught.value).startswith(f"{path}, line 1: detector: string should match pattern ")
+
+
+@pytest.mark.parametrize("varied", ["grid: {a: [1], b: [2]}", "configurations: [{a: 1, b: 2}]"])
+def test_an_option_does_not_both_stay_and_vary(tmp_path: Path, varied: str) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(f"detector: d\n{varied}\noptions: {{b: 3}}\n")
+    with pytest.raises(UsageError) as caught:
+        load_sweep(path)
+    assert str(caught.value) == (
+        f"{path}, line 3: options: b is varied, too; leave it out here or there. "
+        "Correct it; see docs/bench.md."
+    )
