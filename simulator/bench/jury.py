@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from detectors.protocol import Detector, TrainableDetector
-from scenarios.errors import UsageError
+from scenarios.errors import HallulabError, UsageError
 from scenarios.labelled import LabelledReply
 from simulator.bench.evaluate import Evaluation, evaluate, joined
 from simulator.bench.split import Split
 from simulator.progress import bars
+from simulator.report.wording import in_brief
 
 
 class Jury:
@@ -48,7 +49,7 @@ class Jury:
         Those that learn go first: what they cannot learn from is told before any model has been asked.
 
         Raises:
-            UsageError: a detector cannot learn from what it must learn from.
+            UsageError: a detector cannot learn from what it must learn from, or raised something else.
         """
         found: dict[str, Evaluation] = {}
         with bars(self._quiet) as shown:
@@ -84,6 +85,11 @@ class Jury:
                 raise
             self.not_trained[detector.name] = str(error)
             return None
+        except HallulabError:
+            raise
+        except Exception as error:
+            reason = in_brief(f"{type(error).__name__}: {error}").rstrip(".")
+            raise UsageError(f"detector {detector.name}: its `fit` raised {reason}.") from error
         return time.perf_counter() - started
 
 

@@ -92,6 +92,40 @@ def test_given_training_data_that_lacks_something_is_an_error(bench: CommandLine
     assert (ended.code, ended.err) == (2, "error: there is no hallucinated reply to learn from.\n")
 
 
+def test_what_fit_raises_is_one_sentence(
+    bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(self: Memory, replies: Sequence[LabelledReply], seed: int = 0) -> None:
+        raise ValueError("two\nclasses.")
+
+    monkeypatch.setattr(Memory, "fit", fit)
+    ended = bench("bench", written(tmp_path / "data.jsonl", [True, False] * 4), "--detectors", "memory")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: detector memory: its `fit` raised ValueError: two classes.\n",
+    )
+
+
+class Silent(Memory):
+    """Gives no judgement, whatever it is asked."""
+
+    async def detect(self, view: TurnView) -> Judgement:
+        return None  # type: ignore[return-value]
+
+    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+        return None  # type: ignore[return-value]
+
+
+def test_a_detector_that_gives_no_judgement_has_failed(
+    bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(DETECTORS, "memory", Silent)
+    path, out = written(tmp_path / "data.jsonl", [True, False] * 4), tmp_path / "out.json"
+    assert bench("bench", path, "--detectors", "memory", "--json", out).code == 0
+    _, row = found(out)
+    assert (row["coverage"], row["failed"]) == (0.0, 4)
+
+
 class Count:
     """Flags what is at least its threshold, which is the share of hallucinated replies learnt from."""
 
