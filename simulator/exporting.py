@@ -30,7 +30,7 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
     reply is written, unlabelled.
 
     Raises:
-        UsageError: the run has no verdicts of that detector, or `out` is one of its files.
+        UsageError: the run has no verdicts of that detector, or no replies to write, or `out` is its own file.
     """
     refuse_overwriting(out, folder.files)
     verdicts = {
@@ -51,6 +51,9 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
         for conversation, turn in chosen
         if turn.reply and any(passage.text for passage in turn.passages)
     ]
+    if not lines:
+        why = f"{len(chosen)} have no evidence, or are empty" if chosen else "it has none yet"
+        raise UsageError(f"{folder.path} has no reply to export: {why}.")
     write_atomically(out, "".join(line + "\n" for line in lines))
     return Exported(len(lines), len(chosen) - len(lines))
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from scenarios.errors import UsageError
 from scenarios.loaders.jsonl import load_jsonl
 from scenarios.transcript import Conversation, Passage, Turn, Verdict
 from simulator.exporting import Exported, export_annotated
@@ -87,3 +90,19 @@ def test_a_reply_names_its_conversation_and_its_persona_is_its_group(tmp_path: P
     export_annotated(run(tmp_path, [("One.", PASSAGES)], scored("c", 0)), "d", tmp_path / "data.jsonl")
     (reply,) = load_jsonl(tmp_path / "data.jsonl")
     assert (reply.meta["conversation"], reply.group) == ("c", "asha")
+
+
+@pytest.mark.parametrize(
+    ("turns", "why"),
+    [
+        ([], "it has none yet"),
+        ([("One.", ()), ("", PASSAGES)], "2 have no evidence, or are empty"),
+    ],
+)
+def test_without_a_reply_nothing_is_written(
+    tmp_path: Path, turns: list[tuple[str, tuple[Passage, ...]]], why: str
+) -> None:
+    out = tmp_path / "data.jsonl"
+    with pytest.raises(UsageError) as caught:
+        export_annotated(run(tmp_path, turns), None, out)
+    assert (str(caught.value), out.exists()) == (f"{tmp_path} has no reply to export: {why}.", False)
