@@ -14,9 +14,9 @@ from scenarios.transcript import Frozen, Message, Passage
 class GoldSpan(Frozen):
     """A stretch of a reply that annotators hold to be hallucinated."""
 
-    start: int = Field(ge=0)
+    start: int = Field(ge=0, strict=True)
     """First character: index of a Unicode code point in the reply."""
-    end: int = Field(gt=0)
+    end: int = Field(gt=0, strict=True)
     """One past the last character."""
     label: str = Field(default="hallucination", min_length=1)
     """The annotators' kind of hallucination."""

@@ -30,7 +30,7 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
     reply is written, unlabelled.
 
     Raises:
-        UsageError: the run has no verdicts of that detector, or no replies to write, or `out` is its own file.
+        UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files.
     """
     refuse_overwriting(out, folder.files)
     verdicts = {

@@ -58,7 +58,7 @@ class _Line(Frozen):
     """The text under judgement."""
     passages: tuple[Evidence, ...] = Field(min_length=1)
     """The evidence: objects, or plain texts."""
-    label: bool | None = None
+    label: bool | None = Field(default=None, strict=True)
     """Whether the reply is hallucinated; None: whether there are spans."""
     spans: tuple[GoldSpan, ...] | None = None
     """Where it is."""

@@ -260,6 +260,21 @@ def test_a_wrong_line_of_ours_is_refused(tmp_path: Path, change: dict[str, Any],
     assert refused(path) == f"{path}, line 1: {complaint}"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"label": label} for label in ("yes", "true", "1", 1, 0.0)),
+        *({"spans": [{"start": 0, "end": end}]} for end in ("1", 1.0, True)),
+        *({"spans": [{"start": start, "end": 2}]} for start in ("1", 1.0, False)),
+    ],
+)
+def test_only_true_false_and_whole_numbers_are_labels_and_offsets(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    said = refused(jsonl(tmp_path, {"reply": "Yes.", "passages": ["A."]} | change))
+    assert "input should be a valid" in said
+
+
 def test_an_identifier_occurs_once(tmp_path: Path) -> None:
     line = {"id": "a", "reply": "Yes.", "passages": ["A."], "label": True}
     path = jsonl(tmp_path, line, line)
