@@ -136,7 +136,7 @@ def _check_outputs(settings: BenchSettings) -> None:
     run = settings.run
     check_outputs(
         {"--json": settings.json_file, "--html": settings.html_file},
-        (own, settings.train, settings.config, settings.sweep, run.replay, run.record),
+        (own, settings.data, settings.train, settings.config, settings.sweep, run.replay, run.record),
         {"--tables": settings.tables_folder},
     )
 

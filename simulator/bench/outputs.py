@@ -9,6 +9,9 @@ from pathlib import Path
 from scenarios.errors import UsageError
 from simulator.run_folder import refuse_overwriting
 
+_RESULTS = (b'{\n  "rows": [', b"<!doctype html>")
+"""How the JSON and the page of `bench` begin; people keep them beside the data."""
+
 
 def check_outputs(
     files: Mapping[str, Path | None],
@@ -19,7 +22,7 @@ def check_outputs(
 
     Args:
         files: flag → the file that it names; None: it was not given.
-        inputs: files that are read.
+        inputs: files that are read, and folders with such files.
         folders: flag → the folder that it names.
 
     Raises:
@@ -34,7 +37,7 @@ def check_outputs(
             raise UsageError(f"{flag} {path}: this is a folder. Name a file.")
         if path.is_file() or not path.exists():
             _require_place(flag, path, Path(os.path.realpath(path)).parents)
-        refuse_overwriting(path, read)
+        refuse_overwriting(path, [path if _holds(one, path) else one for one in read])
         other = taken.setdefault(os.path.realpath(path), flag)
         if other != flag:
             raise UsageError(f"{other} and {flag} name the same file, {path}. Give each its own.")
@@ -42,6 +45,14 @@ def check_outputs(
         if folder is not None:
             resolved = Path(os.path.realpath(folder))
             _require_place(flag, folder, (resolved, *resolved.parents))
+
+
+def _holds(folder: Path, path: Path) -> bool:
+    """Whether a file lies in a folder of data, and is no earlier result of ours."""
+    if not path.is_file() or Path(os.path.realpath(folder)) not in Path(os.path.realpath(path)).parents:
+        return False
+    with path.open("rb") as file:
+        return not file.read(16).startswith(_RESULTS)
 
 
 def _require_place(flag: str, path: Path, above: Iterable[Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,39 @@ def test_no_other_file_that_is_read_is_overwritten(
     read.write_text("kept")
     ended = hallulab("bench", data, flag, read, "--json", read)
     assert (ended.code, ended.err, read.read_text()) == (2, lost(read), "kept")
+
+
+def begin(folder: Path) -> Path:
+    turn = {
+        "model_name": "t5",
+        "data_source": "wow",
+        "knowledge": "Chalk.",
+        "message": "What?",
+        "response": "Chalk.",
+        "begin_label": "Fully attributable",
+    }
+    folder.mkdir()
+    (folder / "turns.jsonl").write_text(json.dumps(turn) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("flag", ["--json", "--html"])
+@pytest.mark.parametrize("given", ["--data", "--train"])
+def test_a_file_in_the_folder_of_the_data_is_not_overwritten(
+    hallulab: CommandLine, tmp_path: Path, given: str, flag: str
+) -> None:
+    read = begin(tmp_path / "begin") / "turns.jsonl"
+    before = read.read_text()
+    ended = hallulab("bench", "begin", given, tmp_path / "begin", flag, read)
+    assert (ended.code, ended.err, read.read_text()) == (2, lost(read), before)
+
+
+def test_earlier_results_in_the_folder_of_the_data_are_overwritten(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
+    folder = begin(tmp_path / "begin")
+    bench = ("bench", "begin", "--data", folder, "--json", folder / "a.json", "--html", folder / "a.html")
+    assert [(ended.code, ended.err) for ended in (hallulab(*bench), hallulab(*bench))] == [(0, "")] * 2
 
 
 def test_two_outputs_are_not_one_file(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
