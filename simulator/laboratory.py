@@ -253,9 +253,10 @@ def make_detectors(
     """The experiment's detectors.
 
     Raises:
-        UsageError: one is unknown, has an option it does not know, or cannot be made.
+        UsageError: one is unknown, has an option it does not know, cannot be made, or reports under the name
+            of another.
     """
-    detectors = []
+    detectors: list[Detector] = []
     for chosen in experiment.detectors:
         context = DetectorContext(
             models=pool,
@@ -265,7 +266,13 @@ def make_detectors(
             options=chosen.options,
         )
         with experiment.placing_errors(chosen):
-            detectors.append(make_detector(chosen.kind, chosen.name, context))
+            made = make_detector(chosen.kind, chosen.name, context)
+            if any(made.name == other.name for other in detectors):
+                raise UsageError(
+                    f"detector {chosen.kind!r}: it reports as {made.name!r}, and so does another. "
+                    "Leave one out, or have it report under the name that it is given."
+                )
+            detectors.append(made)
     return detectors
 
 

@@ -94,7 +94,8 @@ async def bench_command(settings: BenchSettings) -> None:
     recording = open_recording(settings.run)
     async with open_pool(experiment, settings.run, recording, needed) as (pool, _):
         detectors = make_detectors(experiment, pool, {})
-        _check_names(detectors)
+        for detector in detectors:
+            _refuse_floors(detector.name, (FLAG_ALL, MAJORITY))
         splits = _splits(data, train, detectors, settings)
         groups = set[str]().union(*(split.tested_groups for split in splits))
         tested = _choose([reply for reply in data if reply.group in groups], settings)
@@ -165,18 +166,6 @@ def _refuse_floors(name: str, floors: Sequence[str]) -> None:
         raise UsageError(
             f"{name} is the name of a floor that every table has. Give the detector another `name`."
         )
-
-
-def _check_names(detectors: Sequence[Detector]) -> None:
-    """Raise UsageError where a detector of somebody else reports under the name of a floor or another one."""
-    names = [detector.name for detector in detectors]
-    for name in names:
-        _refuse_floors(name, (FLAG_ALL, MAJORITY))
-        if names.count(name) > 1:
-            raise UsageError(
-                f"two detectors report as {name!r}. Leave one out, or have it report under the name that it "
-                "is given."
-            )
 
 
 def _train_data(settings: BenchSettings) -> LabelledData | None:

@@ -42,9 +42,7 @@ def print_sweep(report: Mapping[str, Any], console: Console | None = None) -> No
     console.print(Text(f"Sweep of {report['file']['detector']}, {repeats} seeds each. Config: {options}"))
     console.print(table)
     console.print(
-        Text(
-            "Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R."
-        )
+        Text("Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.")
     )
     console.print(
         Text("p50: of what the requests of a reply took, added up; without requests, by the clock.")

@@ -89,8 +89,8 @@ def test_a_detector_that_calls_itself_like_another_is_refused(
     ended = bench("bench", data, "--detectors", "theirs")
     assert (ended.code, ended.err) == (
         2,
-        "error: two detectors report as 'lexical'. Leave one out, or have it report under the name that it "
-        "is given.\n",
+        "error: detector 'theirs': it reports as 'lexical', and so does another. Leave one out, or have it "
+        "report under the name that it is given.\n",
     )
 
 
