@@ -57,7 +57,7 @@ class DirectJudgeDetector(OneModelDetector):
         if not view.passages:
             raise Abstention("there is no evidence")
         evidence = format_evidence(view.passages, self._options.max_evidence_characters)
-        values = {"evidence": evidence.text, "question": _asked(view.question), "reply": view.reply}
+        values = {"evidence": evidence.text, "reply": view.reply}
         regions = _statements(view.reply) if self._options.sentences else []
         score, *scores = await gather_all(
             [
@@ -80,11 +80,6 @@ class DirectJudgeDetector(OneModelDetector):
             units=units,
             truncated=evidence.truncated,
         )
-
-
-def _asked(question: str) -> str:
-    """The question as a part of the prompt; without it a short answer says nothing to check."""
-    return f"Question:\n{question}\n\n" if question.strip() else ""
 
 
 def _statements(reply: str) -> list[Region]:

@@ -26,11 +26,11 @@ def doubts_tickets(body: dict[str, Any]) -> dict[str, float]:
 
 
 async def judged(
-    reply: str = REPLY, passages: tuple[Passage, ...] = (POOL,), question: str = "When?", **options: Any
+    reply: str = REPLY, passages: tuple[Passage, ...] = (POOL,), **options: Any
 ) -> tuple[Judgement, list[dict[str, Any]]]:
     pool, transport = scripted_pool(doubts_tickets)
     detector = DirectJudgeDetector("judge", DetectorContext(models=pool, options=options))
-    view = TurnView(question=question, passages=passages, reply=reply)
+    view = TurnView(question="When?", passages=passages, reply=reply)
     return await detector.detect(view), transport.requests
 
 
@@ -50,13 +50,6 @@ async def test_sentences_are_asked_about_on_request_and_leave_the_score_alone() 
     assert judgement.spans is not None
     assert [span.text for span in judgement.spans] == ["Tickets are free."]
     assert len(requests) == 3
-
-
-async def test_the_question_is_shown_where_there_is_one() -> None:
-    _, (asked,) = await judged()
-    assert "Evidence:\nDocument 1: The pool opens at 6.\n\nQuestion:\nWhen?\n\nResponse:" in last_user(asked)
-    _, (summarised,) = await judged(question="")
-    assert "The pool opens at 6.\n\nResponse:" in last_user(summarised)
 
 
 async def test_a_sentence_without_words_is_not_asked_about() -> None:
