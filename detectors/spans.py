@@ -61,6 +61,11 @@ def sentences(text: str) -> list[Region]:
     return [piece for piece in pieces if piece is not None]
 
 
+def spoken_sentences(text: str) -> list[Region]:
+    """The sentences in which something is said: those with a letter or digit, so not `---` or an emoji."""
+    return [region for region in sentences(text) if re.search(r"\w", region.of(text))]
+
+
 def _line_cuts(text: str) -> Iterable[int]:
     start = 0
     in_list = False

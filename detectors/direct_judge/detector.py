@@ -12,7 +12,7 @@ from agents.prompt import Prompt, load_prompt
 from detectors.judging import Abstention, flagged_spans, format_evidence, gather_all
 from detectors.one_model import OneModelDetector, ThresholdOptions
 from detectors.protocol import DetectorContext
-from detectors.spans import Region, sentences
+from detectors.spans import Region, spoken_sentences
 from detectors.thresholds import EVEN_ODDS
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, TurnView, Unit
@@ -58,7 +58,7 @@ class DirectJudgeDetector(OneModelDetector):
             raise Abstention("there is no evidence")
         evidence = format_evidence(view.passages, self._options.max_evidence_characters)
         values = {"evidence": evidence.text, "reply": view.reply}
-        regions = _statements(view.reply) if self._options.sentences else []
+        regions = spoken_sentences(view.reply) if self._options.sentences else []
         score, *scores = await gather_all(
             [
                 _probability_of_no(session, self._reply_prompt, values),
@@ -80,10 +80,6 @@ class DirectJudgeDetector(OneModelDetector):
             units=units,
             truncated=evidence.truncated,
         )
-
-
-def _statements(reply: str) -> list[Region]:
-    return [region for region in sentences(reply) if re.search(r"\w", region.of(reply))]
 
 
 async def _probability_of_no(session: Session, prompt: Prompt, values: Mapping[str, str]) -> float:

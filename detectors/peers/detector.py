@@ -28,7 +28,7 @@ from detectors.peers.environment import peer_python, peer_requirements
 from detectors.peers.process import Answerer, Worker, WorkerStopped
 from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text, WorkerError
 from detectors.protocol import DetectorContext, ThresholdProtocol
-from detectors.spans import sentences
+from detectors.spans import spoken_sentences
 from scenarios.errors import OperationalError, UsageError
 from scenarios.options import read_options
 from scenarios.recording import digest
@@ -325,8 +325,7 @@ def _request(view: TurnView, number: int) -> Request:
 
 
 def _with_sentences(text: str) -> Text:
-    regions = [region for region in sentences(text) if re.search(r"\w", region.of(text))]
-    return Text(text=text, sentences=tuple((region.start, region.end) for region in regions))
+    return Text(text=text, sentences=tuple((region.start, region.end) for region in spoken_sentences(text)))
 
 
 async def _answers(session: Session, prompts: Sequence[Prompt]) -> tuple[str, ...]:

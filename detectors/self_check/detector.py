@@ -13,7 +13,6 @@ prompt; a check is read off token probabilities instead of a printed word (Yes 0
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -25,7 +24,7 @@ from agents.prompt import dialogue, load_prompt
 from detectors.judging import Abstention, flagged_spans, format_evidence, gather_all
 from detectors.one_model import OneModelDetector, ThresholdOptions
 from detectors.protocol import DetectorContext
-from detectors.spans import Region, sentences
+from detectors.spans import Region, spoken_sentences
 from detectors.thresholds import EVEN_ODDS
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, TurnView, Unit
@@ -69,7 +68,7 @@ class SelfCheckDetector(OneModelDetector):
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `OneModelDetector`. Abstains when the reply has no words and when it answers no question."""
-        regions = [r for r in sentences(view.reply) if re.search(r"\w", r.of(view.reply))]
+        regions = spoken_sentences(view.reply)
         if not regions:
             raise Abstention("the reply has no words")
         if not view.question.strip():
