@@ -171,4 +171,9 @@ def _collector_paused() -> Iterator[None]:
         yield
     finally:
         if running:
+            # Both together put what was made among the old objects, which are seldom looked through. Else
+            # the first collection would look through it all. What somebody froze stays frozen.
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

@@ -81,7 +81,7 @@ class Lexicon(dict[str, int]):
         return index
 
     def row(self, spelling: str) -> tuple[int, int, bool, bool, bool]:
-        """A line of `table`."""
+        """A column of `columns`."""
         return self._rows[self[spelling]]
 
     @property
@@ -89,9 +89,9 @@ class Lexicon(dict[str, int]):
         """The forms, exact ones and stems, in the order of their identifiers."""
         return list(self._forms)
 
-    def table(self) -> Integers:
-        """(spellings, 5): exact form, stem, number, content, capital."""
-        return np.array(self._rows, dtype=np.int64).reshape(-1, 5)
+    def columns(self) -> Integers:
+        """(5, spellings): exact form, stem, number, content, capital."""
+        return np.ascontiguousarray(np.array(self._rows, dtype=np.int64).reshape(-1, 5).T)
 
 
 @dataclass(frozen=True)
@@ -151,16 +151,16 @@ def tokenize(texts: Sequence[str], lexicon: Lexicon) -> Tokens:
     """The tokens of `texts`, numbered by `lexicon`."""
     found = find_all(_TOKEN, texts)
     index = np.fromiter(map(lexicon.__getitem__, found.spelling), np.int64, count=len(found.spelling))
-    exact, stem, number, content, capital = lexicon.table()[index].T
+    exact, stem, number, content, capital = lexicon.columns()
     return Tokens(
         text=found.text,
         start=found.start,
         end=found.end,
-        exact=exact,
-        stem=stem,
-        number=number.astype(bool),
-        content=content.astype(bool),
-        capital=capital.astype(bool),
+        exact=exact[index],
+        stem=stem[index],
+        number=number.astype(bool)[index],
+        content=content.astype(bool)[index],
+        capital=capital.astype(bool)[index],
     )
 
 

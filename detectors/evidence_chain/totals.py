@@ -23,7 +23,8 @@ def worst_of_word(batch: Batch, values: Numbers | Flags) -> Numbers:
     """(words,): largest of (tokens,) values, which are not negative; 0 for a word without tokens."""
     worst = np.zeros(len(batch.words))
     np.maximum.at(worst, batch.token_word, values)
-    np.maximum.at(worst, batch.token_last_word, values)
+    longer = np.flatnonzero(batch.token_last_word != batch.token_word)
+    np.maximum.at(worst, batch.token_last_word[longer], values[longer])
     return worst
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,22 @@ def test_the_models_of_the_package_are_small(features: str) -> None:
     assert detector(features=features).model.features == features
     assert shipped_path("rf", "extended").stat().st_size < 2**20
     assert detector("evidence-chain-lr", features=features).model.method == "lr"
+
+
+def test_the_collector_runs_again_after_a_batch_and_has_nothing_new_to_look_through() -> None:
+    made = detector("evidence-chain-lexical")
+    gc.collect()
+    judgements = made.detect_batch([view("Zebras gallop.", *EVIDENCE)] * 20)
+    young = [one for generation in (0, 1) for one in gc.get_objects(generation)]
+    assert gc.isenabled()
+    assert not {id(one) for one in young} & {id(judgement) for judgement in judgements}
+
+
+def test_objects_that_somebody_froze_stay_frozen() -> None:
+    made = detector("evidence-chain-lexical")
+    gc.freeze()
+    try:
+        made.detect_batch([view("Zebras gallop.", *EVIDENCE)])
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
