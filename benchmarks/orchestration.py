@@ -30,7 +30,7 @@ import httpx2
 from openai import AsyncOpenAI
 
 from agents.wire import Wire
-from scenarios.steps import silent
+from scenarios.provisioning.steps import silent
 from simulator.config import Experiment
 from simulator.experiment import _Run
 from simulator.laboratory import Settings, execute_experiment

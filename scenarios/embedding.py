@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scenarios.errors import OperationalError
-from scenarios.steps import Listener, silent
-from scenarios.weights import EMBEDDING_MODELS, embedding_model_path
+from scenarios.provisioning.steps import Listener, silent
+from scenarios.provisioning.weights import EMBEDDING_MODELS, embedding_model_path
 
 if TYPE_CHECKING:
     import numpy
@@ -43,9 +43,9 @@ class SentenceEmbedder:
     step (measured on two busy cores: passages take twice as long on two threads as on one).
 
     Args:
-        model: a name of `scenarios.weights.EMBEDDING_MODELS`, a folder, or a hub's name. A folder goes by its
-            path: give changed weights another path.
-        cache: cache folder; None: `scenarios.cache.cache_dir()`.
+        model: a name of `scenarios.provisioning.weights.EMBEDDING_MODELS`, a folder, or a hub's name.
+            A folder goes by its path: give changed weights another path.
+        cache: cache folder; None: `scenarios.provisioning.cache.cache_dir()`.
         on_progress: told of the download of weights.
     """
 

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from scenarios.batching import Batches
-from scenarios.cache import cache_dir
 from scenarios.chunking import DEFAULT_CHUNKING, Chunking, passages
 from scenarios.embedding import Embedder, SentenceEmbedder
 from scenarios.pack import Scenario
+from scenarios.provisioning.cache import cache_dir
+from scenarios.provisioning.steps import Listener, silent
 from scenarios.recording import Recording, digest
-from scenarios.steps import Listener, silent
 from scenarios.transcript import Passage
 from scenarios.vectors import VectorTable, ensure_built
 

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenarios.cache import CACHE_VARIABLE, building, replacing
 from scenarios.embedding import Embedder
 from scenarios.errors import OperationalError
-from scenarios.seal import is_whole, sha256_of, write_seal
-from scenarios.steps import Listener, StepProgress
+from scenarios.provisioning.cache import CACHE_VARIABLE, building, replacing
+from scenarios.provisioning.seal import is_whole, sha256_of, write_seal
+from scenarios.provisioning.steps import Listener, StepProgress
 from scenarios.transcript import Passage
 
 if TYPE_CHECKING:

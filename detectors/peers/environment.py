@@ -10,9 +10,9 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from scenarios.cache import cache_dir
-from scenarios.environments import python_environment
-from scenarios.steps import Listener, silent
+from scenarios.provisioning.cache import cache_dir
+from scenarios.provisioning.environments import python_environment
+from scenarios.provisioning.steps import Listener, silent
 
 
 def peer_requirements(peer: str) -> tuple[str, ...]:

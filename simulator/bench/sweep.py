@@ -118,8 +118,8 @@ def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> dict[str
         for component, evaluations in zip(configurations(sweep), zip(*runs, strict=True), strict=True)
     ]
     fronts = {
-        "tokens": _front(rows, "f1", "-tokens_per_reply"),
-        "latency": _front(rows, "f1", "-p50_ms"),
+        "tokens": _front(rows, "f1", "tokens_per_reply"),
+        "latency": _front(rows, "f1", "p50_ms"),
         "precision_recall": _front(rows, "precision", "recall"),
     }
     for place, row in enumerate(rows):
@@ -180,12 +180,11 @@ def _deviation(values: Sequence[float | None]) -> float | None:
     return round(statistics.stdev(known), 6) if len(known) > 1 and len(known) == len(values) else None
 
 
-def _front(rows: Sequence[Mapping[str, Any]], *names: str) -> list[bool]:
-    """Which rows are optimal by these columns (with a minus: the less the better) and by coverage."""
-    return pareto_front(
-        [(row["coverage"], *(_criterion(row[name.lstrip("-")], name) for name in names)) for row in rows]
-    )
+def _front(rows: Sequence[Mapping[str, Any]], *columns: str) -> list[bool]:
+    """Which rows are optimal by these columns (of costs, the less the better) and by coverage."""
+    return pareto_front([(row["coverage"], *(_criterion(row, name) for name in columns)) for row in rows])
 
 
-def _criterion(value: float | None, name: str) -> float | None:
-    return -value if value is not None and name.startswith("-") else value
+def _criterion(row: Mapping[str, Any], column: str) -> float | None:
+    value: float | None = row[column]
+    return -value if value is not None and column in _COSTS else value

@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import Field
 
 from scenarios.errors import UsageError
+from scenarios.provisioning.weights import WheelFile, WheelFiles, looks_like_path
 from scenarios.transcript import Frozen
-from scenarios.weights import WheelFile, WheelFiles, looks_like_path
 
 DEFAULT_CPU_MODEL = "qwen2.5-coder-1.5b"
 """What a machine without a GPU serves when no model is named."""

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from scenarios.cache import building, cache_dir, replacing
 from scenarios.errors import OperationalError, UsageError
-from scenarios.seal import is_whole, sha256_of, write_seal
-from scenarios.steps import Listener, StepProgress, silent
-from scenarios.supervised import run_supervised
-from scenarios.weights import fetch
+from scenarios.provisioning.cache import building, cache_dir, replacing
+from scenarios.provisioning.seal import is_whole, sha256_of, write_seal
+from scenarios.provisioning.steps import Listener, StepProgress, silent
+from scenarios.provisioning.supervised import run_supervised
+from scenarios.provisioning.weights import fetch
 from simulator.serving.catalogue import GGUF_NAME, CatalogueModel
 from simulator.serving.environment import ServerEnvironment
 from simulator.serving.machine import GIB, has_fast_int8, total_memory

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.cache import cache_dir
-from scenarios.environments import python_environment
-from scenarios.steps import Listener, silent
+from scenarios.provisioning.cache import cache_dir
+from scenarios.provisioning.environments import python_environment
+from scenarios.provisioning.steps import Listener, silent
 from scenarios.transcript import Frozen
 from simulator.serving.machine import MachineKind, machine_kind
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from scenarios.cache import cache_dir
-from scenarios.steps import Listener, silent
+from scenarios.provisioning.cache import cache_dir
+from scenarios.provisioning.steps import Listener, silent
 from scenarios.transcript import Frozen
 from simulator.serving import machine
 from simulator.serving.catalogue import GGUF_NAME, resolve

@@ -12,10 +12,10 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenarios.cache import disk_errors
 from scenarios.errors import OperationalError
-from scenarios.steps import Listener, StepProgress, silent
-from scenarios.supervised import start_supervised
+from scenarios.provisioning.cache import disk_errors
+from scenarios.provisioning.steps import Listener, StepProgress, silent
+from scenarios.provisioning.supervised import start_supervised
 from scenarios.transcript import Frozen
 from simulator.serving.ports import reserved_port
 from simulator.serving.preparation import PreparedModel, prepare

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from rich.progress import Progress, TaskID, TaskProgressColumn
 
-from scenarios.steps import Listener, StepProgress, silent
+from scenarios.provisioning.steps import Listener, StepProgress, silent
 from simulator.progress import bars
 
 

@@ -17,8 +17,8 @@ from scenarios.chunking import Chunking
 from scenarios.errors import OperationalError
 from scenarios.knowledge import KnowledgeBase
 from scenarios.pack import Document, Persona, Scenario, Specialist
+from scenarios.provisioning.steps import StepProgress
 from scenarios.recording import Recording
-from scenarios.steps import StepProgress
 from scenarios.transcript import Passage, Retriever
 from tests.scenarios.hashed_words import HashedWords
 

@@ -9,7 +9,7 @@ import pytest
 from scenarios.embedding import SentenceEmbedder
 from scenarios.knowledge import KnowledgeBase
 from scenarios.pack_files import load_scenario
-from scenarios.weights import embedding_model_path
+from scenarios.provisioning.weights import embedding_model_path
 
 pytestmark = pytest.mark.live
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import OperationalError
-from scenarios.weights import WheelFile, WheelFiles
+from scenarios.provisioning.weights import WheelFile, WheelFiles
 from simulator.serving import conversion
 from simulator.serving.catalogue import CatalogueModel
 from simulator.serving.conversion import FLOAT32_MEMORY, WeightFormat, served_folder, weight_format

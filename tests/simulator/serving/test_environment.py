@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import OperationalError
-from scenarios.steps import StepProgress
+from scenarios.provisioning.steps import StepProgress
 from simulator.serving.environment import ServerEnvironment, server_environment
 from tests.wheels import make_wheel, only_wheels_from
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import OperationalError
-from scenarios.steps import StepProgress, silent
+from scenarios.provisioning.steps import StepProgress, silent
 from simulator.serving.ports import is_free
 from simulator.serving.server import (
     KEPT_LOGS,

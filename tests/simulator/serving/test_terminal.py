@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.steps import StepProgress
+from scenarios.provisioning.steps import StepProgress
 from simulator.serving.terminal import shown_progress
 
 

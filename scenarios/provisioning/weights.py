@@ -19,10 +19,10 @@ from typing import IO
 
 from pydantic import Field
 
-from scenarios.cache import building, cache_dir, replacing
 from scenarios.errors import OperationalError, UsageError
-from scenarios.seal import is_whole, require_sha256, write_seal
-from scenarios.steps import Listener, StepProgress, silent
+from scenarios.provisioning.cache import building, cache_dir, replacing
+from scenarios.provisioning.seal import is_whole, require_sha256, write_seal
+from scenarios.provisioning.steps import Listener, StepProgress, silent
 from scenarios.transcript import Frozen
 
 PIP_BEGINS = ("Collecting ", "Processing ")

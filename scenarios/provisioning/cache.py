@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scenarios.errors import OperationalError
-from scenarios.steps import Listener, StepProgress
+from scenarios.provisioning.steps import Listener, StepProgress
 
 CACHE_VARIABLE = "HALLULAB_CACHE"
 """Environment variable that moves the cache folder."""

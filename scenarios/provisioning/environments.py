@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scenarios.cache import building
 from scenarios.errors import OperationalError
-from scenarios.steps import Listener, StepProgress
-from scenarios.supervised import run_supervised
-from scenarios.weights import PIP_BEGINS, pip_reason
+from scenarios.provisioning.cache import building
+from scenarios.provisioning.steps import Listener, StepProgress
+from scenarios.provisioning.supervised import run_supervised
+from scenarios.provisioning.weights import PIP_BEGINS, pip_reason
 
 STAMP = "complete"
 """Name of the file that says that an environment is whole."""

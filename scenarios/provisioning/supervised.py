@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from scenarios import supervisor
+from scenarios.provisioning import supervisor
 from scenarios.transcript import Frozen
 
 GRACE_SECONDS = 10.0
