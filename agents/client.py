@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 from autogen_core.models import CreateResult, LLMMessage
 from autogen_ext.models.openai import BaseOpenAIChatCompletionClient
-from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
+from openai import APIConnectionError, APIStatusError, APITimeoutError
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -28,7 +28,7 @@ from agents.bridge import MODEL_INFO
 from agents.errors import ModelError
 from agents.openai_client import QuickOpenAI
 from agents.wire import EXCHANGE, Exchange, Wire, is_retryable
-from scenarios.errors import UsageError
+from scenarios.errors import HallulabError, UsageError
 from scenarios.recording import digest
 
 DEADLINE = 3
@@ -120,6 +120,7 @@ class ModelClient:
                     raise
                 continue  # who asked first was cancelled, so ask anew
             exchange.latency_s, exchange.cached_tokens = first.latency_s, first.cached_tokens
+            exchange.tells_tokens = first.tells_tokens
             exchange.replayed = True
             return result
         future: asyncio.Future[tuple[CreateResult, Exchange]] = asyncio.get_running_loop().create_future()
@@ -151,7 +152,10 @@ class ModelClient:
             ):
                 with attempt:
                     return await self._inner().create(messages, extra_create_args=extra)
-        except (APIError, IndexError, ValueError) as error:
+        except HallulabError:
+            raise
+        except Exception as error:
+            # AutoGen and openai's client raise anything at an answer that they did not foresee.
             raise self._explain(error) from error
         finally:
             EXCHANGE.reset(token)

@@ -236,8 +236,8 @@ class Session:
             Call(
                 purpose=purpose,
                 model=self.client.endpoint.model,
-                prompt_tokens=result.usage.prompt_tokens,
-                completion_tokens=result.usage.completion_tokens,
+                prompt_tokens=result.usage.prompt_tokens if exchange.tells_tokens else None,
+                completion_tokens=result.usage.completion_tokens if exchange.tells_tokens else None,
                 cached_tokens=exchange.cached_tokens,
                 latency_s=exchange.latency_s,
                 replayed=exchange.replayed,

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx2
 
+from agents.answers import cached_tokens, is_completion, readable, tells_tokens
 from agents.errors import ModelError, ReplayMiss
 from scenarios.recording import Recording, digest
 
@@ -37,6 +38,8 @@ class Exchange:
     """Whether the answer was already known."""
     cached_tokens: int | None = None
     """Prompt tokens that the server took from its prefix cache, where it says."""
+    tells_tokens: bool = True
+    """Whether the server says how many tokens it read and wrote."""
 
 
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("hallulab_exchange", default=None)
@@ -104,7 +107,7 @@ class Wire(httpx2.AsyncBaseTransport):
                 if (exchange := EXCHANGE.get()) is not None:
                     exchange.under_way_s += latency
         body = _body(response, request)
-        if response.status_code < 400 and not _is_completion(body):
+        if response.status_code < 400 and not is_completion(body):
             raise ModelError(
                 f"{request.url} gave an answer that is no chat completion: {response.text[:120]!r}. "
                 "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
@@ -150,14 +153,6 @@ def _body(response: httpx2.Response, request: httpx2.Request) -> dict[str, Any]:
     return body if isinstance(body, dict) else {"error": {"message": text[:2000]}}
 
 
-def _is_completion(body: dict[str, Any]) -> bool:
-    choices = body.get("choices")
-    return isinstance(choices, list) and all(
-        isinstance(choice, dict) and isinstance(choice.get("message"), dict)
-        for choice in choices[:1] or [None]
-    )
-
-
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
@@ -167,10 +162,13 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _response(answer: dict[str, Any], request: httpx2.Request, replayed: bool) -> httpx2.Response:
+    body = answer["body"]
     exchange = EXCHANGE.get()
     if exchange is not None:
         exchange.latency_s = float(answer["latency_s"])
         exchange.replayed = replayed
-        usage = answer["body"].get("usage") or {}
-        exchange.cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-    return httpx2.Response(answer["status"], json=answer["body"], request=request)
+        exchange.tells_tokens = tells_tokens(body)
+        exchange.cached_tokens = cached_tokens(body)
+    if answer["status"] < 400:
+        body = readable(body)
+    return httpx2.Response(answer["status"], json=body, request=request)
