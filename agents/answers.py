@@ -12,7 +12,9 @@ from agents.errors import ModelError
 
 _THOUGHTS_END = "</think>"
 _THOUGHTS_BEGIN = "<think>"
-_ONLY_THOUGHTS = "the model gave nothing but its reasoning. Switch reasoning off on the server, or raise the limit of tokens."
+_ONLY_THOUGHTS = (
+    "the model gave nothing but its reasoning. Switch that off on the server, or raise the limit of tokens."
+)
 
 
 def is_completion(body: Mapping[str, Any]) -> bool:

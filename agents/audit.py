@@ -37,7 +37,8 @@ GOAL_WORDS = 5
 
 _ASSISTANT_SPEECH = re.compile(
     r"\bas an ai\b|\b(?:i am|i'm) an ai\b|\bai language model\b"
-    r"|\bhow (?:can|may|could) i (?:help|assist)\b|\bwhat can i (?:help|assist) you\b"
+    r"|\bhow (?:can|may|could) i (?:help|assist)(?= (?:you|with)\b|\s*[?!.,]|\s*$)"
+    r"|\bwhat can i (?:help|assist) you\b"
     r"|\b(?:i can|i will|i'll|i'd be|i am|i'm|i would be|let me) (?:\w+ ){0,3}(?:help|assist|guide) you\b"
     r"|\bi(?:'m| am) here to (?:help|assist)\b"
     r"|\b(?:if there(?:'s| is)|is there) anything (?:else )?i can (?:do|help|assist)\b"
@@ -53,7 +54,7 @@ _ASSISTANT_SPEECH = re.compile(
     re.IGNORECASE,
 )
 _ADVICE = re.compile(
-    r"(?<!said )(?<!says )(?<!if )(?<!wish )(?<!that )(?<!think )"
+    r"(?<!said )(?<!says )(?<!said: )(?<!says: )(?<!if )(?<!wish )(?<!that )(?<!think )"
     r"\byou (?:should|can|may|must|could|need to|have to)(?: also| then| first)? "
     r"(?:file|contact|approach|visit|call|submit|send|write|complain|consult|seek|lodge|request|check|ask|go)\b"
     r"(?! (?:me|us|my|our)\b)",
@@ -61,7 +62,7 @@ _ADVICE = re.compile(
 )
 _SPEAKER_LABEL = re.compile(r"^\W*(?:assistant|chatbot|bot|ai)\W*:", re.IGNORECASE)
 _LEAK = re.compile(
-    r"\bpersonas?\b|\bsimulat(?:e|ed|ing|ion|or)\b|\brole-?play\w*|\bsystem prompt\b"
+    r"\bpersonas?\b|\bsimulat(?:e|ed|ing|ion)\b|\brole-?play\w*|\bsystem prompt\b"
     r"|\bstay(?:ing)? in character\b"
     r"|\bgoals? ?(?:list|\d)\b|\b(?:list of|my|the user's) goals\b|\b(?:goal_reached|gave_up)\b"
     r"|\bmy instructions (?:are|say|tell)\b|\binstructed to (?:act|play|speak|ask|pretend)\b"

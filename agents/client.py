@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -89,7 +90,7 @@ class ModelClient:
         self.endpoint = endpoint
         self._attempts = attempts
         self._timeout_s = wire.timeout_s
-        self._backoff = backoff or wait_random_exponential(multiplier=0.5, max=20)
+        self._backoff = _as_told_or(backoff or wait_random_exponential(multiplier=0.5, max=20))
         self._replaying = wire.replaying
         self._http = httpx2.AsyncClient(transport=wire, timeout=None)
         self._autogen: BaseOpenAIChatCompletionClient | None = None
@@ -162,10 +163,12 @@ class ModelClient:
         raise AssertionError("tenacity either returns or raises")
 
     def _was_last_try(self, exchange: Exchange, state: RetryCallState) -> bool:
-        """Whether all tries are used up, or another one could end after the deadline."""
+        """Whether all tries are used up, or another one could end after the deadline. A server that says when
+        to come again is asked until then, however often."""
         spent = exchange.under_way_s + state.idle_for + state.upcoming_sleep
         late = spent + self._timeout_s > DEADLINE * self._timeout_s
-        return late or state.attempt_number >= self._attempts
+        told = _told_pause(state) is not None
+        return late or (state.attempt_number >= self._attempts and not told)
 
     def _inner(self) -> BaseOpenAIChatCompletionClient:
         if self._autogen is None:
@@ -242,3 +245,24 @@ def _is_transient(error: BaseException) -> bool:
     if isinstance(error, APIStatusError):
         return is_retryable(error.status_code)
     return isinstance(error, APIConnectionError) and not isinstance(error.__cause__, ModelError)
+
+
+def _told_pause(state: RetryCallState) -> float | None:
+    """Seconds after which a server wants to be asked again (Retry-After), or None where it does not say."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    if not isinstance(error, APIStatusError) or not is_retryable(error.status_code):
+        return None
+    try:
+        seconds = float(error.response.headers["Retry-After"])
+    except (KeyError, ValueError):
+        return None
+    return seconds if 0 <= seconds < math.inf else None
+
+
+def _as_told_or(backoff: wait_base) -> Callable[[RetryCallState], float]:
+    """Pauses as long as the server asks for, and by `backoff` longer: not all shall come back at once."""
+
+    def pause(state: RetryCallState) -> float:
+        return backoff(state) + (_told_pause(state) or 0.0)
+
+    return pause

@@ -60,6 +60,8 @@ class ModelPool:
         if DEFAULT_MODEL not in endpoints:
             raise ValueError(f"a pool needs a model named {DEFAULT_MODEL!r}")
         self.recording = Recording() if recording is None else recording
+        self.timeout_s = timeout_s
+        """Limit of one try, in seconds."""
         self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
@@ -132,20 +134,25 @@ class Session:
         step: str,
         messages: Sequence[ChatMessage],
         *,
-        temperature: float = 0.0,
-        max_tokens: int = 512,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 512,
         sample: int = 0,
     ) -> str:
         """The model's answer as text, stripped.
 
+        Args:
+            step: second part of the call's purpose.
+            messages: the prompt.
+            temperature: of sampling; None: the server's.
+            max_tokens: limit of the answer; None: the server's.
+            sample: added to the session's seed.
+
         Raises:
             ModelError: no answer.
         """
-        result = await self._create(
-            step,
-            to_autogen(messages),
-            {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample},
-        )
+        sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample}
+        given = {name: value for name, value in sampling.items() if value is not None}
+        result = await self._create(step, to_autogen(messages), given)
         return str(result.content).strip()
 
     async def structured(

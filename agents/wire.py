@@ -92,8 +92,9 @@ class Wire(httpx2.AsyncBaseTransport):
             return _response(known, request, replayed=True)
         if self._recording.replaying:
             raise ReplayMiss(
-                f"the recording {self._recording.source} has no answer to this request: prompts, options or "
-                "documents have changed since, or it failed when it was recorded. Record again with --record."
+                f"the recording {self._recording.source} has no answer to this request: the model, prompts, "
+                "options or documents have changed since, or it failed when it was recorded. Give what was "
+                "given then, or record again with --record."
             )
         return _response(await self._ask(key, request), request, replayed=False)
 
@@ -117,6 +118,8 @@ class Wire(httpx2.AsyncBaseTransport):
             "latency_s": round(latency, 4),
             "body": _without_nulls(body),
         }
+        if is_retryable(response.status_code) and "Retry-After" in response.headers:
+            answer["retry_after"] = response.headers["Retry-After"]
         if response.status_code < 400 or response.status_code in LASTING_STATUS:
             answer = self._recording.put("model", key, answer)
         return answer
@@ -171,4 +174,5 @@ def _response(answer: dict[str, Any], request: httpx2.Request, replayed: bool) -
         exchange.cached_tokens = cached_tokens(body)
     if answer["status"] < 400:
         body = readable(body)
-    return httpx2.Response(answer["status"], json=body, request=request)
+    headers = {"Retry-After": answer["retry_after"]} if "retry_after" in answer else None
+    return httpx2.Response(answer["status"], json=body, headers=headers, request=request)

@@ -8,11 +8,14 @@ It may be async; if it is not, it runs in a thread.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import importlib
 import inspect
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -24,6 +27,9 @@ from scenarios.data_files import without_surrogates
 from scenarios.errors import UsageError
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Message, Passage
+
+Dialogue = list[dict[str, str]]
+"""What a callable is given."""
 
 
 class CallableOptions(Frozen):
@@ -55,13 +61,12 @@ class CallableBot:
         """See `Chatbot.reply`."""
         dialogue = [{"role": message.role, "content": message.text} for message in history]
         try:
-            if inspect.iscoroutinefunction(self._function):
-                answer = await self._function(dialogue)
-            else:
-                answer = await asyncio.to_thread(self._function, dialogue)
-                if inspect.isawaitable(answer):
-                    answer = await answer
-        except Exception as error:
+            async with asyncio.timeout(self._context.models.timeout_s):
+                answer = await self._ask(dialogue)
+        except TimeoutError as error:
+            limit = f"{self._context.models.timeout_s:g} s (--timeout)"
+            raise ChatbotError(f"{self._target} gave no reply within {limit}.") from error
+        except (Exception, SystemExit) as error:
             raise ChatbotError(f"{self._target} raised {type(error).__name__}: {error}") from error
         text, passages = read_answer(self._target, answer)
         if passages is not None:
@@ -69,6 +74,39 @@ class CallableBot:
         with failures_as_chatbot_errors(()):
             query, found, step = await evidence_for(self._context, history)
         return Reply(text=text, query=query, passages=found, steps=(step,))
+
+    async def _ask(self, dialogue: Dialogue) -> Any:
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(dialogue)
+        answer = await _in_thread(self._function, dialogue)
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+async def _in_thread(function: Callable[..., Any], dialogue: Dialogue) -> Any:
+    """What the function returns, which a thread of its own calls. One that never returns does not keep the
+    process alive, as a thread of the event loop's pool would."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[Any] = loop.create_future()
+
+    def settle(answer: Any, error: BaseException | None) -> None:
+        if result.done():  # nobody waits any more
+            return
+        if error is None:
+            result.set_result(answer)
+        else:
+            result.set_exception(error)
+
+    def call() -> None:
+        answer, error = None, None
+        try:
+            answer = function(dialogue)
+        except BaseException as raised:  # noqa: BLE001 - whatever it is, it is raised where the answer is awaited
+            error = RuntimeError("StopIteration") if isinstance(raised, StopIteration) else raised
+        with suppress(RuntimeError):  # the event loop is closed
+            loop.call_soon_threadsafe(settle, answer, error)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(call,), daemon=True).start()
+    return await result
 
 
 def find_callable(target: str) -> Callable[..., Any]:

@@ -6,8 +6,9 @@ from pydantic import Field
 
 from agents.errors import UnparseableAnswer
 from agents.prompt import dialogue
-from chatbots.pipeline import Work, not_empty
+from chatbots.pipeline import Work
 from chatbots.prompt_engineered import PromptEngineeredBot
+from chatbots.tidy import tidy_reply
 from scenarios.transcript import Frozen
 
 
@@ -39,5 +40,9 @@ class EditorBot(PromptEngineeredBot):
             work.note("final", f"The edit cannot be read, the draft stands. {error}")
             return draft
         work.note("problems", "\n".join(edited.problems) or "none")
+        final = tidy_reply(edited.reply)
+        if not final:
+            work.note("final", "The edit leaves nothing, the draft stands.")
+            return draft
         work.note("final", edited.reply)
-        return not_empty("edit", edited.reply)
+        return final

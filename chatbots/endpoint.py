@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from agents.base_url import BaseUrl
 from agents.client import Endpoint
 from agents.model import Session
 from agents.prompt import ChatMessage
-from chatbots.options import GenerationOptions
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import as_chat, failures_as_chatbot_errors, turn_seed
 from chatbots.protocol import ChatbotContext, Reply
 from scenarios.options import read_options
-from scenarios.transcript import Message
+from scenarios.transcript import Frozen, Message
 
 
-class EndpointOptions(GenerationOptions):
+class EndpointOptions(Frozen):
     """Where the bot is, and what it is sent."""
 
     model: str | None = None
@@ -31,6 +30,10 @@ class EndpointOptions(GenerationOptions):
     """Environment variable with the endpoint's key; only with `base_url`."""
     system: str | None = None
     """A system prompt to send first, if the bot wants one."""
+    temperature: float | None = Field(default=None, ge=0.0, le=2.0)
+    """Of the bot's model; None: not sent, so that the bot's own holds."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Limit of a reply; None: not sent."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:

@@ -86,6 +86,21 @@ def built_in_packs() -> list[str]:
     return sorted(path.parent.name for path in _BUILT_IN.glob(f"*/{SCENARIO_FILE}"))
 
 
+def located(name_or_path: str, folder: Path | None = None) -> str:
+    """The name of a built-in pack, or the absolute path of another, so that it is found from anywhere.
+
+    Args:
+        name_or_path: as for `load_scenario`.
+        folder: where a relative path begins, if the pack is there; the working directory else.
+    """
+    if name_or_path in built_in_packs():
+        return name_or_path
+    path = Path(name_or_path).expanduser()
+    beside = folder / path if folder is not None else path
+    found = beside if beside.exists() else path
+    return str(found.absolute()) if found.exists() else name_or_path
+
+
 def load_scenario(name_or_path: str | Path) -> Scenario:
     """Load a pack.
 

@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 from agents.base_url import BaseUrl
 from scenarios.data_files import YamlText, complaint, main_error, read_text
 from scenarios.errors import UsageError
+from scenarios.pack_files import located
 from scenarios.transcript import Frozen
 from simulator.serving.catalogue import CATALOGUE
 
@@ -58,14 +59,15 @@ class ModelSettings(Frozen):
     base_url: BaseUrl | None = None
     """OpenAI-compatible endpoint; None: the experiment's own."""
     api_key_env: str | None = None
-    """Environment variable with the key."""
+    """Environment variable with the key; None: with the experiment's endpoint, its own."""
 
 
 class Experiment(Frozen):
     """A whole experiment, resolved."""
 
     scenario: str = DEFAULT_SCENARIO
-    """A built-in pack's name, or the path of a pack folder."""
+    """A built-in pack's name, or the path of a pack's folder or YAML file. In an experiment file a relative
+    path begins at the file's folder, or else at the working directory."""
     chatbots: tuple[Component, ...] = Field(
         default=tuple(Component(name=name, kind=name) for name in ALL_CHATBOTS), min_length=1
     )
@@ -184,7 +186,11 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
             for field in text.data.keys() & {"chatbots", "detectors"} - given.keys()
             for number, component in enumerate(getattr(experiment, field))
         )
-    return experiment
+    if "scenario" not in experiment.model_fields_set:
+        return experiment
+    beside = None if path is None or "scenario" in given else path.parent
+    found = experiment.model_copy(update={"scenario": located(experiment.scenario, beside)})
+    return found.with_places_of(experiment)
 
 
 def describe(error: ValidationError) -> str:

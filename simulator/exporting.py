@@ -72,7 +72,11 @@ def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> di
         "task": "dialogue",
         "question": turn.user,
         "history": [message.model_dump() for message in conversation.history(turn.index)],
-        "passages": [{"id": p.id, "document": p.document, "text": p.text} for p in turn.passages if p.text],
+        "passages": [
+            passage.model_dump(include={"id", "document", "text", "topic"}, exclude_none=True)
+            for passage in turn.passages
+            if passage.text
+        ],
         "reply": turn.reply,
         "label": bool(verdict.flagged or spans) if verdict is not None else None,
         "spans": located if localised else None,
@@ -81,5 +85,10 @@ def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> di
             "conversation": conversation.id,
             "chatbot": conversation.chatbot,
             "model": conversation.model,
+            "scenario": conversation.scenario,
+            "seed": conversation.seed,
+            "turn": turn.index,
+            "detector": verdict.detector if verdict is not None else None,
+            "detector_version": verdict.version if verdict is not None else None,
         },
     }

@@ -71,18 +71,19 @@ async def execute_experiment(
     if simulate and not settings.fresh:
         check_folder(experiment, scenario, folder)
     needed = simulate or asked
-    recording = open_recording(settings)
-    async with open_pool(experiment, settings, recording, needed) as (pool, revision):
-        detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
-        if settings.fresh:
-            folder.clear()
-        enter_folder(experiment, scenario, detectors, revision, folder, simulate)
-        build_now = needed and not recording.replaying
-        knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
-        with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
-            cast = make_cast(experiment, scenario, pool, knowledge, detectors)
-            with _long_lived_objects_left_alone():
-                await execute(cast, jobs, folder, bars)
+    with folder.claimed():
+        recording = open_recording(settings)
+        async with open_pool(experiment, settings, recording, needed) as (pool, revision):
+            detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
+            build_now = needed and not recording.replaying
+            knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
+            if settings.fresh:
+                folder.clear()
+            enter_folder(experiment, scenario, detectors, revision, folder, simulate)
+            with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
+                cast = make_cast(experiment, scenario, pool, knowledge, detectors)
+                with _long_lived_objects_left_alone():
+                    await execute(cast, jobs, folder, bars)
 
 
 @contextmanager
@@ -204,7 +205,8 @@ def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelP
     assert experiment.model is not None
     endpoints = {DEFAULT_MODEL: Endpoint(experiment.model, base_url, experiment.api_key_env)}
     for name, model in experiment.models.items():
-        endpoints[name] = Endpoint(model.model, model.base_url or base_url, model.api_key_env)
+        key = model.api_key_env if model.base_url else model.api_key_env or experiment.api_key_env
+        endpoints[name] = Endpoint(model.model, model.base_url or base_url, key)
     return ModelPool(
         endpoints, recording=recording, concurrency=experiment.concurrency, timeout_s=experiment.timeout
     )

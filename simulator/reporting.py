@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agents.audit import audit
+from agents.audit import MIN_TURNS, audit
 from scenarios.errors import UsageError
 from scenarios.pack import Persona
 from scenarios.pack_files import load_scenario
@@ -22,8 +22,9 @@ def write_reports(folder: RunFolder) -> dict[str, Any]:
     conversations = folder.read_conversations()
     verdicts = current_verdicts(folder.read_verdicts(), saved)
     personas = _personas(saved)
+    min_turns = saved["experiment"].get("min_turns", MIN_TURNS) if saved else MIN_TURNS
     flaws = {
-        conversation.id: audit(conversation, personas.get(conversation.persona))
+        conversation.id: audit(conversation, personas.get(conversation.persona), min_turns=min_turns)
         for conversation in conversations
     }
     report = build_report(
@@ -32,6 +33,7 @@ def write_reports(folder: RunFolder) -> dict[str, Any]:
         chatbots=_chatbots(saved, conversations),
         detectors=_detectors(saved, verdicts),
         flaws=flaws,
+        personas=personas if saved else None,
     )
     write_report(report, folder.report)
     page = render_page(report, conversations, verdicts, flaws=flaws, personas=personas, experiment=saved)

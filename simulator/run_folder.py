@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,6 +35,36 @@ class RunFolder:
         self.page = path / "report.html"
         self.files = (self.report, self.page, self.verdicts, self.conversations, self.experiment)
         """The five, in the order in which they may go."""
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Be the only one who writes here; the system frees the right when its holder dies.
+
+        A folder that is not there is made, and removed when nothing came into it.
+
+        Raises:
+            UsageError: somebody else writes here.
+            OperationalError: the folder cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise OperationalError(f"cannot write {self.path}: {error.strerror}.") from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(
+                    f"another run is writing to {self.path}. Wait until it ends, or give another --out."
+                ) from error
+            except OSError:
+                pass  # some network file systems know no locks
+            yield
+        finally:
+            os.close(handle)
+            with suppress(OSError):
+                self.path.rmdir()
 
     def clear(self) -> None:
         """Delete the run's own five files, and nothing else in the folder."""

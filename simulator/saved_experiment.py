@@ -8,14 +8,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agents.user import user_version
 from chatbots.registry import chatbot_version
 from detectors.protocol import Detector
 from scenarios.errors import UsageError
 from scenarios.pack import Scenario
 from scenarios.pack_files import built_in_packs, load_scenario
+from scenarios.recording import digest
 from scenarios.transcript import Conversation
 from simulator.config import Component, Experiment
-from simulator.plan import model_name, scenario_version
+from simulator.plan import chosen_personas, model_name, scenario_version
 from simulator.run_folder import RunFolder
 
 
@@ -78,7 +80,7 @@ def _chatbot(folder: RunFolder, name: str) -> Component:
 
 
 def check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) -> None:
-    """Raise UsageError when the folder holds another experiment."""
+    """Raise UsageError when the folder holds another experiment, or another edition of a persona."""
     saved = folder.read_experiment()
     if saved is None:
         return
@@ -148,5 +150,11 @@ def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str,
         "max_turns": experiment.max_turns,
         "top_k": experiment.top_k,
         "embedding_model": experiment.embedding_model,
+        "reply_tokens": experiment.reply_tokens,
+        "the simulated user's prompts": user_version(),
         **{f"chatbot {bot.name}": chatbot_version(bot.kind, bot.options) for bot in experiment.chatbots},
+        **{
+            f"persona {persona.id}": digest(persona.model_dump(mode="json"))[:16]
+            for persona in chosen_personas(experiment, scenario)
+        },
     }

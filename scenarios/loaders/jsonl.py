@@ -30,6 +30,8 @@ class Evidence(Frozen):
     """Its identifier; None: `document#position`."""
     document: str | None = None
     """What it was cut from; None: `passage`."""
+    topic: str | None = None
+    """Its topic in the scenario pack, for detectors that are stricter on some."""
 
 
 def texts_as_passages(value: Any) -> Any:
@@ -46,6 +48,7 @@ def passages_of(evidence: Sequence[Evidence]) -> tuple[Passage, ...]:
             id=passage.id or f"{passage.document or 'passage'}#{position}",
             document=passage.document or "passage",
             text=passage.text,
+            topic=passage.topic,
         )
         for position, passage in enumerate(evidence)
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from scenarios.transcript import Conversation, Verdict
+from scenarios.transcript import Call, Conversation, Verdict
 from simulator.measure.agreement import agreement
 from simulator.measure.compare import compare
 from simulator.measure.conversations import Flaws, audit_report, chat_statistics
@@ -26,6 +26,7 @@ def build_report(
     chatbots: Sequence[str],
     detectors: Sequence[str],
     flaws: Flaws,
+    personas: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Compute the report of a run.
 
@@ -35,6 +36,7 @@ def build_report(
         chatbots: names of all chatbots of the run, in the order of the rows.
         detectors: names of all detectors, likewise. One without verdicts has rows with coverage 0.
         flaws: what the audit of the simulated user found, by conversation id.
+        personas: identifiers of the personas that the audit knew; None: there was none to know.
 
     Raises:
         UsageError: the journals contradict each other or hold two configurations of the same thing.
@@ -57,6 +59,10 @@ def build_report(
         ],
         "conversations": [item.model_dump(mode="json") for item in chat_statistics(ordered, chatbots)],
         "failures": _failures(ordered, chatbots),
+        "cut_replies": _cut_replies(ordered, chatbots),
+        "unknown_personas": sorted(
+            set() if personas is None else {item.persona for item in ordered} - set(personas)
+        ),
         "simulator_audit": audit_report(ordered, about, flaws, chatbots, detectors).model_dump(mode="json"),
     }
 
@@ -73,6 +79,23 @@ def _failures(conversations: Sequence[Conversation], chatbots: Sequence[str]) ->
                 {"chatbot": name, "conversations": len(own), "failed": len(failed), "first_error": error}
             )
     return found
+
+
+def _cut_replies(conversations: Sequence[Conversation], chatbots: Sequence[str]) -> list[dict[str, Any]]:
+    """Of each chatbot with texts that ended at the limit of tokens: in how many replies."""
+    found = []
+    for name in chatbots:
+        turns = [turn for item in conversations if item.chatbot == name for turn in item.turns]
+        cut = sum(any(map(_was_cut, turn.calls)) for turn in turns)
+        if cut:
+            found.append({"chatbot": name, "replies": len(turns), "cut": cut})
+    return found
+
+
+def _was_cut(call: Call) -> bool:
+    """Whether a chatbot's text ended at its limit; decisions have one token, queries may be cut."""
+    wrote = call.purpose.startswith("chatbot.") and call.purpose != "chatbot.reformulate"
+    return wrote and call.finish_reason == "length" and call.completion_tokens != 1
 
 
 def write_report(report: dict[str, Any], path: Path) -> None:

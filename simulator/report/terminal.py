@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.report.wording import counted, in_brief
+from simulator.report.wording import counted, in_brief, noun
 
 WIDTH = 112
 """Columns used when standard output is no terminal."""
@@ -78,6 +78,12 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         f"{in_brief(line['first_error'])}"
         for line in report["failures"]
     ]
+    for line in report["cut_replies"]:
+        replies = f"{line['replies']} {noun(line['replies'], 'reply', 'replies')}"
+        found.append(
+            f"{line['chatbot']}: {line['cut']} of {replies} reached the limit of tokens and may be cut off "
+            "(`reply_tokens`, or the chatbot's `max_tokens`)."
+        )
     for detector in dict.fromkeys(row["detector"] for row in report["rows"]):
         rows = [row for row in report["rows"] if row["detector"] == detector]
         gaps = {
@@ -111,6 +117,12 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         found.append(
             f"simulated user: {affected} of {counted(audit['conversations'], 'conversation')} "
             f"{have} flaws ({kinds}); the report gives the numbers without {them} too."
+        )
+    unknown = report["unknown_personas"]
+    if unknown:
+        found.append(
+            f"simulated user: the audit knows nothing of {in_brief(', '.join(unknown))}: the scenario pack "
+            "is not found, or lacks them."
         )
     return found
 

@@ -312,3 +312,15 @@ def test_the_same_question_three_times_is_a_loop() -> None:
     ]
     assert is_loop(turns)
     assert not is_loop(turns[:2])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How may I help my son get the refund?",
+        "The letter of the bank says: you must submit the form. Must I?",
+        "My flight simulator was broken; do I get a refund?",
+    ],
+)
+def test_what_a_customer_may_well_say_is_no_flaw(text: str) -> None:
+    assert message_flaws(text, ()) == ()

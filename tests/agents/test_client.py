@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -255,3 +257,37 @@ async def test_nothing_is_checked_when_a_recording_is_replayed(tmp_path: Path) -
 async def test_an_endpoint_may_answer_under_another_name_of_the_model() -> None:
     pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=completion("Yes.", "scripted-2026-01")))
     assert await pool.session("user").text("goal", QUESTION) == "Yes."
+
+
+async def test_a_server_that_says_when_to_come_again_is_asked_then_however_often() -> None:
+    def busy(body: dict[str, Any]) -> httpx2.Response:
+        return httpx2.Response(429, headers={"Retry-After": "0.01"}, json={"error": {"message": "slow down"}})
+
+    pool, transport = scripted_pool(in_turn(*[busy({})] * 5, "Because."), attempts=2)
+    started = time.perf_counter()
+    assert await pool.session("chatbot").text("generate", QUESTION) == "Because."
+    assert len(transport.requests) == 6
+    assert time.perf_counter() - started >= 0.05
+
+
+async def test_a_server_that_says_to_come_after_the_deadline_is_not_waited_for() -> None:
+    pool, transport = scripted_pool(
+        lambda _: httpx2.Response(
+            429, headers={"Retry-After": "99"}, json={"error": {"message": "slow down"}}
+        ),
+        timeout_s=10.0,
+    )
+    with pytest.raises(ModelError, match="status 429: slow down"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert len(transport.requests) == 1
+
+
+@pytest.mark.parametrize("told", ["soon", "nan", "inf", "-1"])
+async def test_a_pause_that_is_no_number_of_seconds_is_not_one(told: str) -> None:
+    pool, transport = scripted_pool(
+        lambda _: httpx2.Response(429, headers={"Retry-After": told}, json={"error": {"message": "no"}}),
+        attempts=2,
+    )
+    with pytest.raises(ModelError, match="status 429"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert len(transport.requests) == 2

@@ -117,7 +117,7 @@ async def test_a_replay_without_the_answer_says_how_to_get_it(tmp_path: Path) ->
     path = tmp_path / "r.jsonl"
     path.write_text("")
     with pytest.raises(
-        ReplayMiss, match=r"r\.jsonl has no answer to this request: .* Record again with --record\."
+        ReplayMiss, match=r"r\.jsonl has no answer to this request: .* or record again with --record\."
     ):
         await _post(_wire(Server(), Recording.replay(path)), {"n": 1})
 

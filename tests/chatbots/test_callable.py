@@ -12,6 +12,10 @@ from scenarios.errors import UsageError
 from tests.chatbots.stage import HOURS, LATER, stage
 
 BOT = """
+import asyncio
+import sys
+import time
+
 SEEN = []
 NUMBER = 7
 
@@ -55,6 +59,18 @@ def halved_passage(history):
 
 def unknown(history):
     return {"reply": "x", "passages": [{"text": "x", "page": 3}]}
+
+def leaves(history):
+    sys.exit("fed up")
+
+def ends(history):
+    raise StopIteration
+
+def sleeps(history):
+    time.sleep(60)
+
+async def sleeps_later(history):
+    await asyncio.sleep(60)
 """
 
 
@@ -125,9 +141,19 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:halved", r"the bot's reply holds half a character \(a lone surrogate\)\.$"),
         ("pool_bot:halved_passage", r"passage 1 holds half a character \(a lone surrogate\)\.$"),
         ("pool_bot:unknown", "passage 0 is no passage"),
+        ("pool_bot:leaves", "raised SystemExit: fed up"),
+        ("pool_bot:ends", "raised RuntimeError: StopIteration"),
     ],
 )
 async def test_what_goes_wrong_is_one_sentence(target: str, reason: str) -> None:
     with pytest.raises(ChatbotError, match=reason) as caught:
         await ask(target)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("target", ["pool_bot:sleeps", "pool_bot:sleeps_later"])
+async def test_a_bot_that_never_answers_runs_into_the_time_limit(target: str) -> None:
+    context, _, _ = stage(options={"target": target})
+    context.models.timeout_s = 0.05
+    with pytest.raises(ChatbotError, match=rf"{target} gave no reply within 0\.05 s \(--timeout\)"):
+        await make_chatbot("callable", context).reply(LATER)

@@ -119,3 +119,15 @@ async def test_a_bot_that_fails_ends_the_reply(answer: Any, reason: str) -> None
     with pytest.raises(ChatbotError, match=reason) as caught:
         await make_chatbot("endpoint", context).reply(LATER)
     assert len(caught.value.calls) == 1
+
+
+async def test_the_bot_is_sent_no_sampling_that_nobody_asked_for() -> None:
+    context, transport, _ = stage(options=at(8001))
+    await make_chatbot("endpoint", context).reply(LATER)
+    assert {"temperature", "max_tokens"} & transport.requests[0].keys() == set()
+
+
+async def test_sampling_that_was_asked_for_is_sent() -> None:
+    context, transport, _ = stage(options=at(8001, temperature=0.5, max_tokens=30))
+    await make_chatbot("endpoint", context).reply(LATER)
+    assert (transport.requests[0]["temperature"], transport.requests[0]["max_tokens"]) == (0.5, 30)

@@ -233,6 +233,15 @@ async def test_an_edit_that_cannot_be_read_leaves_the_draft_and_says_so() -> Non
     )
 
 
+async def test_an_edit_that_leaves_nothing_leaves_the_draft_and_says_so() -> None:
+    reply, _, _ = await reply_of("editor", {"edit": '{"problems": ["All of it."], "reply": " "}'})
+    assert reply.text == DRAFT
+    assert [step.text for step in reply.steps[-2:]] == [
+        "All of it.",
+        "The edit leaves nothing, the draft stands.",
+    ]
+
+
 async def test_a_split_that_cannot_be_read_has_each_sentence_checked() -> None:
     reply, _, shelf = await reply_of("fact-checker", {"split": '{"claims": ["A'})
     assert [query for query, _ in shelf.searched[1:]] == ["It opens at 7.", "A ticket is 6 euros."]

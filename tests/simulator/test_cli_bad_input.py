@@ -188,7 +188,7 @@ def test_a_run_folder_that_cannot_be_made(hallulab: Hallulab, tmp_path: Path) ->
     replay.write_text("")
     code, said = hallulab("run", "--replay", replay, "--model", "m", "--out", tmp_path / "file" / "run")
     assert code == 1
-    assert said.startswith(f"error: cannot write {tmp_path / 'file' / 'run' / 'experiment.json'}: ")
+    assert said.startswith(f"error: cannot write {tmp_path / 'file' / 'run'}: ")
 
 
 def test_server_flags_without_a_server(hallulab: Hallulab, tmp_path: Path) -> None:

@@ -106,3 +106,20 @@ def test_without_a_reply_nothing_is_written(
     with pytest.raises(UsageError) as caught:
         export_annotated(run(tmp_path, turns), None, out)
     assert (str(caught.value), out.exists()) == (f"{tmp_path} has no reply to export: {why}.", False)
+
+
+def test_topics_and_the_origin_of_a_reply_are_kept(tmp_path: Path) -> None:
+    folder = run(tmp_path, [("One.", PASSAGES)], scored("c", 0))
+    export_annotated(folder, "d", tmp_path / "data.jsonl")
+    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    assert [passage.topic for passage in reply.passages] == ["fees"]
+    assert reply.meta == {
+        "conversation": "c",
+        "chatbot": "vanilla",
+        "model": "m",
+        "scenario": "s",
+        "seed": 0,
+        "turn": 0,
+        "detector": "d",
+        "detector_version": "1",
+    }

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import OperationalError
+from scenarios.transcript import Call
 from simulator.report.document import build_report, write_report
+from simulator.report.terminal import notes
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
-from tests.simulator.journal import conversation, scored
+from tests.simulator.journal import call, conversation, scored
 
 DESIGNED_ROW = {
     "chatbot", "detector", "conversations", "turns", "scored_turns", "coverage", "hallucinations",
@@ -74,3 +76,30 @@ def test_verdicts_on_other_conversations_are_left_out() -> None:
 def test_an_empty_run_has_a_report() -> None:
     report = build_report([], [], chatbots=["vanilla", "agent"], detectors=["d"], flaws={})
     assert json.loads(json.dumps(report, allow_nan=False))["rows"][0]["coverage"] is None
+
+
+def test_replies_at_the_limit_of_tokens_are_counted_and_decisions_and_queries_are_not() -> None:
+    def cut(purpose: str, written: int | None) -> Call:
+        return call(purpose, 30, written).model_copy(update={"finish_reason": "length"})
+
+    held = [
+        conversation("a", ["x"], calls=[cut("chatbot.generate", 220), call("chatbot.edit", 30, 9)]),
+        conversation(
+            "b", ["x"], calls=[cut("chatbot.route", 1), cut("chatbot.reformulate", 60)], persona="p"
+        ),
+    ]
+    report = build_report(held, [], chatbots=["vanilla"], detectors=[], flaws={})
+    assert report["cut_replies"] == [{"chatbot": "vanilla", "replies": 2, "cut": 1}]
+    assert notes(report) == [
+        "vanilla: 1 of 2 replies reached the limit of tokens and may be cut off "
+        "(`reply_tokens`, or the chatbot's `max_tokens`)."
+    ]
+
+
+def test_personas_that_the_audit_does_not_know_are_told() -> None:
+    held = [conversation("a", ["x"], persona="anna"), conversation("b", ["x"], persona="bert")]
+    report = build_report(held, [], chatbots=["vanilla"], detectors=[], flaws={}, personas=["anna"])
+    assert report["unknown_personas"] == ["bert"]
+    assert notes(report) == [
+        "simulated user: the audit knows nothing of bert: the scenario pack is not found, or lacks them."
+    ]

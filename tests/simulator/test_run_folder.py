@@ -153,3 +153,29 @@ def test_chatbots_saved_by_name_alone_are_read_as_components(tmp_path: Path) -> 
     folder.write_experiment({"identity": {}, "detectors": {}, "experiment": experiment})
     saved = folder.read_experiment() or {}
     assert saved["experiment"] == {"scenario": "s", "chatbots": [{"name": "vanilla", "kind": "vanilla"}]}
+
+
+def test_one_run_writes_to_a_folder_at_a_time(tmp_path: Path) -> None:
+    with (
+        RunFolder(tmp_path).claimed(),
+        pytest.raises(
+            UsageError, match=r"another run is writing to .*\. Wait until it ends, or give another"
+        ),
+        RunFolder(tmp_path).claimed(),
+    ):
+        raise AssertionError
+    with RunFolder(tmp_path).claimed():
+        pass
+
+
+def test_a_folder_that_nothing_came_into_is_not_left(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "a" / "run").claimed():
+        assert (tmp_path / "a" / "run").is_dir()
+    assert not (tmp_path / "a" / "run").exists()
+
+
+def test_a_claimed_folder_keeps_what_came_into_it(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.claimed():
+        folder.conversations.write_text("")
+    assert folder.conversations.exists()
