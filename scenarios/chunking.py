@@ -20,10 +20,25 @@ from scenarios.transcript import Frozen, Passage
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n.*\S.*)*")
 _HEADING = re.compile(r"#{1,6}[ \t]\S.*")
-_WORD = re.compile(r"\S+")
+_LONGEST, _PART = 100, 20
+"""A stretch without white space of more characters (encoded data) counts as several words of so many."""
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese. Two of their characters
+count as a word."""
+
+
+def _stretches(character: str) -> str:
+    """Pattern of stretches of a class of characters, long ones in parts."""
+    parts = f"{character}{{{_PART}}}(?={character}{{{_LONGEST - _PART + 1}}})"
+    return f"{parts}|{character}{{1,{_LONGEST}}}"
+
+
+_WORD = re.compile(_stretches(r"\S"))
+_WORD_OR_CHARACTERS = re.compile(f"[{_UNSPACED}]{{1,2}}|" + _stretches(rf"[^\s{_UNSPACED}]"))
+_ANY_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])$")
-_SENTENCE_END = re.compile(r"[.!?।][\"'”’)\]]*$")
-_PERHAPS_AN_END = re.compile(r"[.!?।][\"'”’)\]]*(?=\s)|\S(?=[^\S\n]*\n)")
+_SENTENCE_END = re.compile(r"[.!?।。！？][\"'”’)\]」』]*$")
+_PERHAPS_AN_END = re.compile(r"[.!?।][\"'”’)\]]*(?=\s)|[。！？][\"'”’)\]」』]*|\S(?=[^\S\n]*\n)")
 """Where a sentence or a list item may end: few of the words are looked at more closely."""
 
 
@@ -31,7 +46,8 @@ class Chunking(Frozen):
     """How documents are cut."""
 
     max_words: int = Field(default=120, ge=1)
-    """Paragraphs are merged up to this length; words are stretches without white space."""
+    """Paragraphs are merged up to this length. Words are stretches without white space, and
+    parts of very long ones; where a script has no spaces, pairs of characters."""
     min_words: int = Field(default=40, ge=1)
     """A shorter chunk is joined with a neighbour of the same document where their length stays below
     `max_words + min_words`."""
@@ -128,8 +144,13 @@ def _sections(text: str) -> Iterator[_Piece]:
 
 
 def _piece(text: str, start: int, end: int, opens_section: bool = False) -> _Piece:
-    words = list(_WORD.finditer(text, start, end))
+    words = _words(text, start, end)
     return _Piece(start, words[-1].end(), len(words), opens_section)
+
+
+def _words(text: str, start: int, end: int) -> list[re.Match[str]]:
+    pattern = _WORD_OR_CHARACTERS if _ANY_UNSPACED.search(text, start, end) else _WORD
+    return list(pattern.finditer(text, start, end))
 
 
 def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
@@ -153,7 +174,7 @@ def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
 
 def _sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
     """Sentences and list items of `section`, those over `max_words` cut between words."""
-    words = list(_WORD.finditer(text, section.start, section.end))
+    words = _words(text, section.start, section.end)
     last = len(words) - 1
     ends = {match.end() for match in _PERHAPS_AN_END.finditer(text, section.start, section.end)}
     first = 0

@@ -157,3 +157,26 @@ def test_the_places_looked_at_are_all_where_a_sentence_may_end(parts: list[str])
     with patch("scenarios.chunking._PERHAPS_AN_END", re.compile(r"\S(?=\s)")):
         everywhere = chunk(text, SMALL)
     assert chunk(text, SMALL) == everywhere
+
+
+def test_a_script_without_spaces_is_cut_at_its_sentence_ends() -> None:
+    sentence = "今天的天气很好，我们去公园散步。"
+    pieces = chunk(sentence * 30, Chunking(max_words=40, min_words=10))
+    assert pieces[0] == sentence * 4
+    assert "".join(pieces) == sentence * 30
+    assert max(map(len, pieces)) <= 100
+
+
+def test_encoded_data_is_cut_into_pieces_that_can_be_read() -> None:
+    data = "QUJD" * 5000
+    pieces = chunk(f"Key: {data}", Chunking(max_words=40, min_words=10))
+    assert "".join(pieces) == f"Key: {data}"
+    assert max(map(len, pieces)) <= 50 * 20
+
+
+def test_an_address_of_a_page_is_one_word() -> None:
+    address = f"https://example.org/{'a' * 80}"
+    assert chunk(f"{address} {address} {address}", Chunking(max_words=2, min_words=1)) == (
+        f"{address} {address}",
+        address,
+    )
