@@ -177,6 +177,32 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(url: str) -> None:
     assert refusal(None, models=judge) == f"field `models.judge.base_url`: {NO_SECRETS}"
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000/v1",
+        "nonsense",
+        "",
+        "http://",
+        "http:///v1",
+        "ftp://host/v1",
+        "http://host:80x/v1",
+        "http://[::1/v1",
+        "http://my host/v1",
+    ],
+)
+def test_an_address_has_scheme_and_host(url: str) -> None:
+    assert refusal(None, base_url=url) == (
+        f"field `base_url`: {url!r} is no address; give one with `http://` or `https://` and a host, such as "
+        "http://localhost:8000/v1."
+    )
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8000/v1", "HTTPS://host", "http://[::1]:8000/v1"])
+def test_a_complete_address_is_accepted(url: str) -> None:
+    assert load_experiment(None, {"base_url": url}).base_url == url
+
+
 def test_an_address_with_port_and_path_is_kept_as_it_is() -> None:
     url = "https://models.example.org:8443/team/v1/"
     assert load_experiment(None, {"base_url": url}).base_url == url
