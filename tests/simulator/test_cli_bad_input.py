@@ -124,6 +124,15 @@ def test_an_unreachable_endpoint(hallulab: Hallulab, tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "conversations.jsonl").exists()
 
 
+def test_an_endpoint_without_scheme(hallulab: Hallulab, tmp_path: Path) -> None:
+    arguments = ("run", "--base-url", "localhost:8000/v1", "--model", "m", "--out", tmp_path / "run")
+    assert hallulab(*arguments) == (
+        2,
+        "error: field `base_url`: 'localhost:8000/v1' is no address; give one with `http://` or `https://` "
+        "and a host, such as http://localhost:8000/v1.\n",
+    )
+
+
 def test_an_endpoint_without_the_models_name(hallulab: Hallulab, tmp_path: Path) -> None:
     code, said = hallulab("run", "--base-url", "http://127.0.0.1:9/v1", "--out", tmp_path / "run")
     assert (code, said) == (2, "error: name the model that http://127.0.0.1:9/v1 serves with --model.\n")
@@ -197,6 +206,29 @@ def test_server_flags_without_a_server(hallulab: Hallulab, tmp_path: Path) -> No
     assert (code, said) == (
         2,
         "error: `-- --max-model-len`: no server is started here, so it takes no flags.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("run", "--chatbots", "vanilla", "metarag"), "metarag"),
+        (("simulate", "x"), "x"),
+        (("detect", "folder", "x", "--detectors", "lexical"), "x"),
+        (("bench", "d.jsonl", "d2.jsonl", "--detectors", "lexical"), "d2.jsonl"),
+        (("serve", "smollm2-135m", "4096", "--", "--max-model-len", "4096"), "4096"),
+        (("summarize", "chat.txt", "x"), "x"),
+        (("build", "hotpotqa-derived", "x", "--data", "d", "--out", "o"), "x"),
+    ],
+)
+def test_a_stray_word_is_no_flag_of_the_server(
+    hallulab: Hallulab, command: tuple[str, ...], word: str
+) -> None:
+    name = command[1] if command[0] == "build" else command[0]
+    assert hallulab(*command) == (
+        2,
+        f"error: {word}: `{name}` takes no such word. Lists are separated by commas (a,b), and flags of the "
+        "model server stand after `--`.\n",
     )
 
 
