@@ -131,10 +131,12 @@ def _execute(
 
     from simulator.config import load_experiment
     from simulator.laboratory import execute_experiment
+    from simulator.outputs import check_outputs
     from simulator.run_folder import RunFolder
 
     run = RunFolder(folder.out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
     experiment = load_experiment(config, flags)
+    check_outputs({}, folders={"--out": run.path})
     asyncio.run(
         execute_experiment(
             experiment, run, settings(context, recording, folder.fresh), simulate=True, judge=judge

@@ -193,11 +193,11 @@ def test_a_journal_with_a_broken_line_is_left_as_it_is(hallulab: Hallulab, tmp_p
 
 def test_a_run_folder_that_cannot_be_made(hallulab: Hallulab, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    replay = tmp_path / "empty.jsonl"
-    replay.write_text("")
-    code, said = hallulab("run", "--replay", replay, "--model", "m", "--out", tmp_path / "file" / "run")
-    assert code == 1
-    assert said.startswith(f"error: cannot write {tmp_path / 'file' / 'run' / 'experiment.json'}: ")
+    out = tmp_path / "file" / "run"
+    assert hallulab("run", "--model", "qwen-9000", "--out", out) == (
+        2,
+        f"error: --out {out}: {tmp_path / 'file'} is no folder. Give another path.\n",
+    )
 
 
 def test_server_flags_without_a_server(hallulab: Hallulab, tmp_path: Path) -> None:
