@@ -52,8 +52,8 @@ def test_an_unknown_chatbot(hallulab: Hallulab, tmp_path: Path) -> None:
 
 def test_an_unknown_detector(hallulab: Hallulab, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{closed_port()}/v1"
-    replay = tmp_path / "empty.jsonl"
-    replay.write_text("")
+    replay = tmp_path / "other.jsonl"
+    replay.write_text('{"kind":"model","key":"another","answer":1}\n')
     code, said = hallulab(
         "run",
         "--detectors",
@@ -159,6 +159,18 @@ def test_a_recording_that_is_not_there(hallulab: Hallulab, tmp_path: Path) -> No
     assert (code, said) == (
         2,
         f"error: --replay {missing}: no such recording. Make one with --record {missing}.\n",
+    )
+
+
+def test_an_empty_recording_is_not_replayed(hallulab: Hallulab, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    code, said = hallulab("run", "--model", "m", "--replay", empty, "--out", tmp_path / "run")
+    assert (code, said, (tmp_path / "run").exists()) == (
+        2,
+        f"error: --replay {empty}: the file holds no recorded answer. Name a recording that does, or make one "
+        "with --record.\n",
+        False,
     )
 
 
@@ -308,8 +320,8 @@ def test_detectors_without_a_model_need_no_key(
 def test_a_folder_of_another_experiment_is_refused_before_a_server_is_started(
     hallulab: Hallulab, tmp_path: Path
 ) -> None:
-    replay = tmp_path / "empty.jsonl"
-    replay.write_text("")
+    replay = tmp_path / "other.jsonl"
+    replay.write_text('{"kind":"model","key":"another","answer":1}\n')
     hallulab("simulate", "--model", "m", "--limit", "1", "--replay", replay, "--out", tmp_path / "run")
     code, said = hallulab("run", "--model", "qwen-9000", "--limit", "1", "--out", tmp_path / "run")
     assert (code, said) == (
