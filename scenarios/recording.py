@@ -67,8 +67,8 @@ class Recording:
         recording._load(path)
         if not recording._answers:
             raise UsageError(
-                f"--replay {path}: the file holds no recorded answer. Name a recording that does, or make one "
-                "with --record."
+                f"--replay {path}: the file holds no recorded answer. Name a recording that does, or make "
+                "one with --record."
             )
         recording.replaying = True
         recording.source = path

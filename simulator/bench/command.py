@@ -17,7 +17,6 @@ from scenarios.loaders import LOADERS, load_labelled
 from simulator.bench.audit_tables import write_audit_tables
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.jury import Jury
-from simulator.outputs import check_outputs
 from simulator.bench.page import render_page
 from simulator.bench.results import Results, measure
 from simulator.bench.split import Split, fold_replies, split_replies
@@ -32,6 +31,7 @@ from simulator.laboratory import (
     open_pool,
     open_recording,
 )
+from simulator.outputs import check_outputs
 from simulator.run_folder import write_atomically
 
 AUDIT = "audit-corpus"

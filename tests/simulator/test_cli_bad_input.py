@@ -168,8 +168,8 @@ def test_an_empty_recording_is_not_replayed(hallulab: Hallulab, tmp_path: Path) 
     code, said = hallulab("run", "--model", "m", "--replay", empty, "--out", tmp_path / "run")
     assert (code, said, (tmp_path / "run").exists()) == (
         2,
-        f"error: --replay {empty}: the file holds no recorded answer. Name a recording that does, or make one "
-        "with --record.\n",
+        f"error: --replay {empty}: the file holds no recorded answer. Name a recording that does, or make "
+        "one with --record.\n",
         False,
     )
 
@@ -345,7 +345,7 @@ def test_an_experiment_file_that_is_none_is_refused(hallulab: Hallulab, tmp_path
     ("experiment", "complaint"),
     [
         ({"scenario": "s"}, "no `chatbots` in `experiment`."),
-        ({"scenario": "s", "chatbots": None}, "field `chatbots`: input should be a valid list."),
+        ({"scenario": "s", "chatbots": None}, "field `chatbots`: must be a list, not nothing (null)."),
         ({"scenario": "s", "chatbots": [{}]}, "field `chatbots.0.name`: field required."),
         ({"chatbots": ["vanilla"]}, "no `scenario` in `experiment`."),
         ({"scenario": 5, "chatbots": ["vanilla"]}, "field `scenario`: input should be a valid string."),

@@ -106,7 +106,17 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         ),
         (
             "detectors: lexical",
-            "detectors: input should be a valid list. Correct it; see docs/experiment.md.",
+            'detectors: must be a list, such as ["lexical"]. Correct it; see docs/experiment.md.',
+        ),
+        (
+            "models: {big: gpt}",
+            "models.big: must be keys with values, `{key: value}`, not the text 'gpt'. Correct it; see "
+            "docs/experiment.md.",
+        ),
+        (
+            "chatbots: [my bot]",
+            "chatbots.0.name: may hold only letters (A to Z), digits, `.`, `_` and `-`, and begins with a "
+            "letter or digit. Correct it; see docs/experiment.md.",
         ),
         (
             "limit: 0",
@@ -161,6 +171,10 @@ def test_a_wrong_chatbot_names_its_line(tmp_path: Path) -> None:
 
 def test_a_wrong_value_names_its_field() -> None:
     assert refusal(None, limit=0) == "field `limit`: input should be greater than or equal to 1."
+
+
+def test_no_chatbot_is_too_few() -> None:
+    assert refusal(None, chatbots=[]) == "field `chatbots`: is empty; give at least 1."
 
 
 SECRET_URLS = ("http://bob:s3cret@host/v1", "http://bob:s3/cret@host/v1", "http://host/v1?key=s3cret")

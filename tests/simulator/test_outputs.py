@@ -1,4 +1,4 @@
-"""Outputs of `run`, `bench` and `build`: refused before the work if they cannot be written or would cost a file."""
+"""Outputs of `run`, `bench` and `build`: refused before the work if they cannot be written or cost a file."""
 
 from __future__ import annotations
 
