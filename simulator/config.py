@@ -58,7 +58,7 @@ class ModelSettings(Frozen):
     base_url: BaseUrl | None = None
     """OpenAI-compatible endpoint; None: the experiment's own."""
     api_key_env: str | None = None
-    """Environment variable with the key."""
+    """Environment variable with the key; None: the experiment's, where its endpoint is asked."""
 
 
 class Experiment(Frozen):
