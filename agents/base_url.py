@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
@@ -17,5 +18,19 @@ def _without_secrets(url: str) -> str:
     return url
 
 
-BaseUrl = Annotated[str, AfterValidator(_without_secrets)]
-"""A base URL, ending in `/v1`, without user name, password and query."""
+def _with_scheme_and_host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or any(letter.isspace() for letter in url):
+        raise ValueError(
+            f"{url!r} is no address; give one with `http://` or `https://` and a host, such as "
+            "http://localhost:8000/v1"
+        )
+    return url
+
+
+BaseUrl = Annotated[str, AfterValidator(_without_secrets), AfterValidator(_with_scheme_and_host)]
+"""A base URL with scheme and host, ending in `/v1`, without user name, password and query."""

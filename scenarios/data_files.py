@@ -150,9 +150,55 @@ def complaint(error: Any, schema: str) -> str:
         if found is None:
             return "is empty. Give a text."
         return f"must be text, not {_kind(found)}. Put it in quotes."
-    message = error["msg"].removeprefix("Value error, ")
-    message = (message[0].lower() + message[1:]).replace("tuple", "list")
-    return f"{message}. Correct it; see {schema}."
+    return f"{in_words(error)}. Correct it; see {schema}."
+
+
+_PATTERNS = {
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": (
+        "may hold only letters (A to Z), digits, `.`, `_` and `-`, and begins with a letter or digit"
+    ),
+    r"^[a-z0-9][a-z0-9-]*$": (
+        "may hold only small letters (a to z), digits and `-`, and begins with a letter or digit"
+    ),
+    r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$": "must be `module:attribute`, such as `my_bot:answer`",
+}
+"""What fits the patterns of fields that users write."""
+
+
+_SHORT = 40
+"""Longer values are not repeated in an error."""
+
+
+def in_words(error: Any) -> str:
+    """What is wrong with a value, by a pydantic error, in words of the file and not of Python.
+
+    Neither the place of the value nor a remedy is in it, and no full stop.
+    """
+    kind, found = error["type"], error["input"]
+    if kind in ("model_type", "dict_type"):
+        return f"must be keys with values, `{{key: value}}`, not {_named(found)}"
+    if kind in ("list_type", "tuple_type"):
+        if isinstance(found, str) and 0 < len(found) <= _SHORT:
+            return f"must be a list, such as [{json.dumps(found, ensure_ascii=False)}]"
+        return f"must be a list, not {_named(found)}"
+    if kind == "too_short":
+        has = error["ctx"]["actual_length"]
+        return f"{f'has {has}' if has else 'is empty'}; give at least {error['ctx']['min_length']}"
+    pattern = error["ctx"]["pattern"] if kind == "string_pattern_mismatch" else None
+    if pattern in _PATTERNS:
+        return _PATTERNS[pattern]
+    message = error["msg"].removeprefix("Value error, ").rstrip(".")
+    return (message[0].lower() + message[1:]).replace("tuple", "list")
+
+
+def _named(value: object) -> str:
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, dict):
+        return "keys with values"
+    if isinstance(value, str):
+        return f"the text {value!r}" if len(value) <= _SHORT else "a text"
+    return _kind(value)
 
 
 def _kind(value: object) -> str:

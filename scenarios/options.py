@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from scenarios.data_files import in_words
 from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 
@@ -32,7 +33,6 @@ def read_options(owner: str, schema: type[Options], options: Mapping[str, Any]) 
         elif first["type"] == "missing":
             reason = f"the option `{name}` is required."
         else:
-            message = first["msg"].removeprefix("Value error, ")
-            message = message[0].lower() + message[1:].rstrip(".") + "."
+            message = f"{in_words(first)}."
             reason = f"option `{name}`: {message}" if name else message
         raise UsageError(f"{owner}: {reason}") from error

@@ -59,12 +59,17 @@ class Recording:
         """Replay from `path` (`.jsonl` or `.jsonl.gz`); nothing is fetched or written.
 
         Raises:
-            UsageError: the file does not exist or is no recording.
+            UsageError: the file does not exist, is no recording, or holds no answer.
         """
         if not path.is_file():
             raise UsageError(f"--replay {path}: no such recording. Make one with --record {path}.")
         recording = cls()
         recording._load(path)
+        if not recording._answers:
+            raise UsageError(
+                f"--replay {path}: the file holds no recorded answer. Name a recording that does, or make "
+                "one with --record."
+            )
         recording.replaying = True
         recording.source = path
         return recording

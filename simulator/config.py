@@ -10,7 +10,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from agents.base_url import BaseUrl
-from scenarios.data_files import YamlText, complaint, main_error, read_text
+from scenarios.data_files import YamlText, complaint, in_words, main_error, read_text
 from scenarios.errors import UsageError
 from scenarios.pack_files import located
 from scenarios.transcript import Frozen
@@ -59,7 +59,7 @@ class ModelSettings(Frozen):
     base_url: BaseUrl | None = None
     """OpenAI-compatible endpoint; None: the experiment's own."""
     api_key_env: str | None = None
-    """Environment variable with the key; None: with the experiment's endpoint, its own."""
+    """Environment variable with the key; None: the experiment's, where its endpoint is asked."""
 
 
 class Experiment(Frozen):
@@ -199,6 +199,5 @@ def describe(error: ValidationError) -> str:
     field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"unknown field `{field}`. Remove it or correct its spelling."
-    message = first["msg"].removeprefix("Value error, ")
-    sentence = f"{message[0].lower()}{message[1:]}.".replace("tuple", "list")
+    sentence = f"{in_words(first)}."
     return f"field `{field}`: {sentence}" if field else sentence

@@ -12,10 +12,10 @@ from scenarios.errors import OperationalError, UsageError
 from scenarios.loaders.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from simulator.bench.hotpotqa_derived import Derived, account, build_hotpotqa_derived
 from simulator.bench.labelled_file import write_labelled
-from simulator.bench.outputs import check_outputs
 from simulator.bench.wrong_answers import Wrong
 from simulator.config import Experiment
 from simulator.laboratory import Settings, open_pool, open_recording
+from simulator.outputs import check_outputs
 from simulator.progress import bars
 from simulator.report.wording import counted
 

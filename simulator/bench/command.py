@@ -17,7 +17,6 @@ from scenarios.loaders import LOADERS, load_labelled
 from simulator.bench.audit_tables import write_audit_tables
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.jury import Jury
-from simulator.bench.outputs import check_outputs
 from simulator.bench.page import render_page
 from simulator.bench.results import Results, measure
 from simulator.bench.split import Split, fold_replies, split_replies
@@ -32,6 +31,7 @@ from simulator.laboratory import (
     open_pool,
     open_recording,
 )
+from simulator.outputs import check_outputs
 from simulator.run_folder import write_atomically
 
 AUDIT = "audit-corpus"
@@ -56,9 +56,10 @@ class BenchSettings:
     detectors: Sequence[str] | None
     """Whom to measure; None: the experiment file's, or the floor alone."""
     limit: int | None
-    """At most so many replies, chosen by `seed`."""
-    seed: int
-    """Seed of that choice, of the cut into halves or folds, and of training."""
+    """At most so many replies, chosen by the seed."""
+    seed: int | None
+    """Seed of that choice, of the cut into halves or folds, of training, and of what detectors sample; None:
+    the experiment file's."""
     train: Path | None
     """What detectors that learn are trained on; None: a part of the data set that is then not tested on."""
     folds: int | None
@@ -96,20 +97,21 @@ async def bench_command(settings: BenchSettings) -> None:
         detectors = make_detectors(experiment, pool, {})
         for detector in detectors:
             _refuse_floors(detector.name, (FLAG_ALL, MAJORITY))
-        splits = _splits(data, train, detectors, settings)
+        splits = _splits(data, train, detectors, settings, experiment.seed)
         groups = set[str]().union(*(split.tested_groups for split in splits))
-        tested = _choose([reply for reply in data if reply.group in groups], settings)
+        tested = _choose([reply for reply in data if reply.group in groups], settings, experiment.seed)
         must_learn = settings.train is not None
         jury = Jury(splits, tested, experiment.concurrency, must_learn, settings.run.quiet)
-        evaluations = await jury.evaluate(detectors, settings.seed)
+        evaluations = await jury.evaluate(detectors, experiment.seed)
         runs = [evaluations[1:]]
         for repeat in range(1, sweep.repeats if sweep is not None else 1):
             again = experiment.model_copy(
                 update={"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
             )
-            runs.append(await jury.evaluate(make_detectors(again, pool, {}), settings.seed + repeat))
+            runs.append(await jury.evaluate(make_detectors(again, pool, {}), again.seed))
     results = measure(evaluations, settings.dataset)
-    described = {**_described(settings, data, splits, tested), "not_trained": jury.not_trained}
+    described = _described(settings, data, splits, tested)
+    described.update(seed=experiment.seed, not_trained=jury.not_trained)
     report = {**results.report, "data": described}
     if sweep is not None:
         report["sweep"] = sweep_report(sweep, runs)
@@ -150,7 +152,7 @@ def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
     """
     if sweep is not None and settings.detectors is not None:
         raise UsageError("--detectors and --sweep exclude each other: the sweep file names its detector.")
-    flags = {**settings.flags, "detectors": settings.detectors}
+    flags = {**settings.flags, "detectors": settings.detectors, "seed": settings.seed}
     experiment = load_experiment(settings.config, flags)
     for chosen in experiment.detectors:
         if chosen.name != FLOOR or chosen.kind != FLOOR:
@@ -181,7 +183,11 @@ def _train_data(settings: BenchSettings) -> LabelledData | None:
 
 
 def _splits(
-    data: LabelledData, train: LabelledData | None, detectors: Sequence[Detector], settings: BenchSettings
+    data: LabelledData,
+    train: LabelledData | None,
+    detectors: Sequence[Detector],
+    settings: BenchSettings,
+    seed: int,
 ) -> list[Split]:
     """What detectors that learn are trained on, and what all are measured on: one, or one a fold.
 
@@ -196,7 +202,7 @@ def _splits(
                 "does."
             )
         if data:
-            return fold_replies(data, settings.folds, settings.seed)
+            return fold_replies(data, settings.folds, seed)
     if train is not None:
         if not learning:
             raise UsageError(
@@ -206,7 +212,7 @@ def _splits(
         return [Split(tuple(train), tuple(data), f"learnt from {settings.train}")]
     if not learning or not data:
         return [Split((), tuple(data), "all replies")]
-    return [split_replies(data, settings.seed)]
+    return [split_replies(data, seed)]
 
 
 def _described(
@@ -224,7 +230,6 @@ def _described(
         "trained_on": round(statistics.fmean(sizes)),
         "tested_on": len(tested),
         "groups_in_both": sum(len(known & here) for known, here in zip(learnt, groups, strict=True)),
-        "seed": settings.seed,
     }
 
 
@@ -236,9 +241,9 @@ def _with_floor(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"detectors": (floor, *others)})
 
 
-def _choose(replies: Sequence[LabelledReply], settings: BenchSettings) -> list[LabelledReply]:
+def _choose(replies: Sequence[LabelledReply], settings: BenchSettings, seed: int) -> list[LabelledReply]:
     if not replies:
         raise UsageError(f"{settings.dataset}: no labelled reply is left to judge.")
     if settings.limit is None or settings.limit >= len(replies):
         return list(replies)
-    return random.Random(settings.seed).sample(list(replies), settings.limit)  # noqa: S311 - a seeded choice of data
+    return random.Random(seed).sample(list(replies), settings.limit)  # noqa: S311 - a seeded choice of data

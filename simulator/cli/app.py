@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from simulator.cli import bench, building, folders, listing, running, serving, summarizing
+from simulator.cli.passing_on import PassingOn
 
 app = typer.Typer(
     name="hallulab",
@@ -15,23 +16,20 @@ app = typer.Typer(
     add_completion=False,
 )
 
-_PASS_ON = {"allow_extra_args": True, "allow_interspersed_args": True}
-"""Arguments after `--` go to the model server."""
-
-app.command("serve", context_settings=_PASS_ON)(serving.serve)
-app.command("run", context_settings=_PASS_ON)(running.run)
-app.command("simulate", context_settings=_PASS_ON)(running.simulate)
-app.command("detect", context_settings=_PASS_ON)(running.detect)
+app.command("serve", cls=PassingOn)(serving.serve)
+app.command("run", cls=PassingOn)(running.run)
+app.command("simulate", cls=PassingOn)(running.simulate)
+app.command("detect", cls=PassingOn)(running.detect)
 app.command("report")(folders.report)
 app.command("view")(folders.view)
 app.command("export")(folders.export)
-app.command("bench", context_settings=_PASS_ON)(bench.bench)
+app.command("bench", cls=PassingOn)(bench.bench)
 build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
-build.command("hotpotqa-derived", context_settings=_PASS_ON)(building.hotpotqa_derived)
+build.command("hotpotqa-derived", cls=PassingOn)(building.hotpotqa_derived)
 build.command("audit-corpus")(building.audit_corpus)
 app.add_typer(build, name="build")
 app.command("list")(listing.list_things)
-app.command("summarize", context_settings=_PASS_ON)(summarizing.summarize)
+app.command("summarize", cls=PassingOn)(summarizing.summarize)
 app.command("init-scenario")(listing.init_scenario)
 
 

@@ -47,8 +47,12 @@ class DataOptions:
     ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many replies.")] = None
     seed: Annotated[
-        int, typer.Option(help="Seed of training, of folds, and of the choice that --limit makes.")
-    ] = 0
+        int | None,
+        typer.Option(
+            help="Seed of training, of folds, of the choice that --limit makes, and of what detectors "
+            "sample; by default the experiment file's, else 0."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def audit_corpus(out: Out) -> None:
     """Write EvidenceChain's audit corpus, which `hallulab bench audit-corpus` generates, too."""
     from scenarios.audit_corpus import generate
     from simulator.bench.labelled_file import write_labelled
-    from simulator.bench.outputs import check_outputs
+    from simulator.outputs import check_outputs
 
     check_outputs({"--out": out})
     replies = generate()

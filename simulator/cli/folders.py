@@ -40,10 +40,13 @@ def export(
     folder: RunArgument,
     out: Annotated[Path, typer.Option(help="JSON-lines file to write.")],
     detector: Annotated[
-        str | None, typer.Option(help="Take the spans of this detector as annotation.")
+        str | None, typer.Option(help="Take the flags and spans of this detector as annotation.")
     ] = None,
 ) -> None:
-    """Write the replies of a run as annotated data that `hallulab bench` reads."""
+    """Write the replies of a run as data that `hallulab bench` reads, annotated by a detector.
+
+    Without `--detector` the lines have no label, for annotators to add; `bench` leaves such lines out.
+    """
     from simulator.exporting import export_annotated
     from simulator.report.wording import noun
     from simulator.run_folder import RunFolder
@@ -52,6 +55,12 @@ def export(
     run.require()
     exported = export_annotated(run, detector, out)
     typer.echo(f"{exported.written} {noun(exported.written, 'reply', 'replies')} written to {out}")
+    if detector is None:
+        typer.echo(
+            "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
+            "--detector",
+            err=True,
+        )
     if exported.without_evidence:
         typer.echo(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 

@@ -60,7 +60,10 @@ def simulate(
     folder: FolderOptions,
     recording: RecordingOptions,
 ) -> None:
-    """Simulate conversations only; `detect` judges them later."""
+    """Simulate conversations only; `detect` judges them later.
+
+    What stands after `--` is passed on to the model server.
+    """
     flags = {**flags_of(models), **flags_of(conversations)}
     typer.echo(_execute(context, models.config, flags, folder, recording, judge=False).path)
 
@@ -74,7 +77,10 @@ def detect(
     detectors: Detectors = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge the turns of a saved run that lack a verdict, and report."""
+    """Judge the turns of a saved run that lack a verdict, and report.
+
+    What stands after `--` is passed on to the model server.
+    """
     from simulator.cli.folders import show_report
     from simulator.config import load_experiment
     from simulator.laboratory import execute_experiment
@@ -131,10 +137,12 @@ def _execute(
 
     from simulator.config import load_experiment
     from simulator.laboratory import execute_experiment
+    from simulator.outputs import check_outputs
     from simulator.run_folder import RunFolder
 
     run = RunFolder(folder.out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
     experiment = load_experiment(config, flags)
+    check_outputs({}, folders={"--out": run.path})
     asyncio.run(
         execute_experiment(
             experiment, run, settings(context, recording, folder.fresh), simulate=True, judge=judge

@@ -149,7 +149,7 @@ async def test_a_replay_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 async def test_a_replay_miss_is_one_sentence_and_is_not_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text("")
+    path.write_text('{"kind":"model","key":"another","answer":1}\n')
     pool, transport = scripted_pool(lambda _: "Because.", recording=Recording.replay(path))
     session = pool.session("chatbot")
     with pytest.raises(ReplayMiss) as caught:

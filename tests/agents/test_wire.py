@@ -115,7 +115,7 @@ async def test_a_replayed_answer_keeps_the_recorded_latency(tmp_path: Path) -> N
 
 async def test_a_replay_without_the_answer_says_how_to_get_it(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text("")
+    path.write_text('{"kind":"model","key":"another","answer":1}\n')
     with pytest.raises(
         ReplayMiss, match=r"r\.jsonl has no answer to this request: .* or record again with --record\."
     ):

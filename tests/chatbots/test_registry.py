@@ -130,7 +130,11 @@ def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pyte
         ),
         ("vanilla", {"temperature": -1}, "chatbot vanilla: option `temperature`: input should be greater"),
         ("callable", {}, "chatbot callable: the option `target` is required."),
-        ("callable", {"target": "my_bot"}, "chatbot callable: option `target`: string should match"),
+        (
+            "callable",
+            {"target": "my_bot"},
+            "chatbot callable: option `target`: must be `module:attribute`, such as `my_bot:answer`.",
+        ),
         (
             "endpoint",
             {"base_url": "http://127.0.0.1:9/v1"},

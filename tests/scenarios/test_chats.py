@@ -88,7 +88,9 @@ def test_a_quotation_more_often_than_in_the_reply_is_refused(tmp_path: Path) -> 
 
 
 def test_a_chat_needs_turns(tmp_path: Path) -> None:
-    assert refused(tmp_path).startswith("chats.jsonl, line 1: turns: list should have at least 1 item")
+    assert refused(tmp_path) == (
+        "chats.jsonl, line 1: turns: is empty; give at least 1. Correct it; see docs/labelled-data.md."
+    )
 
 
 def test_a_repeated_chat_is_refused(tmp_path: Path) -> None:

@@ -250,8 +250,7 @@ def test_unlabelled_lines_are_left_out_and_counted(tmp_path: Path) -> None:
         ),
         (
             {"passages": []},
-            "passages: list should have at least 1 item after validation, not 0. "
-            "Correct it; see docs/labelled-data.md.",
+            "passages: is empty; give at least 1. Correct it; see docs/labelled-data.md.",
         ),
     ],
 )

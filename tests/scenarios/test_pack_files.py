@@ -209,13 +209,13 @@ def test_a_missing_personas_file_is_refused(pack: Path) -> None:
         (
             "title: Tiny",
             "title: Tiny\nfunctions: brew",
-            "line 4: functions: input should be a valid list. Correct it; see docs/scenario-packs.md.",
+            'line 4: functions: must be a list, such as ["brew"]. Correct it; see docs/scenario-packs.md.',
         ),
         (
             "name: tiny",
             "name: ../tiny",
-            "line 2: name: string should match pattern '^[a-z0-9][a-z0-9-]*$'. "
-            "Correct it; see docs/scenario-packs.md.",
+            "line 2: name: may hold only small letters (a to z), digits and `-`, and begins with a letter or "
+            "digit. Correct it; see docs/scenario-packs.md.",
         ),
         (
             "title: Tiny",
@@ -284,8 +284,8 @@ def test_an_empty_scenario_file_lacks_its_keys(pack: Path) -> None:
         (
             "id: ann",
             "id: Ann B",
-            "line 2: personas.0.id: string should match pattern '^[a-z0-9][a-z0-9-]*$'. "
-            "Correct it; see docs/scenario-packs.md.",
+            "line 2: personas.0.id: may hold only small letters (a to z), digits and `-`, and begins with a "
+            "letter or digit. Correct it; see docs/scenario-packs.md.",
         ),
         (
             "    manner",

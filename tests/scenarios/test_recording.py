@@ -114,6 +114,25 @@ def test_a_recording_that_is_not_there(tmp_path: Path) -> None:
         Recording.replay(path)
 
 
+@pytest.mark.parametrize("text", ["", "\n", "{}", '{"kind":"model","key":"a","ans'])
+def test_a_file_without_an_answer_is_not_replayed(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        Recording.replay(path)
+    assert str(caught.value) == (
+        f"--replay {path}: the file holds no recorded answer. Name a recording that does, or make one with "
+        "--record."
+    )
+
+
+def test_an_empty_packed_file_is_not_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    path.write_bytes(gzip.compress(b""))
+    with pytest.raises(UsageError, match=r"r\.jsonl\.gz: the file holds no recorded answer\."):
+        Recording.replay(path)
+
+
 @pytest.mark.parametrize("line", ['{"kind":"model","key":"a"}', "[1]", '"kind key answer"'])
 def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "r.jsonl"

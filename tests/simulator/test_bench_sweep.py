@@ -171,10 +171,10 @@ def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("grid: {}", "line 2: grid: dictionary should have at least 1 item"),
-        ("grid: {a: []}", "line 2: grid.a: list should have at least 1 item"),
+        ("grid: {}", "line 2: grid: is empty; give at least 1."),
+        ("grid: {a: []}", "line 2: grid.a: is empty; give at least 1."),
         ("repeats: 2", "line 1: configurations: give `grid`, `configurations`, or both"),
-        ("configurations: [{}]", "line 2: configurations.0: dictionary should have at least 1 item"),
+        ("configurations: [{}]", "line 2: configurations.0: is empty; give at least 1."),
         (
             "configurations:\n- {a: 1, b: 2}\n- {b: 3}",
             "line 2: configurations: number 2 sets b; all, and the grid, must set the same options",
@@ -200,7 +200,7 @@ def test_a_detector_that_cannot_be_named_is_one_sentence(tmp_path: Path, detecto
     path.write_text(f"detector: {detector}\ngrid: {{a: [1]}}\n")
     with pytest.raises(UsageError) as caught:
         load_sweep(path)
-    assert str(caught.value).startswith(f"{path}, line 1: detector: string should match pattern ")
+    assert str(caught.value).startswith(f"{path}, line 1: detector: may hold only letters (A to Z)")
 
 
 @pytest.mark.parametrize("varied", ["grid: {a: [1], b: [2]}", "configurations: [{a: 1, b: 2}]"])

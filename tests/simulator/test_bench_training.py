@@ -134,9 +134,11 @@ class Count:
     threshold: float | None = None
     threshold_protocol: ThresholdProtocol = "tuned"
     fitted: list[tuple[list[str], int]]
+    made: list[int]
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         self.name = name
+        self.made.append(context.seed)
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         self.fitted.append((sorted(reply.reply for reply in replies), seed))
@@ -152,6 +154,7 @@ class Count:
 @pytest.fixture
 def folded(monkeypatch: pytest.MonkeyPatch, bench: CommandLine) -> CommandLine:
     monkeypatch.setattr(Count, "fitted", [], raising=False)
+    monkeypatch.setattr(Count, "made", [], raising=False)
     monkeypatch.setitem(DETECTORS, "count", Count)
     return bench
 
@@ -181,6 +184,28 @@ def test_each_fold_is_judged_by_a_detector_trained_on_the_others(folded: Command
     assert (data["split"], data["folds"]) == ("3 folds over sources, seed 0", 3)
     assert (data["trained_on"], data["tested_on"], data["groups_in_both"]) == (2, 3, 0)
     assert "count: its threshold is the mean of 3 folds' own, 0.000 to 0.500" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("config", "flags", "seed"),
+    [
+        ("timeout: 5", (), 0),
+        ("seed: 3", (), 3),
+        ("seed: 3", ("--seed", "4"), 4),
+        ("seed: 3", ("--seed", "0"), 0),
+    ],
+)
+def test_one_seed_is_for_data_training_and_detectors(
+    folded: CommandLine, tmp_path: Path, config: str, flags: tuple[str, ...], seed: int
+) -> None:
+    path, out = numbered(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
+    file = tmp_path / "experiment.yaml"
+    file.write_text(f"{config}\ndetectors: [count]\n")
+    folded("bench", path, "-c", file, "--folds", "2", *flags, "--json", out)
+    data = json.loads(out.read_text())["data"]
+    assert (data["split"], data["seed"]) == (f"2 folds over sources, seed {seed}", seed)
+    assert [trained for _, trained in Count.fitted] == [seed, seed]
+    assert set(Count.made) == {seed}
 
 
 def test_a_fold_without_a_chosen_reply_is_not_trained_for(folded: CommandLine, tmp_path: Path) -> None:

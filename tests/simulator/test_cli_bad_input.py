@@ -52,8 +52,8 @@ def test_an_unknown_chatbot(hallulab: Hallulab, tmp_path: Path) -> None:
 
 def test_an_unknown_detector(hallulab: Hallulab, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{closed_port()}/v1"
-    replay = tmp_path / "empty.jsonl"
-    replay.write_text("")
+    replay = tmp_path / "other.jsonl"
+    replay.write_text('{"kind":"model","key":"another","answer":1}\n')
     code, said = hallulab(
         "run",
         "--detectors",
@@ -124,6 +124,15 @@ def test_an_unreachable_endpoint(hallulab: Hallulab, tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "conversations.jsonl").exists()
 
 
+def test_an_endpoint_without_scheme(hallulab: Hallulab, tmp_path: Path) -> None:
+    arguments = ("run", "--base-url", "localhost:8000/v1", "--model", "m", "--out", tmp_path / "run")
+    assert hallulab(*arguments) == (
+        2,
+        "error: field `base_url`: 'localhost:8000/v1' is no address; give one with `http://` or `https://` "
+        "and a host, such as http://localhost:8000/v1.\n",
+    )
+
+
 def test_an_endpoint_without_the_models_name(hallulab: Hallulab, tmp_path: Path) -> None:
     code, said = hallulab("run", "--base-url", "http://127.0.0.1:9/v1", "--out", tmp_path / "run")
     assert (code, said) == (2, "error: name the model that http://127.0.0.1:9/v1 serves with --model.\n")
@@ -150,6 +159,18 @@ def test_a_recording_that_is_not_there(hallulab: Hallulab, tmp_path: Path) -> No
     assert (code, said) == (
         2,
         f"error: --replay {missing}: no such recording. Make one with --record {missing}.\n",
+    )
+
+
+def test_an_empty_recording_is_not_replayed(hallulab: Hallulab, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    code, said = hallulab("run", "--model", "m", "--replay", empty, "--out", tmp_path / "run")
+    assert (code, said, (tmp_path / "run").exists()) == (
+        2,
+        f"error: --replay {empty}: the file holds no recorded answer. Name a recording that does, or make "
+        "one with --record.\n",
+        False,
     )
 
 
@@ -184,11 +205,11 @@ def test_a_journal_with_a_broken_line_is_left_as_it_is(hallulab: Hallulab, tmp_p
 
 def test_a_run_folder_that_cannot_be_made(hallulab: Hallulab, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    replay = tmp_path / "empty.jsonl"
-    replay.write_text("")
-    code, said = hallulab("run", "--replay", replay, "--model", "m", "--out", tmp_path / "file" / "run")
-    assert code == 1
-    assert said.startswith(f"error: cannot write {tmp_path / 'file' / 'run'}: ")
+    out = tmp_path / "file" / "run"
+    assert hallulab("run", "--model", "qwen-9000", "--out", out) == (
+        2,
+        f"error: --out {out}: {tmp_path / 'file'} is no folder. Give another path.\n",
+    )
 
 
 def test_server_flags_without_a_server(hallulab: Hallulab, tmp_path: Path) -> None:
@@ -197,6 +218,29 @@ def test_server_flags_without_a_server(hallulab: Hallulab, tmp_path: Path) -> No
     assert (code, said) == (
         2,
         "error: `-- --max-model-len`: no server is started here, so it takes no flags.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("run", "--chatbots", "vanilla", "metarag"), "metarag"),
+        (("simulate", "x"), "x"),
+        (("detect", "folder", "x", "--detectors", "lexical"), "x"),
+        (("bench", "d.jsonl", "d2.jsonl", "--detectors", "lexical"), "d2.jsonl"),
+        (("serve", "smollm2-135m", "4096", "--", "--max-model-len", "4096"), "4096"),
+        (("summarize", "chat.txt", "x"), "x"),
+        (("build", "hotpotqa-derived", "x", "--data", "d", "--out", "o"), "x"),
+    ],
+)
+def test_a_stray_word_is_no_flag_of_the_server(
+    hallulab: Hallulab, command: tuple[str, ...], word: str
+) -> None:
+    name = command[1] if command[0] == "build" else command[0]
+    assert hallulab(*command) == (
+        2,
+        f"error: {word}: `{name}` takes no such word. Lists are separated by commas (a,b), and flags of the "
+        "model server stand after `--`.\n",
     )
 
 
@@ -276,8 +320,8 @@ def test_detectors_without_a_model_need_no_key(
 def test_a_folder_of_another_experiment_is_refused_before_a_server_is_started(
     hallulab: Hallulab, tmp_path: Path
 ) -> None:
-    replay = tmp_path / "empty.jsonl"
-    replay.write_text("")
+    replay = tmp_path / "other.jsonl"
+    replay.write_text('{"kind":"model","key":"another","answer":1}\n')
     hallulab("simulate", "--model", "m", "--limit", "1", "--replay", replay, "--out", tmp_path / "run")
     code, said = hallulab("run", "--model", "qwen-9000", "--limit", "1", "--out", tmp_path / "run")
     assert (code, said) == (
@@ -301,7 +345,7 @@ def test_an_experiment_file_that_is_none_is_refused(hallulab: Hallulab, tmp_path
     ("experiment", "complaint"),
     [
         ({"scenario": "s"}, "no `chatbots` in `experiment`."),
-        ({"scenario": "s", "chatbots": None}, "field `chatbots`: input should be a valid list."),
+        ({"scenario": "s", "chatbots": None}, "field `chatbots`: must be a list, not nothing (null)."),
         ({"scenario": "s", "chatbots": [{}]}, "field `chatbots.0.name`: field required."),
         ({"chatbots": ["vanilla"]}, "no `scenario` in `experiment`."),
         ({"scenario": 5, "chatbots": ["vanilla"]}, "field `scenario`: input should be a valid string."),

@@ -127,10 +127,10 @@ def test_what_was_recorded_is_not_asked_again(
 
 def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
     folder(data, row(1, type="comparison"))
-    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "other.jsonl").write_text('{"kind":"model","key":"another","answer":1}\n')
     out = tmp_path / "derived.jsonl"
     ended = hallulab(
-        "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "empty.jsonl"
+        "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
     )
     assert (ended.code, ended.err, out.exists()) == (
         1,
@@ -142,13 +142,13 @@ def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, t
 def test_a_replay_that_lacks_an_answer_writes_nothing(
     hallulab: CommandLine, data: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "other.jsonl").write_text('{"kind":"model","key":"another","answer":1}\n')
     out = tmp_path / "derived.jsonl"
     ended = hallulab(
-        "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "empty.jsonl"
+        "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
     )
     assert (ended.code, out.exists()) == (1, False)
-    assert ended.err.startswith(f"error: the recording {tmp_path / 'empty.jsonl'} has no answer")
+    assert ended.err.startswith(f"error: the recording {tmp_path / 'other.jsonl'} has no answer")
 
 
 def test_what_is_wrong_is_said_before_a_server_is_started(

@@ -219,12 +219,29 @@ def test_view_shows_what_the_journals_hold(
 def test_what_export_writes_loads_as_labelled_data(hallulab: Hallulab, tmp_path: Path) -> None:
     run, out = saved_run(tmp_path / "run"), tmp_path / "data.jsonl"
     ended = hallulab("export", run.path, "--detector", "metarag", "--out", out)
-    assert (ended.code, ended.out) == (0, f"1 reply written to {out}\n")
+    assert (ended.code, ended.out, ended.err) == (0, f"1 reply written to {out}\n", "")
     (reply,) = load_jsonl(out)
     assert (reply.id, reply.reply, reply.label) == ("c-0", "The fee is Rs 500.", True)
     assert [(span.start, span.end) for span in reply.spans or ()] == [(11, 17)]
     assert [passage.id for passage in reply.passages] == ["fees#0"]
     assert reply.meta == {"conversation": "c", "chatbot": "vanilla", "model": "m"}
+
+
+def test_an_export_for_annotators_says_that_it_has_no_labels(hallulab: Hallulab, tmp_path: Path) -> None:
+    run, out = saved_run(tmp_path / "run"), tmp_path / "data.jsonl"
+    ended = hallulab("export", run.path, "--out", out)
+    assert (ended.code, ended.out, ended.err) == (
+        0,
+        f"1 reply written to {out}\n",
+        "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
+        "--detector\n",
+    )
+    assert hallulab("bench", out).err == f"error: {out}: no labelled reply is left to judge.\n"
+
+
+@pytest.mark.parametrize("command", ["run", "simulate", "detect", "bench", "summarize"])
+def test_the_help_says_what_becomes_of_flags_of_the_server(hallulab: Hallulab, command: str) -> None:
+    assert "What stands after `--` is passed on to the model server." in hallulab(command, "--help").out
 
 
 def test_export_of_an_unknown_detector_is_refused(hallulab: Hallulab, tmp_path: Path) -> None:

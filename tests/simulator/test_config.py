@@ -106,7 +106,17 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         ),
         (
             "detectors: lexical",
-            "detectors: input should be a valid list. Correct it; see docs/experiment.md.",
+            'detectors: must be a list, such as ["lexical"]. Correct it; see docs/experiment.md.',
+        ),
+        (
+            "models: {big: gpt}",
+            "models.big: must be keys with values, `{key: value}`, not the text 'gpt'. Correct it; see "
+            "docs/experiment.md.",
+        ),
+        (
+            "chatbots: [my bot]",
+            "chatbots.0.name: may hold only letters (A to Z), digits, `.`, `_` and `-`, and begins with a "
+            "letter or digit. Correct it; see docs/experiment.md.",
         ),
         (
             "limit: 0",
@@ -163,6 +173,10 @@ def test_a_wrong_value_names_its_field() -> None:
     assert refusal(None, limit=0) == "field `limit`: input should be greater than or equal to 1."
 
 
+def test_no_chatbot_is_too_few() -> None:
+    assert refusal(None, chatbots=[]) == "field `chatbots`: is empty; give at least 1."
+
+
 SECRET_URLS = ("http://bob:s3cret@host/v1", "http://bob:s3/cret@host/v1", "http://host/v1?key=s3cret")
 NO_SECRETS = (
     "a URL with `@` or `?` may hold a password, and it stands in the report; put the key into an environment "
@@ -175,6 +189,32 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(url: str) -> None:
     assert refusal(None, base_url=url) == f"field `base_url`: {NO_SECRETS}"
     judge = {"judge": {"model": "m", "base_url": url}}
     assert refusal(None, models=judge) == f"field `models.judge.base_url`: {NO_SECRETS}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000/v1",
+        "nonsense",
+        "",
+        "http://",
+        "http:///v1",
+        "ftp://host/v1",
+        "http://host:80x/v1",
+        "http://[::1/v1",
+        "http://my host/v1",
+    ],
+)
+def test_an_address_has_scheme_and_host(url: str) -> None:
+    assert refusal(None, base_url=url) == (
+        f"field `base_url`: {url!r} is no address; give one with `http://` or `https://` and a host, such as "
+        "http://localhost:8000/v1."
+    )
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8000/v1", "HTTPS://host", "http://[::1]:8000/v1"])
+def test_a_complete_address_is_accepted(url: str) -> None:
+    assert load_experiment(None, {"base_url": url}).base_url == url
 
 
 def test_an_address_with_port_and_path_is_kept_as_it_is() -> None:

@@ -1,4 +1,4 @@
-"""Outputs of `bench` and `build`: refused before the work if they cannot be written or would cost a file."""
+"""Outputs of `run`, `bench` and `build`: refused before the work if they cannot be written or cost a file."""
 
 from __future__ import annotations
 
@@ -126,7 +126,27 @@ def test_a_folder_of_tables_that_is_a_file_is_refused_before_the_work(
 ) -> None:
     ended = hallulab("bench", "audit-corpus", "--limit", "5", "--tables", data)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == f"error: --tables {data}: {data} is no folder. Give another path.\n"
+    assert ended.err == f"error: --tables {data}: this is a file. Name a folder.\n"
+
+
+@pytest.mark.parametrize("command", ["run", "simulate"])
+def test_a_run_folder_that_is_a_file_is_refused_before_a_server_is_started(
+    hallulab: CommandLine, data: Path, command: str
+) -> None:
+    ended = hallulab(command, "--model", "qwen-9000", "--out", data)
+    assert (ended.code, ended.out, data.read_text()) == (2, "", LINE)
+    assert ended.err == f"error: --out {data}: this is a file. Name a folder.\n"
+
+
+@pytest.mark.parametrize("command", ["run", "simulate"])
+def test_a_run_folder_where_nothing_can_be_written_is_refused_before_a_server_is_started(
+    hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("simulator.outputs.os.access", lambda place, mode: False)
+    out = tmp_path / "run"
+    ended = hallulab(command, "--model", "qwen-9000", "--out", out)
+    assert (ended.code, ended.out, out.exists()) == (2, "", False)
+    assert ended.err == f"error: --out {out}: nothing can be written to {tmp_path}. Give another path.\n"
 
 
 def test_an_output_may_be_a_device(hallulab: CommandLine, data: Path) -> None:

@@ -43,6 +43,8 @@ def check_outputs(
             raise UsageError(f"{other} and {flag} name the same file, {path}. Give each its own.")
     for flag, folder in (folders or {}).items():
         if folder is not None:
+            if folder.exists() and not folder.is_dir():
+                raise UsageError(f"{flag} {folder}: this is a file. Name a folder.")
             resolved = Path(os.path.realpath(folder))
             _require_place(flag, folder, (resolved, *resolved.parents))
 
