@@ -71,7 +71,7 @@ async def test_a_fresh_start_without_a_knowledge_base_leaves_the_old_run(
     folder = entered(tmp_path)
     folder.conversations.write_text("the old run")
     asked = experiment(embedding_model=str(tmp_path / "nowhere"), base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(UsageError, match="there is no folder .*nowhere"):
+    with pytest.raises(UsageError, match=r"there is no folder .*nowhere"):
         await execute_experiment(asked, folder, Settings(fresh=True, quiet=True), simulate=True)
     assert folder.conversations.read_text() == "the old run"
 
