@@ -187,7 +187,7 @@ def in_words(error: Any) -> str:
     pattern = error["ctx"]["pattern"] if kind == "string_pattern_mismatch" else None
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
-    message = error["msg"].removeprefix("Value error, ").rstrip(".")
+    message: str = error["msg"].removeprefix("Value error, ").rstrip(".")
     return (message[0].lower() + message[1:]).replace("tuple", "list")
 
 
