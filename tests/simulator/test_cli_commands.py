@@ -224,7 +224,16 @@ def test_what_export_writes_loads_as_labelled_data(hallulab: Hallulab, tmp_path:
     assert (reply.id, reply.reply, reply.label) == ("c-0", "The fee is Rs 500.", True)
     assert [(span.start, span.end) for span in reply.spans or ()] == [(11, 17)]
     assert [passage.id for passage in reply.passages] == ["fees#0"]
-    assert reply.meta["detector"] == "metarag"
+    assert reply.meta == {
+        "conversation": "c",
+        "chatbot": "vanilla",
+        "model": "m",
+        "scenario": "consumer-grievance-india",
+        "seed": 0,
+        "turn": 0,
+        "detector": "metarag",
+        "detector_version": "1",
+    }
 
 
 def test_an_export_for_annotators_says_that_it_has_no_labels(hallulab: Hallulab, tmp_path: Path) -> None:
