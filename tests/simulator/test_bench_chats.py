@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 import scipy.stats
 
@@ -107,6 +108,30 @@ def test_exact_signed_rank_p_by_hand() -> None:
     # All five differences are positive: 2 of the 2^5 sign patterns are as extreme.
     assert wilcoxon_p([1, 2, 3, 4, 5], [0, 0, 0, 0, 0]) == pytest.approx(2 / 32)
     assert wilcoxon_p([0.5, 0.5], [0.5, 0.5]) is None
+
+
+@pytest.mark.parametrize(("better", "p"), [(10, 756 / 2**13), (11, 940 / 2**14)])
+def test_signed_rank_p_is_exact_with_ties_at_any_number_of_pairs(better: int, p: float) -> None:
+    # All ranks are equal, so it is the sign test: 2 · (C(13, 0) + … + C(13, 3)) of 2^13 patterns of signs.
+    assert wilcoxon_p([1] * better + [0] * 3, [0] * better + [1] * 3) == p
+
+
+def test_signed_rank_p_with_ties_by_hand() -> None:
+    # Ranks 1.5, −1.5, 3 and 4: of the 16 patterns of signs, 1 has the sum 10 and 2 have 8.5.
+    assert wilcoxon_p([1, 0, 2, 3], [0, 1, 0, 0]) == 6 / 16
+
+
+@pytest.mark.parametrize("n", [9, 60, 300])
+def test_without_ties_signed_rank_p_agrees_with_scipys_exact_one(n: int) -> None:
+    generator = np.random.default_rng(n)
+    differences = (np.arange(n) + 1) * generator.choice([-1, 1], n, p=[0.4, 0.6])
+    expected = scipy.stats.wilcoxon(differences, method="exact").pvalue
+    assert wilcoxon_p(differences.tolist(), [0] * n) == pytest.approx(expected, rel=1e-9)
+
+
+def test_signed_rank_p_of_thousands_of_pairs_is_the_normal_approximation() -> None:
+    differences = [1.0] * 1100 + [-1.0] * 1000
+    assert wilcoxon_p(differences, [0] * 2100) == scipy.stats.wilcoxon(differences).pvalue
 
 
 def test_pairs_without_a_difference_are_left_out() -> None:
