@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scenarios.labelled import GoldSpan, LabelledReply
 from scenarios.transcript import Judgement, Passage, Span, Unit
 from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import covered_of, flags_of, gold_labels, scores_of
+from simulator.bench.levels import covered_of, flags_of, gold_labels, group_numbers, items_of, scores_of
 from simulator.bench.results import measure
 from simulator.bench.spans import count_spans, span_numbers
 
@@ -99,6 +99,36 @@ def test_a_threshold_of_their_own_decides_on_words_whatever_the_reply() -> None:
     clean = judged(units=words).model_copy(update={"unit_thresholds": {"word": 0.3}})
     assert flags_of(TEXT, clean, "word").tolist() == [False, False, False, True, False, True, False]
     assert not flags_of(TEXT, clean, "sentence").any()
+
+
+def words_of(*judgements: Judgement) -> list[float]:
+    """The scores of the words of a reply for each judgement, as they are ranked together."""
+    replies = tuple(reply((0, 5), group=str(number)) for number, _ in enumerate(judgements))
+    evaluation = Evaluation("d", 0.5, "given", replies, judgements, 0.0)
+    scores: list[float] = items_of(evaluation, "word", group_numbers(replies)).sample.scores.tolist()
+    return scores
+
+
+def test_text_that_nothing_overlaps_ranks_below_text_flagged_with_a_negative_score() -> None:
+    span = Span(start=0, end=5, text="Chalk", score=-1)
+    flagged, *others = words_of(Judgement(outcome="scored", score=-1, flagged=True, spans=(span,)))
+    assert flagged == -1.0
+    assert set(others) == {float(np.nextafter(-1.0, -2.0))}
+
+
+def test_text_that_nothing_overlaps_has_one_score_in_all_replies() -> None:
+    scores = words_of(judged(units=(unit(0, 5, 0.2),)), judged(units=(unit(0, 5, -3),)))
+    floor = float(np.nextafter(-3.0, -4.0))
+    assert scores == [0.2, *[floor] * 6, -3.0, *[floor] * 6]
+
+
+def test_text_that_nothing_overlaps_has_score_zero_where_no_score_is_negative() -> None:
+    assert words_of(judged(units=(unit(0, 5, 0.2),))) == [0.2, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_negative_threshold_of_words_does_not_flag_what_no_unit_overlaps() -> None:
+    one = judged(units=(unit(0, 5, -1, "word"),)).model_copy(update={"unit_thresholds": {"word": -2}})
+    assert flags_of(TEXT, one, "word").tolist() == [True, *[False] * 6]
 
 
 def test_span_rules_by_hand() -> None:
