@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,6 +77,13 @@ def test_a_conversation_without_a_flag_has_no_precision_and_one_without_hallucin
     }
 
 
+def test_a_turn_that_was_not_scored_is_no_miss() -> None:
+    said = evaluation("a", REPLIES, [True, True, False, False, False, True])
+    skipped = Judgement(outcome="abstained", error="there is no evidence")
+    found = by_conversation(replace(said, judgements=(skipped, *said.judgements[1:])), "turns")
+    assert found["recall"] == {"chat-1": 0.0}
+
+
 def test_means_are_over_conversations() -> None:
     report = chat_report([evaluation("a", REPLIES, [True, True, True, False, False, False])])
     assert report is not None
@@ -102,6 +110,18 @@ def test_detectors_are_tested_on_conversations_that_both_have() -> None:
     precision, recall = report["tests"]
     assert (precision["conversations"], precision["difference"], precision["p_value"]) == (2, -0.25, 1.0)
     assert (recall["conversations"], recall["difference"]) == (2, 0.25)
+
+
+def test_p_values_of_a_metric_are_adjusted_together_but_for_pairs_that_never_differ() -> None:
+    replies = turns(*[[True]] * 6)
+    report = chat_report([evaluation(name, replies, [name == "a"] * 6) for name in "abc"])
+    assert report is not None
+    recall = [test for test in report["tests"] if test["metric"] == "recall"]
+    assert [(test["a"], test["b"], test["p_value"], test["p_holm"]) for test in recall] == [
+        ("a", "b", 0.03125, 0.0625),
+        ("a", "c", 0.03125, 0.0625),
+        ("b", "c", None, None),
+    ]
 
 
 def test_exact_signed_rank_p_by_hand() -> None:
