@@ -8,7 +8,9 @@ what stands there it has said nothing, and the item is not covered.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -105,7 +107,7 @@ def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) ->
         here = np.zeros(len(labels), dtype=bool)
         if gold is not None and judgement.outcome == "scored":
             here = covered_of(reply.reply, judgement, level)
-            scores.append(scores_of(reply.reply, judgement, level)[here])
+            scores.append(scores_of(reply.reply, judgement, level, untouched=-np.inf)[here])
             flags.append(flags_of(reply.reply, judgement, level)[here])
         known.append(labels)
         covered.append(here)
@@ -117,7 +119,7 @@ def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) ->
     replies, every = of_reply[places], _joined(known, bool)
     sample = Sample(
         labels=every[places],
-        scores=_joined(scores, float),
+        scores=_with_floor(_joined(scores, float)),
         flags=_joined(flags, bool),
         clusters=numbers[replies],
         probabilities=evaluation.probabilities,
@@ -154,14 +156,14 @@ def flags_of(text: str, judgement: Judgement, level: Level) -> Booleans:
     """Whether the detector flags each item; all items of a flagged reply where it does not say which."""
     places = regions(text, level)
     if level != "response" and level in judgement.unit_thresholds:
-        return scores_of(text, judgement, level) >= judgement.unit_thresholds[level]
+        return scores_of(text, judgement, level, untouched=-np.inf) >= judgement.unit_thresholds[level]
     found = located(judgement)
     if level == "response" or found is None:
         return np.full(len(places), bool(judgement.flagged))
     return touched(text, ((start, end) for start, end, _ in found), places)
 
 
-def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
+def scores_of(text: str, judgement: Judgement, level: Level, untouched: float = 0.0) -> Floats:
     """The score of each item.
 
     The highest among the units of the item's kind that overlap it; of a detector without such units, among
@@ -181,7 +183,7 @@ def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
         np.maximum(heat[start:end], score, out=heat[start:end])
     bounds = np.array(places, dtype=np.int64).reshape(-1)
     highest: Floats = np.maximum.reduceat(heat, bounds)[::2] if len(bounds) else np.zeros(0)
-    return np.where(np.isneginf(highest), 0.0, highest)
+    return np.where(np.isneginf(highest), untouched, highest)
 
 
 def covered_of(text: str, judgement: Judgement, level: Level) -> Booleans:
@@ -225,6 +227,17 @@ def _units(judgement: Judgement, kind: Level | None) -> list[Scored]:
         if unit.start is not None and unit.end is not None and unit.score is not None
         if kind is None or unit.kind == kind
     ]
+
+
+def _with_floor(scores: Floats) -> Floats:
+    """Scores of all items of a detector, where what nothing overlaps (−inf) has one that none lies below.
+
+    That is 0; where other scores are negative, as log-odds may be, the next number below the lowest of them.
+    It is one for all replies, as items of all replies are ranked together.
+    """
+    untouched = np.isneginf(scores)
+    lowest = float(scores[~untouched].min(initial=0.0))
+    return np.where(untouched, math.nextafter(lowest, -sys.float_info.max) if lowest else 0.0, scores)
 
 
 def _joined(parts: Sequence[np.ndarray], kind: type) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.labelled import LabelledReply
+from scenarios.labelled import GoldSpan, LabelledReply
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.results import measure
@@ -58,3 +58,43 @@ def test_an_error_type_has_its_own_items_and_all_clean_ones() -> None:
     row = found["hallucination"]
     numbers = ("n", "positives", "scored", "scored_positives", "coverage", "recall", "precision")
     assert [row[name] for name in numbers] == [6, 3, 3, 1, 0.5, 1.0, 0.5]
+
+
+def test_lengths_are_thirds_of_the_replies_by_their_words() -> None:
+    each = [(reply(text=" ".join(["word"] * n), group=str(n)), judged()) for n in range(1, 7)]
+    assert {name: row["n"] for name, row in parts("response", "length", *each).items()} == {
+        "1: up to 2 words": 2,
+        "2: up to 4 words": 2,
+        "3: more than 4 words": 2,
+    }
+
+
+def test_items_of_another_error_type_are_in_no_number_of_an_error_type() -> None:
+    def of_kind(label: str, group: str) -> LabelledReply:
+        spans = (GoldSpan(start=0, end=5, label=label),)
+        return reply((0, 5), group=group).model_copy(update={"spans": spans})
+
+    found = parts(
+        "response",
+        "error_type",
+        (of_kind("conflict", "g"), judged((0, 5))),
+        (of_kind("baseless", "h"), judged((0, 5))),
+        (reply(group="i"), judged()),
+    )
+    assert [found["conflict"][name] for name in ("n", "positives", "precision")] == [2, 1, 1.0]
+
+
+UNKNOWN = reply(group="z").model_copy(update={"spans": None, "label": True})
+"""A hallucinated reply of which nobody said where."""
+
+
+def test_a_reply_without_gold_spans_is_in_no_part_of_the_sentences() -> None:
+    found = parts(
+        "sentence", "task", (of_task(UNKNOWN, "summary"), judged()), (reply((0, 5)), judged((0, 5)))
+    )
+    assert {name: row["n"] for name, row in found.items()} == {"qa": 2}
+
+
+def test_a_reply_without_gold_spans_does_not_shift_the_sentences_of_an_error_type() -> None:
+    found = parts("sentence", "error_type", (UNKNOWN, judged()), (reply((0, 5)), judged((0, 5))))
+    assert [found["hallucination"][name] for name in ("n", "positives")] == [2, 1]

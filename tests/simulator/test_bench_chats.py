@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import scipy.stats
 
@@ -75,6 +77,13 @@ def test_a_conversation_without_a_flag_has_no_precision_and_one_without_hallucin
     }
 
 
+def test_a_turn_that_was_not_scored_is_no_miss() -> None:
+    said = evaluation("a", REPLIES, [True, True, False, False, False, True])
+    skipped = Judgement(outcome="abstained", error="there is no evidence")
+    found = by_conversation(replace(said, judgements=(skipped, *said.judgements[1:])), "turns")
+    assert found["recall"] == {"chat-1": 0.0}
+
+
 def test_means_are_over_conversations() -> None:
     report = chat_report([evaluation("a", REPLIES, [True, True, True, False, False, False])])
     assert report is not None
@@ -103,10 +112,46 @@ def test_detectors_are_tested_on_conversations_that_both_have() -> None:
     assert (recall["conversations"], recall["difference"]) == (2, 0.25)
 
 
+def test_p_values_of_a_metric_are_adjusted_together_but_for_pairs_that_never_differ() -> None:
+    replies = turns(*[[True]] * 6)
+    report = chat_report([evaluation(name, replies, [name == "a"] * 6) for name in "abc"])
+    assert report is not None
+    recall = [test for test in report["tests"] if test["metric"] == "recall"]
+    assert [(test["a"], test["b"], test["p_value"], test["p_holm"]) for test in recall] == [
+        ("a", "b", 0.03125, 0.0625),
+        ("a", "c", 0.03125, 0.0625),
+        ("b", "c", None, None),
+    ]
+
+
 def test_exact_signed_rank_p_by_hand() -> None:
     # All five differences are positive: 2 of the 2^5 sign patterns are as extreme.
     assert wilcoxon_p([1, 2, 3, 4, 5], [0, 0, 0, 0, 0]) == pytest.approx(2 / 32)
     assert wilcoxon_p([0.5, 0.5], [0.5, 0.5]) is None
+
+
+@pytest.mark.parametrize(("better", "p"), [(10, 756 / 2**13), (11, 940 / 2**14)])
+def test_signed_rank_p_is_exact_with_ties_at_any_number_of_pairs(better: int, p: float) -> None:
+    # All ranks are equal, so it is the sign test: 2 · (C(13, 0) + … + C(13, 3)) of 2^13 patterns of signs.
+    assert wilcoxon_p([1] * better + [0] * 3, [0] * better + [1] * 3) == p
+
+
+def test_signed_rank_p_with_ties_by_hand() -> None:
+    # Ranks 1.5, −1.5, 3 and 4: of the 16 patterns of signs, 1 has the sum 10 and 2 have 8.5.
+    assert wilcoxon_p([1, 0, 2, 3], [0, 1, 0, 0]) == 6 / 16
+
+
+@pytest.mark.parametrize("n", [9, 60, 300])
+def test_without_ties_signed_rank_p_agrees_with_scipys_exact_one(n: int) -> None:
+    generator = np.random.default_rng(n)
+    differences = (np.arange(n) + 1) * generator.choice([-1, 1], n, p=[0.4, 0.6])
+    expected = scipy.stats.wilcoxon(differences, method="exact").pvalue
+    assert wilcoxon_p(differences.tolist(), [0] * n) == pytest.approx(expected, rel=1e-9)
+
+
+def test_signed_rank_p_of_thousands_of_pairs_is_the_normal_approximation() -> None:
+    differences = [1.0] * 1100 + [-1.0] * 1000
+    assert wilcoxon_p(differences, [0] * 2100) == scipy.stats.wilcoxon(differences).pvalue
 
 
 def test_pairs_without_a_difference_are_left_out() -> None:

@@ -48,6 +48,19 @@ def test_a_source_counts_once_however_many_replies_it_has() -> None:
     assert (found["n"], found["groups"], found["mean_ranks"]) == (5, 3, {"a": 1.0, "b": 2.0, "c": 3.0})
 
 
+def test_the_error_of_a_source_is_the_mean_of_its_squared_errors() -> None:
+    groups, replies = [0, 0, 1, 2], [0, 1, 2, 3]
+    # In the first source a is off by 0 and 0.6: more than b in squares, less in the mean distance.
+    measured = {
+        "a": scored([0.0, 0.6, 0.4, 0.4], groups, replies),
+        "b": scored([0.35] * 4, groups, replies),
+        "c": scored([1.0] * 4, groups, replies),
+    }
+    found = friedman(measured)
+    assert found is not None
+    assert found["mean_ranks"] == {"a": 2.0, "b": 1.0, "c": 3.0}
+
+
 def test_only_replies_that_all_scored_count() -> None:
     measured = {**detectors(a=[0.1] * 4, b=[0.2] * 4), "c": scored([0.3] * 3, [0, 2, 3], [0, 2, 3])}
     found = friedman(measured)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scenarios.labelled import GoldSpan, LabelledReply
 from scenarios.transcript import Judgement, Passage, Span, Unit
 from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import covered_of, flags_of, gold_labels, scores_of
+from simulator.bench.levels import covered_of, flags_of, gold_labels, group_numbers, items_of, scores_of
 from simulator.bench.results import measure
 from simulator.bench.spans import count_spans, span_numbers
 
@@ -70,13 +70,20 @@ def test_units_of_the_items_kind_come_first() -> None:
     assert scores_of(TEXT, judged(units=units), "sentence").tolist() == [0.0, 0.4]
 
 
-def test_without_them_the_highest_unit_that_overlaps_counts() -> None:
+@pytest.mark.parametrize("order", [1, -1])
+def test_without_them_the_highest_unit_that_overlaps_counts_in_any_order(order: int) -> None:
     units = (unit(0, 17, 0.3), unit(11, 25, 0.6), unit(26, 30, None))
-    assert scores_of(TEXT, judged(units=units), "word").tolist() == [0.3, 0.3, 0.6, 0.6, 0, 0, 0]
+    assert scores_of(TEXT, judged(units=units[::order]), "word").tolist() == [0.3, 0.3, 0.6, 0.6, 0, 0, 0]
 
 
 def test_without_units_the_flagged_spans_count() -> None:
     assert scores_of(TEXT, judged((18, 25)), "sentence").tolist() == [0.0, 1.0]
+
+
+def test_a_flagged_span_without_a_score_has_the_replys() -> None:
+    span = Span(start=0, end=5, text="Chalk")
+    found = Judgement(outcome="scored", score=0.7, flagged=True, spans=(span,))
+    assert scores_of(TEXT, found, "sentence").tolist() == [0.7, 0.0]
 
 
 def test_a_detector_that_does_not_say_where_gives_all_the_same() -> None:
@@ -101,6 +108,36 @@ def test_a_threshold_of_their_own_decides_on_words_whatever_the_reply() -> None:
     assert not flags_of(TEXT, clean, "sentence").any()
 
 
+def words_of(*judgements: Judgement) -> list[float]:
+    """The scores of the words of a reply for each judgement, as they are ranked together."""
+    replies = tuple(reply((0, 5), group=str(number)) for number, _ in enumerate(judgements))
+    evaluation = Evaluation("d", 0.5, "given", replies, judgements, 0.0)
+    scores: list[float] = items_of(evaluation, "word", group_numbers(replies)).sample.scores.tolist()
+    return scores
+
+
+def test_text_that_nothing_overlaps_ranks_below_text_flagged_with_a_negative_score() -> None:
+    span = Span(start=0, end=5, text="Chalk", score=-1)
+    flagged, *others = words_of(Judgement(outcome="scored", score=-1, flagged=True, spans=(span,)))
+    assert flagged == -1.0
+    assert set(others) == {float(np.nextafter(-1.0, -2.0))}
+
+
+def test_text_that_nothing_overlaps_has_one_score_in_all_replies() -> None:
+    scores = words_of(judged(units=(unit(0, 5, 0.2),)), judged(units=(unit(0, 5, -3),)))
+    floor = float(np.nextafter(-3.0, -4.0))
+    assert scores == [0.2, *[floor] * 6, -3.0, *[floor] * 6]
+
+
+def test_text_that_nothing_overlaps_has_score_zero_where_no_score_is_negative() -> None:
+    assert words_of(judged(units=(unit(0, 5, 0.2),))) == [0.2, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_negative_threshold_of_words_does_not_flag_what_no_unit_overlaps() -> None:
+    one = judged(units=(unit(0, 5, -1, "word"),)).model_copy(update={"unit_thresholds": {"word": -2}})
+    assert flags_of(TEXT, one, "word").tolist() == [True, *[False] * 6]
+
+
 def test_span_rules_by_hand() -> None:
     counted = [count_spans(reply((0, 4), (10, 20)), judged((0, 4), (16, 22)))]
     found = span_numbers([item for item in counted if item is not None])
@@ -117,6 +154,15 @@ def test_pairwise_counts_an_overlap_for_each_pair_and_the_union_counts_it_once()
     assert counted is not None
     assert (counted.characters.hits, counted.characters.flagged) == (6, 6)
     assert (counted.pairwise.hits, counted.pairwise.flagged) == (8, 8)
+
+
+def test_pairwise_recall_is_capped_at_one_and_leaves_precision_as_it_is() -> None:
+    counted = count_spans(reply((0, 8)), judged((0, 8), (0, 8), (18, 20)))
+    assert counted is not None
+    found = span_numbers([counted])
+    assert found["pairwise_precision"] == pytest.approx(16 / 18)
+    assert found["pairwise_recall"] == 1.0
+    assert found["pairwise_f1"] == pytest.approx(16 / 17)
 
 
 def test_a_span_without_a_place_is_a_wrong_exact_span() -> None:
@@ -265,3 +311,57 @@ def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
     assert (first["a"], first["b"], first["n"], first["difference"]) == ("a", "b", 2, 1.0)
     assert first["ci95"] is None
     assert np.isfinite(first["difference"])
+
+
+def test_replies_without_gold_spans_are_none_of_the_span_level() -> None:
+    unknown = reply(group="h").model_copy(update={"spans": None})
+    row = rows_of("d", [reply((0, 5)), unknown], judged((0, 5)), judged())["span"]
+    assert (row["n"], row["coverage"]) == (1, 1.0)
+
+
+def test_span_f1_has_an_interval_over_groups() -> None:
+    replies = [reply((0, 10), group=group) for group in "ab"]
+    row = rows_of("d", replies, judged((0, 5)), judged((0, 5)))["span"]
+    assert (row["f1"], row["f1_ci95"]) == (0.666667, [0.666667, 0.666667])
+
+
+TWELVE = tuple(reply(*spans, group=str(number)) for number, spans in enumerate([[(0, 5)], []] * 6))
+"""Every other reply is hallucinated."""
+RIGHT = (judged((0, 5)), judged()) * 6
+FLAG_ALL = (judged((0, 5)),) * 12
+
+
+def test_each_number_of_a_row_has_the_interval_of_its_own() -> None:
+    doubtful = judged().model_copy(update={"score": 0.4})
+    row = rows_of("d", TWELVE, *(judged((0, 5)), judged(), doubtful, judged((0, 5))) * 3)["response"]
+    names = ("auroc", "auprc", "f1", "balanced_accuracy")
+    assert {name: (row[name], row[f"{name}_ci95"]) for name in names} == {
+        "auroc": (0.625, [0.228571, 1.0]),
+        "auprc": (0.583333, [0.277778, 1.0]),
+        "f1": (0.5, [0.166346, 0.8]),
+        "balanced_accuracy": (0.5, [0.171429, 0.8]),
+    }
+
+
+def f1_difference(first: Sequence[Judgement], second: Sequence[Judgement]) -> tuple[float, list[float]]:
+    """First minus second on `TWELVE`, at response level, and its interval."""
+    evaluations = [
+        Evaluation(name, 0.5, "given", TWELVE, tuple(said), 0.0)
+        for name, said in (("a", first), ("b", second))
+    ]
+    found = measure(evaluations, "d").report["comparisons"]
+    [one] = [item for item in found if (item["level"], item["metric"]) == ("response", "f1")]
+    return one["difference"], one["ci95"]
+
+
+def test_a_paired_difference_is_first_minus_second_with_its_interval() -> None:
+    assert f1_difference(RIGHT, FLAG_ALL) == (0.333333, [0.090909, 0.6])
+
+
+def test_detectors_that_say_the_same_differ_by_nothing_in_any_resample() -> None:
+    assert f1_difference(FLAG_ALL, FLAG_ALL) == (0.0, [0.0, 0.0])
+
+
+def test_a_reply_that_one_detector_lost_is_left_out_of_both_their_resamples() -> None:
+    lost = Judgement(outcome="failed", error="no answer")
+    assert f1_difference(FLAG_ALL, (lost, lost, *FLAG_ALL[2:])) == (0.0, [0.0, 0.0])

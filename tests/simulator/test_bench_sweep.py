@@ -125,6 +125,12 @@ def test_without_requests_the_clock_tells_the_time() -> None:
     assert row["p50_ms"] == 200.0
 
 
+def test_the_time_of_a_configuration_is_the_median_and_not_the_mean() -> None:
+    slow = replace(said(LABELS, 0), latencies_s=(0.1, 0.1, 0.1, 0.9))
+    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[slow]])["rows"][0]
+    assert row["p50_ms"] == 100.0
+
+
 def test_times_in_a_sweep_are_of_scored_replies_alone() -> None:
     one = said(LABELS, 1)
     failed = Judgement(outcome="failed", error="no answer", calls=(call("detector.ask", seconds=60.0),))
@@ -154,6 +160,19 @@ def test_a_repeat_without_a_value_leaves_none() -> None:
         Sweep(detector="d", grid={"a": [1]}, repeats=2), [[said(LABELS, 1)], [said([False] * 4, 1)]]
     )
     assert (report["rows"][0]["precision"], report["rows"][0]["recall"]) == (None, 0.5)
+
+
+def test_a_repeat_without_a_value_leaves_no_deviation_of_the_others() -> None:
+    runs = [[said(LABELS, 1)], [said(LABELS, 1)], [said([False] * 4, 1)]]
+    row = sweep_report(Sweep(detector="d", grid={"a": [1]}, repeats=3), runs)["rows"][0]
+    assert (row["precision"], row["precision_sd"]) == (None, None)
+
+
+def test_the_more_precise_and_the_more_complete_configuration_are_both_worth_it() -> None:
+    precise, complete = said([True, False, False, False], 1), said([True] * 4, 1)
+    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[precise, complete]])["rows"]
+    assert [(row["precision"], row["recall"]) for row in rows] == [(1.0, 0.5), (0.5, 1.0)]
+    assert ["precision_recall" in row["pareto"] for row in rows] == [True, True]
 
 
 def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:

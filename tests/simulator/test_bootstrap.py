@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from simulator.measure import bootstrap
 from simulator.measure.bootstrap import RESAMPLES, f1_replicates, interval, replicates
 from simulator.measure.detection import Sample, auroc, average_precision, decisions
 from simulator.measure.statistics import cluster_weights
@@ -85,6 +86,18 @@ def test_spans_of_one_group_have_no_interval() -> None:
     assert interval(f1_replicates([(1, 2, 2), (2, 4, 4)], [1, 1], 3)) is None
 
 
+def test_spans_of_the_only_group_have_no_f1_in_any_resample() -> None:
+    assert np.isnan(f1_replicates([(1, 2, 2), (2, 4, 4)], [0, 0], 1)).all()
+
+
 def test_span_f1_is_undefined_in_a_resample_without_gold() -> None:
     drawn = cluster_weights(2, RESAMPLES)
     assert (np.isnan(f1_replicates([(0, 3, 0), (1, 2, 2)], [0, 1], 2)) == (drawn[:, 1] == 0)).all()
+
+
+def test_resamples_summed_in_blocks_are_those_summed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = np.array([True, False, True, False, True, False])
+    sample = Sample(labels, np.array([0.9, 0.8, 0.4, 0.3, 0.7, 0.1]), np.ones(6, bool), np.arange(6))
+    whole = replicates(sample, 6)["auroc"]
+    monkeypatch.setattr(bootstrap, "_CELLS", 30)
+    assert np.array_equal(replicates(sample, 6)["auroc"], whole, equal_nan=True)

@@ -46,6 +46,16 @@ def test_ledger_counts_failed_replayed_and_uncounted_calls() -> None:
     )
 
 
+def test_a_call_whose_answer_has_no_count_is_uncounted_and_one_with_an_error_failed() -> None:
+    calls = (
+        call("chatbot.x", 7, None).model_copy(update={"error": "time-out"}),
+        call("chatbot.x", 7, 1),
+        call("chatbot.x", 7, 1),
+    )
+    [line] = ledger([conversation("a", []).model_copy(update={"calls": calls})], [])
+    assert (line.calls, line.uncounted, line.failed) == (3, 1, 1)
+
+
 def test_detectors_are_measured_on_vanilla_conversations() -> None:
     lines = {line.name: line for line in efficiency(CHATS, VERDICTS, ["vanilla", "agent"], ["d"])}
     assert lines["vanilla"].tokens_per_chat == 80
@@ -53,6 +63,16 @@ def test_detectors_are_measured_on_vanilla_conversations() -> None:
     assert (lines["d"].on, lines["d"].conversations, lines["d"].calls_per_chat) == ("vanilla", 1, 2.0)
     assert (lines["d"].tokens_per_chat, lines["d"].seconds_per_chat) == (200, 4.0)
     assert lines["d"].relative_to_vanilla == 2.5
+
+
+def test_a_detector_is_related_to_the_conversations_that_it_judged() -> None:
+    chats = [
+        conversation("a", ["x"], calls=[call("chatbot.generate", 30, 10)]),
+        conversation("b", ["x"], calls=[call("chatbot.generate", 300, 100)]),
+    ]
+    verdicts = [scored("a", 0, calls=[call("d.judge", 90, 10)])]
+    lines = {line.name: line for line in efficiency(chats, verdicts, ["vanilla"], ["d"])}
+    assert (lines["vanilla"].tokens_per_chat, lines["d"].relative_to_vanilla) == (220, 2.5)
 
 
 def test_without_vanilla_there_is_no_ratio() -> None:

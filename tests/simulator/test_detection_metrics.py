@@ -97,12 +97,22 @@ def test_calibration_by_hand() -> None:
     assert brier(found) == 0.15625
 
 
+def test_a_bin_weighs_as_many_items_as_it_has_in_the_calibration_error() -> None:
+    # Three items that are off by 1/16, and one that is off by 1/4.
+    assert calibration_error(sample([0, 0, 0, 1], [0.0625, 0.0625, 0.0625, 0.75])) == 0.109375
+
+
 def test_scores_beyond_one_are_no_probabilities() -> None:
     found = sample([0, 1], [1.0, 4.0])
     assert (brier(found), calibration_error(found), reliability(found)) == (None, None, ())
 
 
-def test_the_best_threshold_is_the_highest_of_equals() -> None:
+def test_the_best_threshold_has_the_highest_f1() -> None:
     assert best_threshold(sample([1, 0, 1], [0.9, 0.5, 0.1])) == 0.1
     assert best_threshold(sample([1, 0], [0.9, 0.5])) == 0.9
     assert best_threshold(sample([0, 0], [0.9, 0.5])) is None
+
+
+def test_of_equally_good_thresholds_the_highest_is_the_best() -> None:
+    # From 0.9 on F1 is 2 / (1 + 2), from 0.6 on 4 / (4 + 2).
+    assert best_threshold(sample([1, 0, 0, 1], [0.9, 0.8, 0.7, 0.6])) == 0.9

@@ -111,6 +111,11 @@ def test_sampled_permutation_p_agrees_with_scipy() -> None:
     assert paired_difference(first, second).p_value == pytest.approx(scipy_p(first, second, 9999), abs=0.02)
 
 
+def test_a_sampled_p_and_its_interval_are_the_same_every_time() -> None:
+    first, second = [Ratio(k % 3, 4) for k in range(20)], [Ratio(k % 4, 4) for k in range(20)]
+    assert paired_difference(first, second) == paired_difference(first, second)
+
+
 def test_a_sampled_p_is_never_zero() -> None:
     found = paired_difference(ratios(*[(3, 3)] * 30), ratios(*[(0, 3)] * 30))
     assert found.p_value == 1 / 10_001

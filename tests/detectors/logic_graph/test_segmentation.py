@@ -92,6 +92,13 @@ def test_no_chunk_reaches_over_a_cut_at_the_document_threshold() -> None:
     ]
 
 
+@pytest.mark.parametrize(("document_tokens", "chunk_tokens"), [(7, 100), (100, 7)])
+def test_either_limit_alone_cuts_a_document(document_tokens: int, chunk_tokens: int) -> None:
+    text = "One two three. Four five six. Seven eight."
+    chunks = document_chunks([passage(text)], document_tokens, chunk_tokens)
+    assert [chunk.text for chunk in chunks] == ["One two three.", "Four five six. Seven eight."]
+
+
 def test_without_segmentation_a_document_is_a_chunk() -> None:
     text = "A b. " * 50
     assert [chunk.text for chunk in whole_documents([passage(text)])] == [text.strip()]
@@ -121,6 +128,19 @@ def test_an_answer_over_the_threshold_is_several_claims() -> None:
         "The pool opens at 6 every day.",
         "Entry costs 9 euros.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentences"), [(13, [1, 1, 2]), (14, [2, 2]), (20, [2, 2]), (22, [3, 1]), (27, [4])]
+)
+def test_a_claim_has_as_many_sentences_as_the_threshold_lets_it(limit: int, sentences: list[int]) -> None:
+    each = (
+        "One two three four five six.",  # 7 tokens
+        "Seven eight nine ten eleven twelve.",  # 7
+        "Ten of them are open today here.",  # 8
+        "Entry costs 9 euros.",  # 5
+    )
+    assert [claim.text.count(".") for claim in answer_claims(" ".join(each), limit)] == sentences
 
 
 def test_without_segmentation_the_reply_is_the_claim() -> None:
