@@ -18,6 +18,13 @@ def checked(found: object, reply: str) -> Judgement:
                 error=f"the detector gave a span [{span.start}, {span.end}) outside the reply, "
                 f"which has {len(reply)} characters",
             )
+    if found.word_scores is not None and len(found.word_scores) != len(reply.split()):
+        return Judgement(
+            outcome="failed",
+            calls=found.calls,
+            error=f"the detector gave {len(found.word_scores)} word scores for a reply of "
+            f"{len(reply.split())} words",
+        )
     try:
         found.model_dump_json()
     except ValueError as error:

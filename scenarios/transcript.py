@@ -200,9 +200,12 @@ class Judgement(Frozen):
     not localised (see `localised`)."""
     units: tuple[Unit, ...] = ()
     """What was scored on the way."""
+    word_scores: tuple[FiniteFloat, ...] | None = None
+    """The score of each word of the reply (stretch without white space), in order, higher is worse; for
+    detectors that score every word, in place of as many units. None where they do not, or unless scored."""
     unit_thresholds: dict[Literal["claim", "sentence", "word"], float] = Field(default_factory=dict)
-    """Kind of unit → score from which such a unit is flagged, for detectors that decide on units apart from
-    the reply; what `spans` marks is then for reading."""
+    """Kind of unit → score from which such a unit, or word, is flagged, for detectors that decide on units
+    apart from the reply; what `spans` marks is then for reading."""
     truncated: bool = False
     """True when evidence or reply had to be cut to fit the model."""
     calls: tuple[Call, ...] = ()
@@ -212,8 +215,8 @@ class Judgement(Frozen):
 
     @model_validator(mode="after")
     def _a_failure_is_never_clean(self) -> Self:
-        judged = self.score is not None or self.flagged is not None or self.spans is not None
-        if self.outcome != "scored" and judged:
+        judged = (self.score, self.flagged, self.spans, self.word_scores)
+        if self.outcome != "scored" and any(found is not None for found in judged):
             raise ValueError(f"outcome {self.outcome!r} carries a score, a flag or spans")
         if self.outcome != "scored" and not self.error:
             raise ValueError(f"outcome {self.outcome!r} needs a reason in `error`")

@@ -1,13 +1,13 @@
-"""From scores to judgements: units of sentences and words, spans of flagged words, reasons and evidence."""
+"""From scores to judgements: units of sentences, words' scores, spans of flagged words, reasons, evidence."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
-from detectors.evidence_chain.batch import Batch, Case, Pieces
+from detectors.evidence_chain.batch import Batch, Case
 from detectors.evidence_chain.features import PAPER_FEATURES, Attribution
 from detectors.evidence_chain.model import Scores, Thresholds
 from scenarios.transcript import Judgement, Span
@@ -71,20 +71,16 @@ class _Judging:
 
     def _judgement(self, reply: int, score: float, sentences: range, words: range) -> Judgement:
         flagged = score >= self._thresholds.response
-        text, pieces = self._batch.cases[reply].reply, self._batch.words
-        units = (
-            *self._sentence_units(reply, sentences),
-            *_units("word", text, pieces, self._word_scores, words),
-        )
-        # One validation of the whole takes two thirds of the time that making each word's unit takes, and
-        # less where nothing may be converted.
+        # One validation of the whole takes two thirds of the time that making each unit takes, and less
+        # where nothing may be converted.
         return Judgement.model_validate(
             {
                 "outcome": "scored",
                 "score": score,
                 "flagged": flagged,
                 "spans": tuple(self._spans(reply, sentences, words)) if flagged else (),
-                "units": units,
+                "units": tuple(self._sentence_units(reply, sentences)),
+                "word_scores": tuple(self._word_scores[words.start : words.stop]),
                 "unit_thresholds": self._unit_thresholds,
             },
             strict=True,
@@ -92,8 +88,19 @@ class _Judging:
 
     def _sentence_units(self, reply: int, rows: range) -> list[dict[str, Any]]:
         text, pieces = self._batch.cases[reply].reply, self._batch.sentences
-        units = _units("sentence", text, pieces, self._sentence_scores, rows)
-        return [{**unit, "details": self._details(row, reply)} for row, unit in zip(rows, units, strict=True)]
+        part = slice(rows.start, rows.stop)
+        places = zip(pieces.start[part].tolist(), pieces.end[part].tolist(), rows, strict=True)
+        return [
+            {
+                "kind": "sentence",
+                "text": text[start:end],
+                "start": start,
+                "end": end,
+                "score": self._sentence_scores[row],
+                "details": self._details(row, reply),
+            }
+            for start, end, row in places
+        ]
 
     def _details(self, sentence: int, reply: int) -> dict[str, float | str | None]:
         values = self._scores.features.sentences[sentence].tolist()
@@ -138,17 +145,6 @@ class _Judging:
         return self._batch.cases[reply].passages[int(self._batch.chunk_passage[chunk])].id
 
 
-def _units(
-    kind: Literal["sentence", "word"], text: str, pieces: Pieces, scores: list[float], rows: range
-) -> list[dict[str, Any]]:
-    part = slice(rows.start, rows.stop)
-    places = zip(pieces.start[part].tolist(), pieces.end[part].tolist(), scores[part], strict=True)
-    return [
-        {"kind": kind, "text": text[start:end], "start": start, "end": end, "score": score}
-        for start, end, score in places
-    ]
-
-
 def _rows_by_reply(reply: list[int], replies: int) -> list[range]:
     """The rows of each reply; rows are in the order of replies."""
     counts = [0] * replies
@@ -163,7 +159,7 @@ def _rows_by_reply(reply: list[int], replies: int) -> list[range]:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Without garbage collection: a batch makes a unit for every word, none of them garbage, and looking
+    """Without garbage collection: a batch makes units of all sentences, none of them garbage, and looking
     through them again and again takes longer than making them."""
     running = gc.isenabled()
     gc.disable()

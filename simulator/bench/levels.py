@@ -175,7 +175,7 @@ def scores_of(text: str, judgement: Judgement, level: Level, untouched: float = 
     whole = float(judgement.score or 0.0)
     if level == "response":
         return np.array([whole])
-    found = _units_used(judgement, level) or located(judgement)
+    found = _units_used(text, judgement, level) or located(judgement)
     if found is None:
         return np.full(len(places), whole)
     heat = np.full(len(text) + 1, -np.inf)
@@ -200,7 +200,7 @@ def covered_of(text: str, judgement: Judgement, level: Level) -> Booleans:
     said = located(judgement)
     if level == "response" or not unscored or said is None:
         return np.ones(len(places), dtype=bool)
-    scored = ((start, end) for start, end, _ in (*_units_used(judgement, level), *said))
+    scored = ((start, end) for start, end, _ in (*_units_used(text, judgement, level), *said))
     return touched(text, scored, places) | ~touched(text, unscored, places)
 
 
@@ -216,17 +216,22 @@ def located(judgement: Judgement) -> list[Scored] | None:
     return found if found or not judgement.flagged else None
 
 
-def _units_used(judgement: Judgement, level: Level) -> list[Scored]:
-    return _units(judgement, level) or _units(judgement, None)
+def _units_used(text: str, judgement: Judgement, level: Level) -> list[Scored]:
+    return _units(text, judgement, level) or _units(text, judgement, None)
 
 
-def _units(judgement: Judgement, kind: Level | None) -> list[Scored]:
-    return [
+def _units(text: str, judgement: Judgement, kind: Level | None) -> list[Scored]:
+    """The scored units of a kind, or of any, that have a place; scored words are units, too."""
+    found = [
         (unit.start, unit.end, unit.score)
         for unit in judgement.units
         if unit.start is not None and unit.end is not None and unit.score is not None
         if kind is None or unit.kind == kind
     ]
+    if judgement.word_scores is not None and kind in ("word", None):
+        words = zip(regions(text, "word"), judgement.word_scores, strict=True)
+        found += [(word.start, word.end, score) for word, score in words]
+    return found
 
 
 def _with_floor(scores: Floats) -> Floats:

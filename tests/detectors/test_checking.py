@@ -44,3 +44,13 @@ def test_a_judgement_that_no_file_can_hold_is_a_failed_one() -> None:
 
 def test_what_a_detector_raises_can_be_written() -> None:
     assert failure(ValueError("bad \ud800")) == Judgement(outcome="failed", error="ValueError: bad ?")
+
+
+def test_scores_of_other_words_than_the_reply_has_are_a_failure() -> None:
+    found = Judgement(outcome="scored", score=0.5, flagged=False, spans=(), word_scores=(0.1, 0.2))
+    assert checked(found, "two words") is found
+    judgement = checked(found, "three words here")
+    assert (judgement.outcome, judgement.error) == (
+        "failed",
+        "the detector gave 2 word scores for a reply of 3 words",
+    )

@@ -108,6 +108,14 @@ def test_a_threshold_of_their_own_decides_on_words_whatever_the_reply() -> None:
     assert not flags_of(TEXT, clean, "sentence").any()
 
 
+def test_scores_of_words_stand_for_units_of_words() -> None:
+    scores = (0.2, 0.1, 0.0, 0.7, 0.0, 0.3, 0.0)
+    scored = judged().model_copy(update={"word_scores": scores, "unit_thresholds": {"word": 0.3}})
+    assert scores_of(TEXT, scored, "word").tolist() == list(scores)
+    assert flags_of(TEXT, scored, "word").tolist() == [False, False, False, True, False, True, False]
+    assert scores_of(TEXT, scored, "sentence").tolist() == [0.2, 0.7]
+
+
 def words_of(*judgements: Judgement) -> list[float]:
     """The scores of the words of a reply for each judgement, as they are ranked together."""
     replies = tuple(reply((0, 5), group=str(number)) for number, _ in enumerate(judgements))

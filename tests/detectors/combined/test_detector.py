@@ -34,6 +34,11 @@ def judged(made: CombinedDetector, replies: Sequence[LabelledReply]) -> list[Jud
     )
 
 
+def scores_of_words(reply: str, judgement: Judgement) -> dict[str, float]:
+    assert judgement.word_scores is not None
+    return dict(zip(reply.split(), judgement.word_scores, strict=True))
+
+
 def without_spans(replies: Sequence[LabelledReply]) -> list[LabelledReply]:
     return [one.model_copy(update={"spans": None}) for one in replies]
 
@@ -67,7 +72,7 @@ async def test_it_judges_untrained_in_batches_as_one_by_one() -> None:
 
 def test_the_shipped_model_says_which_words_are_invented() -> None:
     judgement = detector().detect_batch([view("The bakery opens at 6 in Springfield.", *EVIDENCE)])[0]
-    scores = {unit.text: unit.score or 0.0 for unit in judgement.units if unit.kind == "word"}
+    scores = scores_of_words("The bakery opens at 6 in Springfield.", judgement)
     assert max(scores, key=lambda word: scores[word]) == "Springfield."
 
 
@@ -86,7 +91,7 @@ def test_trained_with_spans_it_tells_replies_and_words_apart(on_spans: CombinedD
     clean, wrong = judged(on_spans, corpus(1))
     assert (clean.flagged, wrong.flagged) == (False, True)
     assert on_spans.model.pieces is not None
-    scores = {unit.text: unit.score or 0.0 for unit in wrong.units if unit.kind == "word"}
+    scores = scores_of_words(corpus(1)[1].reply, wrong)
     assert scores["Springfield"] > scores["museum"]
 
 
@@ -103,7 +108,7 @@ def test_trained_on_hallucinated_replies_only_it_learns_places() -> None:
     made.fit([one for one in corpus(20) if one.label])
     wrong = judged(made, corpus(1))[1]
     assert made.model.replies is None
-    scores = {unit.text: unit.score or 0.0 for unit in wrong.units if unit.kind == "word"}
+    scores = scores_of_words(corpus(1)[1].reply, wrong)
     assert scores["Springfield"] > scores["museum"]
 
 
