@@ -60,14 +60,17 @@ class CallableBot:
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""
         dialogue = [{"role": message.role, "content": message.text} for message in history]
+        limit = self._context.models.timeout_s
+        clock = asyncio.timeout(limit)
         try:
-            async with asyncio.timeout(self._context.models.timeout_s):
+            async with clock:
                 answer = await self._ask(dialogue)
-        except TimeoutError as error:
-            limit = f"{self._context.models.timeout_s:g} s (--timeout)"
-            raise ChatbotError(f"{self._target} gave no reply within {limit}.") from error
         except (Exception, SystemExit) as error:
-            raise ChatbotError(f"{self._target} raised {type(error).__name__}: {error}") from error
+            if clock.expired():
+                reason = f"{self._target} gave no reply within {limit:g} s (--timeout)."
+            else:
+                reason = f"{self._target} raised {type(error).__name__}: {error}"
+            raise ChatbotError(reason) from error
         text, passages = read_answer(self._target, answer)
         if passages is not None:
             return Reply(text=text, passages=passages)

@@ -66,6 +66,9 @@ def leaves(history):
 def ends(history):
     raise StopIteration
 
+def gives_up(history):
+    raise TimeoutError("my own server is slow")
+
 def sleeps(history):
     time.sleep(60)
 
@@ -143,6 +146,7 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:unknown", "passage 0 is no passage"),
         ("pool_bot:leaves", "raised SystemExit: fed up"),
         ("pool_bot:ends", "raised RuntimeError: StopIteration"),
+        ("pool_bot:gives_up", "raised TimeoutError: my own server is slow"),
     ],
 )
 async def test_what_goes_wrong_is_one_sentence(target: str, reason: str) -> None:
