@@ -20,8 +20,9 @@ from scenarios.transcript import Frozen, Passage
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n.*\S.*)*")
 _HEADING = re.compile(r"#{1,6}[ \t]\S.*")
-_LONGEST, _PART = 100, 20
-"""A stretch without white space of more characters (encoded data) counts as several words of so many."""
+_LONGEST, _PART = 400, 20
+"""A stretch without white space of more characters (encoded data, no address of a page) counts as several
+words of so many."""
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese. Two of their characters
 count as a word."""
@@ -35,7 +36,8 @@ def _stretches(character: str) -> str:
 
 _WORD = re.compile(_stretches(r"\S"))
 _WORD_OR_CHARACTERS = re.compile(f"[{_UNSPACED}]{{1,2}}|" + _stretches(rf"[^\s{_UNSPACED}]"))
-_ANY_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_TEXT = re.compile(f"[{_UNSPACED}\u3000-\u303f\uff00-\uffef]{{30}}")
+"""So many of their characters and marks in a row are more than a name."""
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])$")
 _SENTENCE_END = re.compile(r"[.!?।。！？][\"'”’)\]」』]*$")
 _PERHAPS_AN_END = re.compile(r"[.!?।][\"'”’)\]]*(?=\s)|[。！？][\"'”’)\]」』]*|\S(?=[^\S\n]*\n)")
@@ -149,7 +151,7 @@ def _piece(text: str, start: int, end: int, opens_section: bool = False) -> _Pie
 
 
 def _words(text: str, start: int, end: int) -> list[re.Match[str]]:
-    pattern = _WORD_OR_CHARACTERS if _ANY_UNSPACED.search(text, start, end) else _WORD
+    pattern = _WORD_OR_CHARACTERS if _UNSPACED_TEXT.search(text, start, end) else _WORD
     return list(pattern.finditer(text, start, end))
 
 

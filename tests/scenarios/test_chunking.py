@@ -174,8 +174,15 @@ def test_encoded_data_is_cut_into_pieces_that_can_be_read() -> None:
     assert max(map(len, pieces)) <= 50 * 20
 
 
+def test_a_name_in_another_script_is_one_word() -> None:
+    assert chunk("上海市人民政府 is a town", Chunking(max_words=2, min_words=1)) == (
+        "上海市人民政府 is",
+        "a town",
+    )
+
+
 def test_an_address_of_a_page_is_one_word() -> None:
-    address = f"https://example.org/{'a' * 80}"
+    address = f"https://example.org/{'a' * 380}"
     assert chunk(f"{address} {address} {address}", Chunking(max_words=2, min_words=1)) == (
         f"{address} {address}",
         address,
