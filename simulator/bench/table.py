@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.report.terminal import NARROW, NOTHING, number, standard_output
-from simulator.report.wording import counted, in_brief
+from simulator.report.wording import counted, in_brief, noun
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Row], str]]
@@ -232,7 +232,8 @@ def reason_lines(costs: Sequence[Row]) -> list[str]:
 
 
 def _heading(level: str, row: Row) -> str:
-    words = f"{level} level: {row['n']:,} {_NOUNS[level]} in {row['groups']:,} groups"
+    groups = f"{row['groups']:,} {noun(row['groups'], 'group')}"
+    words = f"{level} level: {row['n']:,} {_NOUNS[level]} in {groups}"
     if level == "span":
         return f"{words}, {row['positives']:,} gold spans"
     share = number(row["positives"] / row["n"] if row["n"] else None, 1, 100)

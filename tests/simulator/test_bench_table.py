@@ -30,9 +30,9 @@ DATA = {
 }
 
 
-def printed(name: str) -> list[str]:
+def printed(name: str, groups: int = 12) -> list[str]:
     found = [[(0, 5)], [], [(18, 25)]] * 4
-    replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate(found))
+    replies = tuple(reply(*spans, group=str(n % groups)) for n, spans in enumerate(found))
     judgements = (judged((0, 5)), judged(), Judgement(outcome="failed", error="no answer")) * 4
     evaluation = Evaluation(name, 0.5, "given", replies, judgements, 1.0, 0.5, (None, *[0.1] * 11))
     report = {**measure([evaluation], "d").report, "data": DATA}
@@ -40,6 +40,10 @@ def printed(name: str) -> list[str]:
     with console.capture() as capture:
         print_report(report, console)
     return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_one_group_is_not_called_groups() -> None:
+    assert printed("d", groups=1)[0] == "response level: 12 replies in 1 group, 66.7% hallucinated"
 
 
 def test_eighty_columns_are_enough_for_a_usual_name() -> None:
