@@ -36,3 +36,8 @@ class CommandLine:
         captured = self._capsys.readouterr()
         assert "Traceback" not in captured.err
         return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    def code_and_error(self, *arguments: str | Path) -> tuple[int, str]:
+        """Exit code and standard error of a command."""
+        ended = self(*arguments)
+        return ended.code, ended.err

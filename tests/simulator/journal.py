@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from scenarios.transcript import Call, Conversation, Span, Turn, Verdict
 
@@ -80,3 +81,14 @@ def unscored(conversation: str, turn: int, outcome: str = "failed", detector: st
             "error": "because",
         }
     )
+
+
+def journal(folder: Path, *lines: dict[str, str]) -> Path:
+    """The journal of a folder without experiment.json: conversations without turns, as `lines` say."""
+    held = [
+        conversation(str(number), []).model_copy(update=changes).model_dump_json()
+        for number, changes in enumerate(lines)
+    ]
+    path = folder / "conversations.jsonl"
+    path.write_text("".join(f"{line}\n" for line in held))
+    return path
