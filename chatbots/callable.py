@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -88,28 +88,19 @@ class CallableBot:
 async def _in_thread(function: Callable[..., Any], dialogue: Dialogue) -> Any:
     """What the function returns, which a thread of its own calls. One that never returns does not keep the
     process alive, as a thread of the event loop's pool would."""
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[Any] = loop.create_future()
-
-    def settle(answer: Any, error: BaseException | None) -> None:
-        if result.done():  # nobody waits any more
-            return
-        if error is None:
-            result.set_result(answer)
-        else:
-            result.set_exception(error)
+    result: Future[Any] = Future()
+    result.set_running_or_notify_cancel()  # from now on nobody who stops waiting can cancel it
 
     def call() -> None:
-        answer, error = None, None
         try:
-            answer = function(dialogue)
+            result.set_result(function(dialogue))
+        except StopIteration:
+            result.set_exception(RuntimeError("StopIteration"))  # no event loop passes that one on
         except BaseException as raised:  # noqa: BLE001 - whatever it is, it is raised where the answer is awaited
-            error = RuntimeError("StopIteration") if isinstance(raised, StopIteration) else raised
-        with suppress(RuntimeError):  # the event loop is closed
-            loop.call_soon_threadsafe(settle, answer, error)
+            result.set_exception(raised)
 
     threading.Thread(target=contextvars.copy_context().run, args=(call,), daemon=True).start()
-    return await result
+    return await asyncio.wrap_future(result)
 
 
 def find_callable(target: str) -> Callable[..., Any]:

@@ -80,10 +80,10 @@ async def execute_experiment(
             if settings.fresh:
                 folder.clear()
             enter_folder(experiment, scenario, detectors, revision, folder, simulate)
-            with ProgressBars(experiment.max_turns, len(detectors), settings.quiet) as bars:
-                cast = make_cast(experiment, scenario, pool, knowledge, detectors)
-                with _long_lived_objects_left_alone():
-                    await execute(cast, jobs, folder, bars)
+            cast = make_cast(experiment, scenario, pool, knowledge, detectors)
+            bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
+            with bars, _long_lived_objects_left_alone():
+                await execute(cast, jobs, folder, bars)
 
 
 @contextmanager

@@ -40,7 +40,8 @@ class RunFolder:
     def claimed(self) -> Iterator[None]:
         """Be the only one who writes here; the system frees the right when its holder dies.
 
-        A folder that is not there is made, and removed when nothing came into it.
+        A folder that is not there is made, and removed when nothing came into it. The folder itself is
+        locked: a lock file would have to stay there, as removing one is a race.
 
         Raises:
             UsageError: somebody else writes here.
