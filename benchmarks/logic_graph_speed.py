@@ -58,9 +58,9 @@ def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) ->
     groups = [Group(tuple(chunks[index].text for index in cluster)) for cluster in members]
     overlap = Overlap(groups)
     for claim in claims:
-        weights = shares([0.5] * len(groups), options.top_groups)
+        weights = shares([0.5] * len(groups), options.top_groups, options.relevance_temperature)
         support(dict.fromkeys(weights, 0.5), weights)
-        overlap.share(claim.text, weights)
+        overlap.share(claim, weights)
     return len(chunks), len(groups)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -9,10 +10,13 @@ Weighting = Literal["relevance", "equal", "best"]
 """How groups count: by relevance; all the same (table 5, without C); only the one that entails most."""
 
 
-def shares(relevances: Sequence[float], top: int | None = None) -> dict[int, float]:
+def shares(
+    relevances: Sequence[float], top: int | None = None, temperature: float | None = None
+) -> dict[int, float]:
     """r̃_k of the groups that count, by their places; the shares sum to 1.
 
-    Relevances below 0 (a reranker's logits) count as 0; where none is above it, all groups count the same.
+    Without a temperature they go by r_k as in the paper: relevances below 0 (a reranker's logits) count as 0,
+    and where none is above it, all groups count the same.
 
     The paper's worked example has the decision scores 0.115 (table 8) and 0.457 (table 9). The equation over
     all its groups gives 0.092 and 0.197; both numbers come out exactly when only the 5 and the 2 most
@@ -21,10 +25,15 @@ def shares(relevances: Sequence[float], top: int | None = None) -> dict[int, flo
     Args:
         relevances: r_k of at least one group.
         top: so many of the most relevant groups count; None: all.
+        temperature: τ above 0; the shares go by exp(r_k / τ) (ours), for relevances that lie close together.
     """
-    weights = [max(0.0, value) for value in relevances]
-    if not any(weights):
-        return dict.fromkeys(range(len(weights)), 1.0 / len(weights))
+    if temperature is None:
+        weights = [max(0.0, value) for value in relevances]
+        if not any(weights):
+            return dict.fromkeys(range(len(weights)), 1.0 / len(weights))
+    else:
+        largest = max(relevances)
+        weights = [math.exp((value - largest) / temperature) for value in relevances]
     order = sorted(range(len(weights)), key=lambda index: -weights[index])[:top]
     total = sum(weights[index] for index in order)
     return {index: weights[index] / total for index in sorted(order)}

@@ -157,11 +157,8 @@ class LogicGraphDetector:
         """
         pairs = [Pair(group, claim) for group in groups for claim in claims]
         relevances = await self._relevance.score(session, pairs) if self._relevance else None
-        top = self._options.top_groups if self._relevance else None
         count = len(claims)
-        counted = [
-            shares(relevances[c::count] if relevances else [1.0] * len(groups), top) for c in range(count)
-        ]
+        counted = [self._shares(relevances[c::count] if relevances else None, groups) for c in range(count)]
         asked = [(k, c) for k in range(len(groups)) for c in range(count) if k in counted[c]]
         scores = await self._entailment.score(session, [pairs[k * count + c] for k, c in asked])
         entailed = dict(zip(asked, scores, strict=True))
@@ -177,6 +174,14 @@ class LogicGraphDetector:
             for c, claim in enumerate(claims)
         ]
 
+    def _shares(self, relevances: Sequence[float] | None, groups: Sequence[Group]) -> dict[int, float]:
+        """How much of S each group has that counts for a claim."""
+        if relevances is None:
+            return shares([1.0] * len(groups))
+        options = self._options
+        temperature = options.relevance_temperature if options.relevance == "embedding" else None
+        return shares(relevances, options.top_groups, temperature)
+
     def _unit(
         self,
         claim: Claim,
@@ -186,13 +191,13 @@ class LogicGraphDetector:
         overlap: Overlap,
     ) -> Unit:
         share = self._options.overlap if self._options.entailment == "served" else 0.0
-        held = {k: overlap.share(claim.text, [k]) for k in entailments} if share else {}
+        held = {k: overlap.share(claim, [k]) for k in entailments} if share else {}
         if self._options.weighting == "best":
             supported = max(
                 (1 - share) * value + share * held.get(k, 0.0) for k, value in entailments.items()
             )
         else:
-            together = overlap.share(claim.text, weights) if share else 0.0
+            together = overlap.share(claim, weights) if share else 0.0
             supported = (1 - share) * support(entailments, weights) + share * together
         details: dict[str, float | str | None] = {
             f"entailment {k + 1}": value for k, value in entailments.items()

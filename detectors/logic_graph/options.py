@@ -55,12 +55,16 @@ class LogicGraphOptions(Frozen):
     HHEM-2.1-Open."""
     overlap: float = Field(default=0.5, ge=0.0, le=1.0)
     """How much of S is the share of the claim's content words that the groups which count hold between them
-    (`entailment: served`); 0: none, as in the paper. A small model overlooks names and numbers
-    (docs/methods.md)."""
+    (`entailment: served`); 0: none, as in the paper. Of an answer too short to be a statement the
+    question's words count, too. A small model overlooks names and numbers (docs/methods.md)."""
     relevance: Literal["embedding", "served", "reranker"] = "embedding"
     """Who says how relevant a group is: the cosine of the claim and the group's nearest chunk, which is free
     where B has embedded the chunks; the served model, by the probability of Yes; or mxbai-rerank-base-v2. The
     first is better than a small served model (docs/methods.md)."""
+    relevance_temperature: float | None = Field(default=0.1, gt=0.0)
+    """τ: groups count by softmax(r / τ) (`relevance: embedding`; ours), None: by r̃ₖ = rₖ / Σ rⱼ, as in the
+    paper, whose reranker says 0.4 of one group and 8.7 of another (table 8), where cosines of 0.3 and 0.6
+    would count nearly the same (docs/methods.md)."""
     embedding_model: str = "all-minilm-l6-v2"
     """Makes the vectors; see `scenarios.embedding.SentenceEmbedder`."""
     hhem_model: str = "vectara/hallucination_evaluation_model"

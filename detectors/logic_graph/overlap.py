@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from detectors.evidence_chain.tokens import Lexicon, content_stems
-from detectors.logic_graph.scorers import Group
+from detectors.halludetect.by_probability import MIN_WORDS
+from detectors.logic_graph.scorers import Group, hypothesis
+from detectors.logic_graph.segmentation import Claim
+from detectors.spans import words
 
 
 class Overlap:
@@ -20,16 +23,20 @@ class Overlap:
         self._lexicon = Lexicon()
         self._stems: dict[str, set[int]] = {}
 
-    def share(self, claim: str, counted: Iterable[int]) -> float:
+    def share(self, claim: Claim, counted: Iterable[int]) -> float:
         """Share of the claim's different content words, by their stems, that some groups hold between them.
+
+        An answer too short to be a statement (`MIN_WORDS`) says something only together with its question,
+        so the question's words are looked for, too: that `Bonn` stands somewhere supports no answer.
 
         In [0, 1]; 1 for a claim without content words.
 
         Args:
-            claim: a text.
+            claim: what is claimed.
             counted: places of the groups.
         """
-        wanted = self._of(claim)
+        short = len(words(claim.text)) < MIN_WORDS
+        wanted = self._of(hypothesis(claim) if short else claim.text)
         there = set[int]().union(*(self._of(self._groups[place].text) for place in counted))
         return len(wanted & there) / len(wanted) if wanted else 1.0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from detectors.logic_graph.consistency import shares, support
@@ -41,6 +43,19 @@ def test_a_relevance_below_zero_is_none() -> None:
 
 def test_only_the_most_relevant_groups_count() -> None:
     assert shares([1.0, 3.0, 2.0], top=2) == {1: 0.6, 2: 0.4}
+
+
+def test_a_temperature_sets_relevances_apart_that_lie_close_together() -> None:
+    first, second = shares([0.5, 0.5 + 0.1 * math.log(3.0), 0.4], top=2, temperature=0.1).values()
+    assert (first, second) == pytest.approx((0.25, 0.75))
+
+
+def test_by_temperature_a_relevance_may_be_below_zero() -> None:
+    assert shares([-0.2, -0.2], temperature=0.1) == {0: 0.5, 1: 0.5}
+
+
+def test_by_a_low_temperature_the_most_relevant_group_counts_alone() -> None:
+    assert shares([900.0, -900.0], temperature=0.1) == {0: 1.0, 1: 0.0}
 
 
 def test_the_support_is_the_weighted_sum_of_what_counts() -> None:

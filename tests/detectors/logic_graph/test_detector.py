@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,7 +63,9 @@ def answers(body: dict[str, Any]) -> dict[str, float]:
 
 
 def detector(pool: ModelPool, embedder: Directions | None = None, **options: Any) -> LogicGraphDetector:
-    context = DetectorContext(models=pool, seed=5, options={"overlap": 0.0, **options})
+    """With the paper's S: what is ours in it has tests of its own."""
+    ours = {"overlap": 0.0, "relevance_temperature": None}
+    context = DetectorContext(models=pool, seed=5, options={**ours, **options})
     return LogicGraphDetector("logic-graph", context, embedder or Directions())
 
 
@@ -101,6 +104,9 @@ async def test_flagged_sentences_are_spans() -> None:
         ({"alpha": 0.01, "group_tokens": 1024, **ASKED}, 1 - 0.725),
         ({"group_tokens": 6}, 1 - 0.2),
         ({}, 1 - (0.9 * 0.6 + 0.2 * 0.8) / 1.4),
+        # Cosines of 0.6 and 0.8: the softmax at τ = 0.1 gives e⁻² to 1.
+        ({"relevance_temperature": 0.1}, 1 - (0.9 * math.exp(-2) + 0.2) / (math.exp(-2) + 1)),
+        ({"relevance_temperature": 0.1, **APART}, 1 - 0.2),
     ],
 )
 async def test_modules_and_parameters_change_the_score(options: dict[str, Any], score: float) -> None:
@@ -135,6 +141,16 @@ async def test_half_of_the_support_is_the_share_of_the_claims_words_in_the_group
     assert hour.score == pytest.approx(1 - (0.2 + 3 / 4) / 2)
     assert (hour.details["overlap 1"], hour.details["overlap 2"]) == (1 / 4, 3 / 4)
     assert price.score == pytest.approx(1 - (0.1 + 0 / 5) / 2)
+
+
+@pytest.mark.parametrize(
+    ("reply", "share"), [("9 euros", (2 + 2) / (2 + 3)), ("It costs 9 euros there", 3 / 3)]
+)
+async def test_of_a_short_answer_the_words_of_the_question_count_too(reply: str, share: float) -> None:
+    pool, _ = scripted_pool(lambda _: {"Yes": 0.2, "No": 0.8})
+    view = VIEW.model_copy(update={"question": "What do hats and coats cost?", "reply": reply})
+    [unit] = (await detector(pool, overlap=0.5, relation_capture=False).detect(view)).units
+    assert unit.details["overlap 3"] == pytest.approx(share)
 
 
 async def test_of_the_best_chunk_the_words_of_no_other_count() -> None:
@@ -260,7 +276,8 @@ async def test_the_score_at_the_papers_threshold_is_flagged() -> None:
 
 def test_a_tuned_threshold_holds_for_the_default_options_alone() -> None:
     pool = ModelPool({"default": Endpoint("qwen2.5-coder-1.5b", "http://127.0.0.1:9/v1")})
-    usual, other = (detector(pool, overlap=0.5, **top) for top in ({}, {"top_groups": None}))
+    default = {"overlap": 0.5, "relevance_temperature": 0.1}
+    usual, other = (detector(pool, **default, **top) for top in ({}, {"top_groups": None}))
     assert (usual.threshold, usual.threshold_protocol) == (0.22, "tuned")
     assert (other.threshold, other.threshold_protocol) == (0.6, "published")
 
