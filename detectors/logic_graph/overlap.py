@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from detectors.evidence_chain.tokens import Lexicon, content_stems
 from detectors.halludetect.by_probability import MIN_WORDS
-from detectors.logic_graph.scorers import Group, hypothesis
+from detectors.logic_graph.scorers import Group
 from detectors.logic_graph.segmentation import Claim
 from detectors.spans import words
 
@@ -26,8 +26,8 @@ class Overlap:
     def share(self, claim: Claim, counted: Iterable[int]) -> float:
         """Share of the claim's different content words, by their stems, that some groups hold between them.
 
-        An answer too short to be a statement (`MIN_WORDS`) says something only together with its question,
-        so the question's words are looked for, too: that `Bonn` stands somewhere supports no answer.
+        An answer too short to be a statement (`MIN_WORDS`) says something only together with its question:
+        that `Bonn` stands somewhere supports no answer. Its share is multiplied by that of the question.
 
         In [0, 1]; 1 for a claim without content words.
 
@@ -35,9 +35,12 @@ class Overlap:
             claim: what is claimed.
             counted: places of the groups.
         """
-        short = len(words(claim.text)) < MIN_WORDS
-        wanted = self._of(hypothesis(claim) if short else claim.text)
         there = set[int]().union(*(self._of(self._groups[place].text) for place in counted))
+        said = self._held(claim.text, there)
+        return said * self._held(claim.question, there) if len(words(claim.text)) < MIN_WORDS else said
+
+    def _held(self, text: str, there: set[int]) -> float:
+        wanted = self._of(text)
         return len(wanted & there) / len(wanted) if wanted else 1.0
 
     def _of(self, text: str) -> set[int]:

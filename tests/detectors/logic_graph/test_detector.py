@@ -144,9 +144,10 @@ async def test_half_of_the_support_is_the_share_of_the_claims_words_in_the_group
 
 
 @pytest.mark.parametrize(
-    ("reply", "share"), [("9 euros", (2 + 2) / (2 + 3)), ("It costs 9 euros there", 3 / 3)]
+    ("reply", "share"),
+    [("9 euros", 2 / 2 * 2 / 3), ("9 pounds", 1 / 2 * 2 / 3), ("It costs 9 euros there", 3 / 3)],
 )
-async def test_of_a_short_answer_the_words_of_the_question_count_too(reply: str, share: float) -> None:
+async def test_a_short_answers_share_is_multiplied_by_that_of_its_question(reply: str, share: float) -> None:
     pool, _ = scripted_pool(lambda _: {"Yes": 0.2, "No": 0.8})
     view = VIEW.model_copy(update={"question": "What do hats and coats cost?", "reply": reply})
     [unit] = (await detector(pool, overlap=0.5, relation_capture=False).detect(view)).units
