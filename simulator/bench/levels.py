@@ -107,7 +107,7 @@ def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) ->
         here = np.zeros(len(labels), dtype=bool)
         if gold is not None and judgement.outcome == "scored":
             here = covered_of(reply.reply, judgement, level)
-            scores.append(scores_of(reply.reply, judgement, level, untouched=-np.inf)[here])
+            scores.append(scores_of(reply.reply, judgement, level)[here])
             flags.append(flags_of(reply.reply, judgement, level)[here])
         known.append(labels)
         covered.append(here)
@@ -156,20 +156,20 @@ def flags_of(text: str, judgement: Judgement, level: Level) -> Booleans:
     """Whether the detector flags each item; all items of a flagged reply where it does not say which."""
     places = regions(text, level)
     if level != "response" and level in judgement.unit_thresholds:
-        return scores_of(text, judgement, level, untouched=-np.inf) >= judgement.unit_thresholds[level]
+        return scores_of(text, judgement, level) >= judgement.unit_thresholds[level]
     found = located(judgement)
     if level == "response" or found is None:
         return np.full(len(places), bool(judgement.flagged))
     return touched(text, ((start, end) for start, end, _ in found), places)
 
 
-def scores_of(text: str, judgement: Judgement, level: Level, untouched: float = 0.0) -> Floats:
+def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
     """The score of each item.
 
     The highest among the units of the item's kind that overlap it; of a detector without such units, among
     its units of any kind that have a place; of one without any of those, among its flagged spans. What none
-    of them overlaps has score 0: the detector found nothing there to object to. A detector that does not say
-    where at all gives each item the reply's score.
+    of them overlaps has score −inf: the detector found nothing there to object to. A detector that does not
+    say where at all gives each item the reply's score.
     """
     places = regions(text, level)
     whole = float(judgement.score or 0.0)
@@ -183,7 +183,7 @@ def scores_of(text: str, judgement: Judgement, level: Level, untouched: float = 
         np.maximum(heat[start:end], score, out=heat[start:end])
     bounds = np.array(places, dtype=np.int64).reshape(-1)
     highest: Floats = np.maximum.reduceat(heat, bounds)[::2] if len(bounds) else np.zeros(0)
-    return np.where(np.isneginf(highest), untouched, highest)
+    return highest
 
 
 def covered_of(text: str, judgement: Judgement, level: Level) -> Booleans:

@@ -9,6 +9,7 @@ from types import FrameType
 from agents.errors import ReplayMiss
 from scenarios.errors import HallulabError, UsageError
 from simulator.cli.app import app
+from simulator.report.wording import harmless
 
 INTERRUPTED = 130
 
@@ -19,12 +20,12 @@ def main() -> None:
     try:
         app()
     except (HallulabError, ReplayMiss) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(harmless(f"error: {error}"), file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except OSError as error:
         if error.filename is None:
             raise
-        print(f"error: {error.filename}: {error.strerror}.", file=sys.stderr)
+        print(harmless(f"error: {error.filename}: {error.strerror}."), file=sys.stderr)
         sys.exit(1)
     except SystemExit as ended:
         if ended.code == INTERRUPTED:

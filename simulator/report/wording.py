@@ -18,7 +18,12 @@ def counted(number: int, word: str) -> str:
     return f"{number} {noun(number, word)}"
 
 
+def harmless(text: str) -> str:
+    """Lines that a terminal takes for nothing but text: they may hold what a model or a server wrote."""
+    return "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
+
+
 def in_brief(text: str) -> str:
-    """One line that a terminal takes for nothing but text: a reason may hold what a model wrote."""
-    line = "".join(char if char.isprintable() else "�" for char in " ".join(text.split()))
+    """One harmless line of a reason."""
+    line = harmless(" ".join(text.split()))
     return line if len(line) <= BRIEF else f"{line[: BRIEF - 1]}…"

@@ -18,6 +18,8 @@ from simulator.bench.results import measure
 from simulator.bench.spans import count_spans, span_numbers
 
 TEXT = "Chalk came first. Crayons cost Rs 5."
+NOTHING = float("-inf")
+"""Score of what a detector has nothing to say about."""
 
 
 def reply(*spans: tuple[int, int], text: str = TEXT, group: str = "g") -> LabelledReply:
@@ -66,24 +68,30 @@ def test_only_spans_of_the_kind_asked_for_count() -> None:
 
 def test_units_of_the_items_kind_come_first() -> None:
     units = (unit(0, 17, 0.9), unit(0, 5, 0.2, "word"), unit(18, 36, 0.4, "sentence"))
-    assert scores_of(TEXT, judged(units=units), "word").tolist() == [0.2, 0, 0, 0, 0, 0, 0]
-    assert scores_of(TEXT, judged(units=units), "sentence").tolist() == [0.0, 0.4]
+    assert scores_of(TEXT, judged(units=units), "word").tolist() == [0.2, *[NOTHING] * 6]
+    assert scores_of(TEXT, judged(units=units), "sentence").tolist() == [NOTHING, 0.4]
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_without_them_the_highest_unit_that_overlaps_counts_in_any_order(order: int) -> None:
     units = (unit(0, 17, 0.3), unit(11, 25, 0.6), unit(26, 30, None))
-    assert scores_of(TEXT, judged(units=units[::order]), "word").tolist() == [0.3, 0.3, 0.6, 0.6, 0, 0, 0]
+    assert scores_of(TEXT, judged(units=units[::order]), "word").tolist() == [
+        0.3,
+        0.3,
+        0.6,
+        0.6,
+        *[NOTHING] * 3,
+    ]
 
 
 def test_without_units_the_flagged_spans_count() -> None:
-    assert scores_of(TEXT, judged((18, 25)), "sentence").tolist() == [0.0, 1.0]
+    assert scores_of(TEXT, judged((18, 25)), "sentence").tolist() == [NOTHING, 1.0]
 
 
 def test_a_flagged_span_without_a_score_has_the_replys() -> None:
     span = Span(start=0, end=5, text="Chalk")
     found = Judgement(outcome="scored", score=0.7, flagged=True, spans=(span,))
-    assert scores_of(TEXT, found, "sentence").tolist() == [0.7, 0.0]
+    assert scores_of(TEXT, found, "sentence").tolist() == [0.7, NOTHING]
 
 
 def test_a_detector_that_does_not_say_where_gives_all_the_same() -> None:

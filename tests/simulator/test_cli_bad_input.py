@@ -102,6 +102,11 @@ def test_malformed_yaml(hallulab: Hallulab, tmp_path: Path) -> None:
     assert said.count("\n") == 1
 
 
+def test_an_error_holds_nothing_that_a_terminal_obeys(hallulab: Hallulab) -> None:
+    code, error = hallulab("bench", "no\x1b[31m.jsonl")
+    assert (code, error[:24]) == (2, "error: no�[31m.jsonl: no")
+
+
 def test_a_flag_that_does_not_exist(hallulab: Hallulab) -> None:
     code, said = hallulab("run", "--chatbot", "vanilla")
     assert code == 2

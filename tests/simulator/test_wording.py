@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.report.wording import counted, noun
+from simulator.report.wording import counted, harmless, noun
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns")])
@@ -12,3 +12,7 @@ def test_a_count_agrees_with_its_noun(number: int, said: str) -> None:
 
 def test_a_plural_that_no_s_makes_is_given() -> None:
     assert [noun(number, "reply", "replies") for number in (0, 1, 2)] == ["replies", "reply", "replies"]
+
+
+def test_what_a_terminal_would_obey_is_made_visible_and_lines_stay() -> None:
+    assert harmless("a\x1b[31m\r\nb\u202e") == "a�[31m�\nb�"
