@@ -145,7 +145,7 @@ async def test_half_of_the_support_is_the_share_of_the_claims_words_in_the_group
 
 @pytest.mark.parametrize(
     ("reply", "share"),
-    [("9 euros", 2 / 2 * 2 / 3), ("9 pounds", 1 / 2 * 2 / 3), ("It costs 9 euros there", 3 / 3)],
+    [("Only 9 euros", 2 / 2 * 2 / 3), ("9 pounds", 1 / 2 * 2 / 3), ("They cost 9 euros", 3 / 3)],
 )
 async def test_a_short_answers_share_is_multiplied_by_that_of_its_question(reply: str, share: float) -> None:
     pool, _ = scripted_pool(lambda _: {"Yes": 0.2, "No": 0.8})
