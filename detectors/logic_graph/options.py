@@ -14,8 +14,8 @@ class LogicGraphOptions(Frozen):
     """Options of the detector `logic-graph`.
 
     The ablation of table 5: `segmentation: false` is "w/o A", `relation_capture: false` "w/o B", `weighting:
-    equal` "w/o C". The baseline that B and C must beat is the best single chunk: `relation_capture: false`
-    with `weighting: best`.
+    equal` "w/o C". The baseline to beat is the scorer on the best single chunk: `relation_capture: false`,
+    `weighting: best` and `overlap: 0`.
     """
 
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
@@ -55,8 +55,8 @@ class LogicGraphOptions(Frozen):
     HHEM-2.1-Open."""
     overlap: float = Field(default=0.5, ge=0.0, le=1.0)
     """How much of S is the share of the claim's content words that the groups which count hold between them
-    (`entailment: served`); 0: none, as in the paper. Of an answer too short to be a statement it
-    is multiplied by the question's. A small model overlooks names and numbers (docs/methods.md)."""
+    (`entailment: served`); 0: none, as in the paper. The share of an answer too short to be a statement is
+    multiplied by that of its question. A small model overlooks names and numbers (docs/methods.md)."""
     relevance: Literal["embedding", "served", "reranker"] = "embedding"
     """Who says how relevant a group is: the cosine of the claim and the group's nearest chunk, which is free
     where B has embedded the chunks; the served model, by the probability of Yes; or mxbai-rerank-base-v2. The
