@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from simulator.cli.main import main
+
+CodeAndError = Callable[..., tuple[int, str]]
+"""Runs a command: its arguments → exit code and standard error."""
 
 
 @dataclass(frozen=True)

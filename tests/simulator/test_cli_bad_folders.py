@@ -3,65 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.simulator.command_line import CommandLine
+from tests.simulator.command_line import CodeAndError
 from tests.simulator.journal import conversation, journal
 
-Hallulab = Callable[..., tuple[int, str]]
 
-
-@pytest.fixture
-def hallulab(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., tuple[int, str]]:
-    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    return CommandLine(monkeypatch, capsys).code_and_error
-
-
-def test_a_folder_that_is_no_run(hallulab: Hallulab, tmp_path: Path) -> None:
-    code, said = hallulab("report", tmp_path)
+def test_a_folder_that_is_no_run(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    code, said = code_and_error("report", tmp_path)
     assert code == 2
     assert said.startswith(f"error: {tmp_path} is no run folder: it has no conversations.jsonl.")
 
 
-def test_an_error_in_a_journal_is_told_as_text(hallulab: Hallulab, tmp_path: Path) -> None:
+def test_an_error_in_a_journal_is_told_as_text(code_and_error: CodeAndError, tmp_path: Path) -> None:
     failed = {"stop_reason": "error", "error": "chatbot mine: out of\n\x1b[31m order"}
     journal(tmp_path, failed)
-    assert hallulab("report", tmp_path) == (
+    assert code_and_error("report", tmp_path) == (
         1,
         "error: no conversation got as far as a reply. The first error: chatbot mine: out of �[31m order\n",
     )
 
 
-def test_a_journal_with_a_broken_line_is_left_as_it_is(hallulab: Hallulab, tmp_path: Path) -> None:
+def test_a_journal_with_a_broken_line_is_left_as_it_is(code_and_error: CodeAndError, tmp_path: Path) -> None:
     journal = tmp_path / "conversations.jsonl"
     journal.write_text("{broken\n")
-    code, said = hallulab("report", tmp_path)
+    code, said = code_and_error("report", tmp_path)
     assert code == 2
     assert said.startswith(f"error: {journal}, line 1: not valid JSON (")
     assert journal.read_text() == "{broken\n"
 
 
-def test_a_run_folder_that_cannot_be_made(hallulab: Hallulab, tmp_path: Path) -> None:
+def test_a_run_folder_that_cannot_be_made(code_and_error: CodeAndError, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     out = tmp_path / "file" / "run"
-    assert hallulab("run", "--model", "qwen-9000", "--out", out) == (
+    assert code_and_error("run", "--model", "qwen-9000", "--out", out) == (
         2,
         f"error: --out {out}: {tmp_path / 'file'} is no folder. Give another path.\n",
     )
 
 
 def test_a_folder_of_another_experiment_is_refused_before_a_server_is_started(
-    hallulab: Hallulab, tmp_path: Path
+    code_and_error: CodeAndError, tmp_path: Path
 ) -> None:
     replay = tmp_path / "other.jsonl"
     replay.write_text('{"kind":"model","key":"another","answer":1}\n')
-    hallulab("simulate", "--model", "m", "--limit", "1", "--replay", replay, "--out", tmp_path / "run")
-    code, said = hallulab("run", "--model", "qwen-9000", "--limit", "1", "--out", tmp_path / "run")
+    code_and_error("simulate", "--model", "m", "--limit", "1", "--replay", replay, "--out", tmp_path / "run")
+    code, said = code_and_error("run", "--model", "qwen-9000", "--limit", "1", "--out", tmp_path / "run")
     assert (code, said) == (
         2,
         f"error: {tmp_path / 'run'} holds another experiment (it differs in chatbot model, user model). "
@@ -70,10 +59,12 @@ def test_a_folder_of_another_experiment_is_refused_before_a_server_is_started(
 
 
 @pytest.mark.parametrize("saved", ["{}", "[]", "{", '{"identity": {}, "detectors": {}, "experiment": 1}'])
-def test_an_experiment_file_that_is_none_is_refused(hallulab: Hallulab, tmp_path: Path, saved: str) -> None:
+def test_an_experiment_file_that_is_none_is_refused(
+    code_and_error: CodeAndError, tmp_path: Path, saved: str
+) -> None:
     (tmp_path / "experiment.json").write_text(saved)
     (tmp_path / "conversations.jsonl").write_text("")
-    code, said = hallulab("detect", tmp_path, "--detectors", "lexical")
+    code, said = code_and_error("detect", tmp_path, "--detectors", "lexical")
     assert code == 2
     assert said.startswith(f"error: {tmp_path / 'experiment.json'}: ")
     assert said.endswith("Restore it or use --fresh.\n")
@@ -91,12 +82,15 @@ def test_an_experiment_file_that_is_none_is_refused(hallulab: Hallulab, tmp_path
 )
 @pytest.mark.parametrize("command", ["report", "detect"])
 def test_a_damaged_experiment_is_refused(
-    hallulab: Hallulab, tmp_path: Path, command: str, experiment: dict[str, object], complaint: str
+    code_and_error: CodeAndError, tmp_path: Path, command: str, experiment: dict[str, object], complaint: str
 ) -> None:
     saved = tmp_path / "experiment.json"
     saved.write_text(json.dumps({"identity": {}, "detectors": {}, "experiment": experiment}))
     (tmp_path / "conversations.jsonl").write_text(conversation("c", ["A."]).model_dump_json() + "\n")
-    assert hallulab(command, tmp_path) == (2, f"error: {saved}: {complaint} Restore it or use --fresh.\n")
+    assert code_and_error(command, tmp_path) == (
+        2,
+        f"error: {saved}: {complaint} Restore it or use --fresh.\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,13 +122,13 @@ def test_a_damaged_experiment_is_refused(
     ],
 )
 def test_a_journal_alone_that_does_not_say_what_it_is_about(
-    hallulab: Hallulab, tmp_path: Path, lines: list[dict[str, str]], config: str | None, reason: str
+    code_and_error: CodeAndError, tmp_path: Path, lines: list[dict[str, str]], config: str | None, reason: str
 ) -> None:
     path = journal(tmp_path, *lines)
     before = path.read_bytes()
     file = tmp_path / "experiment.yaml"
     file.write_text(config or "timeout: 5\n")
-    assert hallulab("detect", tmp_path, "--detectors", "lexical", "-c", file) == (
+    assert code_and_error("detect", tmp_path, "--detectors", "lexical", "-c", file) == (
         2,
         f"error: {path}{reason}\n",
     )
