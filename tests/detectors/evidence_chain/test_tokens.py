@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.evidence_chain.tokens import Lexicon, find_all, read_word, tokenize
+from detectors.evidence_chain.tokens import Lexicon, find_all, tokenize
 
 WORD = re.compile(r"(\S+)")
 
@@ -41,24 +40,6 @@ def test_tokens_are_numbers_clock_times_and_runs_of_letters() -> None:
     assert tokens.number.tolist() == [False, False, True, False, True, False, False]
     assert tokens.content.tolist() == [True, True, True, False, True, True, False]
     assert tokens.capital.tolist() == [True, True, False, False, False, False, False]
-
-
-@pytest.mark.parametrize(
-    ("spelling", "exact", "stem"),
-    [
-        ("Museum's", "museum", "museum"),
-        ("openings", "openings", "open"),
-        ("1,250.50", "1250.5", "1250.5"),
-        ("007", "7", "7"),
-        ("17:0", "17:0", "17:00"),
-        ("5 PM", "5pm", "17:00"),
-        ("12:30 a.m", "12:30am", "0:30"),
-        ("Seven", "seven", "7"),
-    ],
-)
-def test_a_word_has_an_exact_form_and_a_stem(spelling: str, exact: str, stem: str) -> None:
-    word = read_word(spelling)
-    assert (word.exact, word.stem) == (exact, stem)
 
 
 def test_equal_forms_have_equal_identifiers_across_texts() -> None:

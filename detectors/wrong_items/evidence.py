@@ -1,0 +1,167 @@
+"""The evidence of a reply, read once: its sentences, their words and items, and how rare each word is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+
+from detectors.spans import sentences
+from detectors.word_forms import TOKEN, read_word
+from detectors.wrong_items.items import Item, find_items
+
+TITLE = "Title: "
+"""How passages of our packs begin: their first line says what all of their sentences are about."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a sentence."""
+
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+    stem: str
+    """See `detectors.word_forms`."""
+    content: bool
+    """Neither a stop word nor a single letter."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of the evidence, or a passage's title."""
+
+    passage: int
+    """Position of the passage."""
+    text: str
+    """The sentence, white space made single."""
+    tokens: tuple[Token, ...]
+    """Its words."""
+    own: frozenset[str]
+    """Stems of its content words."""
+    stems: frozenset[str]
+    """The same, and those of the passage's title."""
+    items: tuple[Item, ...]
+    """Its items."""
+    is_title: bool
+    """Whether it is the title."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All passages of a reply."""
+
+    titles: tuple[str, ...]
+    """Of each passage; empty where it has none."""
+    about: tuple[frozenset[str], ...]
+    """Of each passage, the stems of its title."""
+    sentences: tuple[Sentence, ...]
+    """The sentences of all passages, in order."""
+    passages: tuple[frozenset[str], ...]
+    """Of each passage, the stems of its content words."""
+    stems: frozenset[str]
+    """The stems of all."""
+    counts: Mapping[str, int]
+    """Stem → number of sentences that have it."""
+
+    def weight(self, stem: str) -> float:
+        """How much a word tells: its smoothed inverse document frequency over the sentences."""
+        return log((1 + len(self.sentences)) / (1 + self.counts.get(stem, 0))) + 1
+
+    def share(self, wanted: Iterable[str], held: frozenset[str]) -> float:
+        """Share of the different words wanted that are held, by weight; 0 where none are wanted."""
+        weights = {stem: self.weight(stem) for stem in wanted}
+        whole = sum(weights.values())
+        return sum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
+
+    def best(
+        self, wanted: frozenset[str], among: Iterable[Sentence] | None = None
+    ) -> tuple[Sentence | None, float]:
+        """The sentence (titles aside) that holds the largest share of the words wanted, and that share.
+
+        Of equal ones, the one that says least besides, then the earliest. None where there is none or all
+        hold nothing.
+
+        Args:
+            wanted: stems.
+            among: sentences to look at; None: all.
+        """
+        weights = {stem: self.weight(stem) for stem in wanted}
+        whole = sum(weights.values())
+        found: Sentence | None = None
+        rank = (0.0, 0)
+        for sentence in self.sentences if among is None else among:
+            held = sum(weights[stem] for stem in wanted & sentence.stems)
+            if held > 0 and not sentence.is_title and (held, -len(sentence.own)) > rank:
+                found, rank = sentence, (held, -len(sentence.own))
+        return found, rank[0] / whole if found else 0.0
+
+    def holding(self, item: Item) -> list[Sentence]:
+        """The sentences, titles too, that have the item: a name by its words, others by their key."""
+        if item.kind == "name":
+            words = frozenset(item.key.split())
+            return [sentence for sentence in self.sentences if words <= sentence.stems]
+        return [
+            sentence for sentence in self.sentences if any(_same(item, known) for known in sentence.items)
+        ]
+
+
+def _same(item: Item, known: Item) -> bool:
+    if known.kind == "name":
+        return False
+    if item.kind == "date":
+        return known.kind == "date" and set(item.key.split()) <= set(known.key.split())
+    return known.key == item.key or (item.kind == "number" and item.key in known.key.split())
+
+
+def read_tokens(text: str) -> tuple[Token, ...]:
+    """The words of a text."""
+    found = []
+    for match in TOKEN.finditer(text):
+        word = read_word(match[0])
+        found.append(Token(match.start(), match.end(), word.stem, word.content))
+    return tuple(found)
+
+
+def content(tokens: Iterable[Token]) -> frozenset[str]:
+    """The stems of the content words."""
+    return frozenset(token.stem for token in tokens if token.content)
+
+
+@lru_cache(maxsize=128)
+def read_evidence(texts: tuple[str, ...]) -> Evidence:
+    """The evidence of a reply, from the texts of its passages."""
+    titles, abouts, found = [], [], []
+    for position, text in enumerate(texts):
+        title, parts = _parts(text)
+        titles.append(title)
+        about = content(read_tokens(title))
+        abouts.append(about)
+        found += [
+            Sentence(
+                position, part, tokens, own, own | about, find_items(part), bool(title) and part == title
+            )
+            for part, tokens, own in parts
+        ]
+    counts = Counter(stem for sentence in found for stem in sentence.own)
+    passages = tuple(
+        frozenset[str]().union(*(sentence.own for sentence in found if sentence.passage == position))
+        for position in range(len(texts))
+    )
+    return Evidence(tuple(titles), tuple(abouts), tuple(found), passages, frozenset(counts), counts)
+
+
+@lru_cache(maxsize=2048)
+def _parts(text: str) -> tuple[str, list[tuple[str, tuple[Token, ...], frozenset[str]]]]:
+    """A passage's title, and of the title and each sentence the text, words, and content stems."""
+    title, body = "", text
+    if text.startswith(TITLE):
+        title, _, body = text.removeprefix(TITLE).partition("\n")
+        title = " ".join(title.split())
+    found = [title] if title else []
+    found += [" ".join(region.of(body).split()) for region in sentences(body)]
+    read = [(part, read_tokens(part)) for part in found]
+    return title, [(part, tokens, content(tokens)) for part, tokens in read]
