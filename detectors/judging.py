@@ -130,6 +130,7 @@ def configuration_version(
     prompts: Iterable[Prompt] = (),
     models: Mapping[str, str] | None = None,
     seed: int | None = None,
+    learnt: Frozen | None = None,
 ) -> str:
     """Hash of all that changes verdicts.
 
@@ -139,11 +140,14 @@ def configuration_version(
         prompts: the prompt files it uses.
         models: served models by role; what they are calibrated with counts, too.
         seed: of its requests; None where it asks no model.
+        learnt: weights that no other argument holds.
     """
     configuration: list[Any] = [module, rule_version(module), options.model_dump(mode="json"), seed]
     used = dict(models or {})
     configuration += [{prompt.name: prompt.version for prompt in prompts}, used]
     configuration += [calibrations_of(model) for model in used.values()]
+    if learnt is not None:
+        configuration.append(learnt.model_dump(mode="json"))
     return digest(configuration)[:16]
 
 

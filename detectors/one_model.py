@@ -33,6 +33,7 @@ class OneModelDetector(ABC):
         reading: the threshold's place in `thresholds.yaml`: detector and reading.
         untuned: threshold where none is given or tuned for the model.
         corrects: whether its scores are corrected for the models that `calibration.yaml` has.
+        learnt: what else it has learnt for the served model, which counts as a correction.
 
     Raises:
         UsageError: the model is not in the pool.
@@ -48,6 +49,7 @@ class OneModelDetector(ABC):
         reading: tuple[str, str],
         untuned: float,
         corrects: bool = False,
+        learnt: Frozen | None = None,
     ) -> None:
         self.name = name
         self._context = context
@@ -56,7 +58,7 @@ class OneModelDetector(ABC):
             options.threshold,
             tuned_threshold(*reading, model),
             untuned,
-            corrected=corrects and bool(calibrations_of(model)),
+            corrected=learnt is not None or (corrects and bool(calibrations_of(model))),
         )
         self.threshold: float | None = self._threshold
         self.version = configuration_version(
@@ -65,6 +67,7 @@ class OneModelDetector(ABC):
             prompts,
             {"model": model},
             context.seed,
+            learnt,
         )
 
     async def detect(self, view: TurnView) -> Judgement:

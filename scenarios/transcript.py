@@ -265,3 +265,8 @@ class TurnView(Frozen):
     """The text under judgement."""
     knowledge: Retriever | None = None
     """For more evidence; None when only `passages` exist (labelled data)."""
+
+    @property
+    def user_text(self) -> str:
+        """Every message of the user up to the reply, one a line."""
+        return "\n".join([*(one.text for one in self.history if one.role == "user"), self.question])

@@ -14,7 +14,7 @@ from detectors.courtesy import claims_nothing
 from detectors.evidence_questions import Question, calibration
 from detectors.halludetect.grounds import Grounds
 from detectors.halludetect.overlap import lack_of_overlap
-from detectors.halludetect.reading import Rated
+from detectors.halludetect.reading import DoubledRetrieval, Rated
 from detectors.halludetect.severity import HARMLESS, mean, severity
 from detectors.halludetect.user_said import draws_on_user, repeats_user
 from detectors.judging import gather_all
@@ -30,22 +30,25 @@ REASON_TOKENS = 48
 """Limit of a stated reason."""
 
 
-class ProbabilityReading:
+class ProbabilityReading(DoubledRetrieval):
     """One call a sentence and wording, one for the refiner; at the end one for each hallucination's reason.
 
     Args:
         samples: how many of the wordings are asked.
         overlap: whether the overlap of words and numbers counts, as much as the questions together.
         reasons: whether the model is asked for reasons.
+        factor, max_characters: see `DoubledRetrieval`.
     """
 
-    def __init__(self, samples: int, overlap: bool, reasons: bool) -> None:
+    def __init__(self, samples: int, overlap: bool, reasons: bool, factor: int, max_characters: int) -> None:
+        super().__init__(factor, max_characters)
         self._overlap = overlap
         self._analysis = [Question(name) for name in WORDINGS[:samples]]
         self._refiner = Question("consequence", yes="Fact", no="Talk")
         self._reason = load_prompt("detectors.halludetect", "reason")
         self._reasons = reasons
         self.prompts = (
+            self._memory,
             *(question.prompt for question in self._analysis),
             self._refiner.prompt,
             self._reason,

@@ -17,7 +17,7 @@ from agents.errors import ModelError, UnparseableAnswer
 from agents.model import Session
 from agents.prompt import load_prompt
 from detectors.halludetect.grounds import Grounds
-from detectors.halludetect.reading import Rated
+from detectors.halludetect.reading import DoubledRetrieval, Rated
 from detectors.halludetect.severity import HARMLESS, majority
 from detectors.halludetect.user_said import repeats_user
 from detectors.spans import Region, clip, locate_mentions, plain, sentences
@@ -77,21 +77,23 @@ class Result(Frozen):
     """One for each hallucination shown."""
 
 
-class WordReading:
+class WordReading(DoubledRetrieval):
     """As many calls as samples, then one for the refiner and one for the result.
 
     Args:
         samples: sampled analyses.
         temperature: of those samples.
+        factor, max_characters: see `DoubledRetrieval`.
     """
 
-    def __init__(self, samples: int, temperature: float) -> None:
+    def __init__(self, samples: int, temperature: float, factor: int, max_characters: int) -> None:
+        super().__init__(factor, max_characters)
         self._samples = samples
         self._temperature = temperature
         self._analysis = load_prompt("detectors.halludetect", "analysis")
         self._refiner = load_prompt("detectors.halludetect", "refiner")
         self._result = load_prompt("detectors.halludetect", "result")
-        self.prompts = (self._analysis, self._refiner, self._result)
+        self.prompts = (self._memory, self._analysis, self._refiner, self._result)
 
     async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
         """See `Reading.rate`: what a majority of the samples objects to."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import ClassVar
 
 from agents.model import Session
-from agents.prompt import load_prompt
 from agents.reformulation import reformulation_prompt
+from detectors.halludetect.by_mixture import MixtureReading
 from detectors.halludetect.by_probability import ProbabilityReading
 from detectors.halludetect.by_word import WordReading
-from detectors.halludetect.grounds import Grounds, gather_grounds
+from detectors.halludetect.grounds import Grounds
+from detectors.halludetect.mixture import Mixture, mixture_of
 from detectors.halludetect.options import HalluDetectOptions
 from detectors.halludetect.reading import Rated, Reading
-from detectors.halludetect.severity import HARMLESS, PAPER_THRESHOLD
-from detectors.judging import Abstention, best_passage
+from detectors.halludetect.severity import PAPER_THRESHOLD
+from detectors.judging import Abstention, best_passage, served_name
 from detectors.one_model import OneModelDetector
 from detectors.protocol import DetectorContext
 from scenarios.options import read_options
@@ -22,10 +24,10 @@ from scenarios.transcript import Judgement, Span, TurnView, Unit
 
 
 class HalluDetectDetector(OneModelDetector):
-    """Flags sentences that doubled evidence does not support and that would mislead (severity 1-5).
+    """Flags sentences that the evidence does not support (severity 1-5).
 
-    The response's score is its highest severity. Units are the steps before the filter: the reformulated
-    query and the memory, and every rated sentence with its severity.
+    The response's score is its severity as a whole (`Reading.overall`). Units are the steps before the
+    filter, reformulated query and memory, and every rated sentence with its severity.
 
     Raises:
         UsageError: an option is unknown or wrong, or the model is not in the pool.
@@ -37,41 +39,33 @@ class HalluDetectDetector(OneModelDetector):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)
         self._options = options
-        self._memory = load_prompt("detectors.halludetect", "memory")
-        self._reading: Reading = (
-            ProbabilityReading(options.samples, options.overlap, options.reasons)
-            if options.reading == "probability"
-            else WordReading(options.samples, options.temperature)
-        )
+        mixture = mixture_of(served_name(context.models, context.model))
+        self._reading = _reading(options, mixture)
         super().__init__(
             name,
             context,
             options,
-            (reformulation_prompt(), self._memory, *self._reading.prompts),
+            (reformulation_prompt(), *self._reading.prompts),
             reading=("halludetect", options.reading),
             untuned=PAPER_THRESHOLD,
             corrects=options.reading == "probability",
+            learnt=mixture if options.reading == "mixture" else None,
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `OneModelDetector`. Abstains when the reply has no words and when there is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
-        grounds = await gather_grounds(
-            session,
-            view,
-            self._memory,
-            factor=self._options.retrieval_factor,
-            max_characters=self._options.max_evidence_characters,
-        )
-        if not grounds.passages:
+        grounds = await self._reading.ground(session, view)
+        if not grounds.passages and not grounds.found:
             raise Abstention("there is no evidence")
         rated = await self._reading.rate(session, grounds, view)
-        kept = [item for item in rated if item.severity >= self._threshold]
+        score = self._reading.overall(rated, grounds, view)
+        places = kept_places([item.severity for item in rated], score, self._threshold)
+        kept = [rated[place] for place in places]
         concluded = await self._reading.conclude(session, grounds, kept) if kept else []
-        reasoned = iter(concluded)
-        rated = [next(reasoned) if item.severity >= self._threshold else item for item in rated]
-        score = max((item.severity for item in rated), default=HARMLESS)
+        for place, item in zip(places, concluded, strict=True):
+            rated[place] = item
         return Judgement(
             outcome="scored",
             score=score,
@@ -82,6 +76,27 @@ class HalluDetectDetector(OneModelDetector):
         )
 
 
+def _reading(options: HalluDetectOptions, mixture: Mixture | None) -> Reading:
+    factor, room = options.retrieval_factor, options.max_evidence_characters
+    if options.reading == "word":
+        return WordReading(options.samples, options.temperature, factor, room)
+    if options.reading == "probability":
+        return ProbabilityReading(options.samples, options.overlap, options.reasons, factor, room)
+    return MixtureReading(mixture, factor, options.near_evidence_characters)
+
+
+def kept_places(severities: Sequence[float], score: float, threshold: float) -> list[int]:
+    """Which sentences of a reply are hallucinations: those that reach the threshold, of a flagged reply.
+
+    None where the reply's own severity `score` stays below; the worst one where it reaches the threshold and
+    no sentence does.
+    """
+    if score < threshold or not severities:
+        return []
+    reached = [place for place, severity in enumerate(severities) if severity >= threshold]
+    return reached or [max(range(len(severities)), key=lambda place: severities[place])]
+
+
 def _span(item: Rated, grounds: Grounds) -> Span:
     return Span(
         start=item.region.start if item.region else None,
@@ -90,7 +105,7 @@ def _span(item: Rated, grounds: Grounds) -> Span:
         severity=item.severity,
         score=item.severity,
         reason=item.reason or "The evidence does not support this.",
-        evidence=best_passage(item.text, grounds.passages),
+        evidence=best_passage(item.text, (*grounds.passages, *grounds.found)),
     )
 
 

@@ -26,6 +26,8 @@ class Grounds(Frozen):
     """The same, then what the user said and the memory of the dialogue."""
     passages: tuple[Passage, ...]
     """The passages in it: the turn's own first, then what doubled retrieval found."""
+    found: tuple[Passage, ...] = ()
+    """What doubled retrieval found besides, where that is not shown with every sentence."""
     user_text: str
     """Every message of the user, in full."""
     query: str | None
@@ -65,8 +67,7 @@ async def gather_grounds(
         found = await view.knowledge.search(query, factor * max(len(view.passages), 1))
     memory = await _memory(session, view.history, memory_prompt) if view.history else None
     passages = merge_passages(view.passages, found)
-    said = [message.text for message in view.history if message.role == "user"] + [view.question]
-    user_text = "\n".join(said)
+    user_text = view.user_text
     room = int(USER_SHARE * max_characters)
     evidence = format_evidence(passages, max_characters - min(room, len(user_text)))
     parts = [evidence.text] if evidence.text else []

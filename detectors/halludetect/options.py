@@ -15,21 +15,26 @@ class HalluDetectOptions(ThresholdOptions):
     threshold: float | None = Field(default=None, gt=1.0, le=5.0)
     """Severity from which a hallucination is kept. None: tuned for the model where that was needed, else the
     paper's 4."""
-    reading: Literal["probability", "word"] = "probability"
-    """How the analysis is read: from the probabilities of Yes and No to questions about each sentence, which
-    small models need, or as the list of hallucinations that the model writes, as in the paper."""
+    reading: Literal["mixture", "probability", "word"] = "mixture"
+    """How the analysis is read. `mixture`: one question a sentence on the turn's own passages, weighed with
+    its words. `probability`: the paper's steps with questions about each sentence. `word`: the list of
+    hallucinations that the model writes, as in the paper."""
     samples: int = Field(default=3, ge=1, le=9)
     """Samples of the analysis that self-consistency takes together: differently worded questions (at most as
-    many as there are wordings) or sampled lists."""
+    many as there are wordings; `probability`) or sampled lists (`word`)."""
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
     """Temperature of sampled lists; the paper's value is lost in its text."""
     overlap: bool = True
     """Whether overlap of words and numbers with the evidence counts in the probability reading, as much as
     the questions together; ours, see `overlap.py`."""
     retrieval_factor: int = Field(default=2, ge=1)
-    """Passages searched for, as a multiple of the turn's own."""
+    """Passages searched for, as a multiple of the turn's own. `mixture` asks by what they add only where the
+    own ones say nothing."""
     reasons: bool = True
     """Whether a model states the reason of each hallucination (one short call each) in the probability
     reading; the word reading has reasons anyway."""
     max_evidence_characters: int = Field(default=12000, ge=100)
-    """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
+    """Evidence beyond so many characters is left out; the judgement is then marked truncated (`probability`,
+    `word`)."""
+    near_evidence_characters: int = Field(default=4000, ge=100)
+    """Room of the passages nearest to the reply, which are shown with a question (`mixture`)."""

@@ -1,4 +1,4 @@
-"""What the two readings of HalluDetect's steps have in common."""
+"""What the readings of HalluDetect's steps have in common."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pydantic import Field
 
 from agents.errors import ModelError
 from agents.model import Session
-from agents.prompt import Prompt
-from detectors.halludetect.grounds import Grounds
+from agents.prompt import Prompt, load_prompt
+from detectors.halludetect.grounds import Grounds, gather_grounds
+from detectors.halludetect.severity import HARMLESS
 from detectors.spans import Region
 from scenarios.transcript import Frozen, TurnView
 
@@ -36,6 +37,30 @@ class Rated(Frozen):
         return self.model_copy(update={"reason": instead, "details": {**self.details, "error": str(error)}})
 
 
+class DoubledRetrieval:
+    """What the paper's steps share: grounds by doubled retrieval and memory, the worst sentence decides.
+
+    Args:
+        factor: passages searched for, as a multiple of the turn's own.
+        max_characters: room of the evidence.
+    """
+
+    def __init__(self, factor: int, max_characters: int) -> None:
+        self._factor = factor
+        self._max_characters = max_characters
+        self._memory = load_prompt("detectors.halludetect", "memory")
+
+    async def ground(self, session: Session, view: TurnView) -> Grounds:
+        """See `Reading.ground`."""
+        return await gather_grounds(
+            session, view, self._memory, factor=self._factor, max_characters=self._max_characters
+        )
+
+    def overall(self, rated: list[Rated], grounds: Grounds, view: TurnView) -> float:
+        """See `Reading.overall`."""
+        return max((item.severity for item in rated), default=HARMLESS)
+
+
 class Reading(Protocol):
     """Analysis and filtering (B.1.3, B.1.4), read one way or the other."""
 
@@ -43,12 +68,24 @@ class Reading(Protocol):
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompt files it uses."""
 
+    async def ground(self, session: Session, view: TurnView) -> Grounds:
+        """What the reply is held against.
+
+        Raises:
+            OperationalError: a model or the knowledge base failed.
+        """
+        ...
+
     async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
         """Everything that may be hallucinated, harmless things included, in order.
 
         Raises:
             ModelError: a step got no usable answer.
         """
+        ...
+
+    def overall(self, rated: list[Rated], grounds: Grounds, view: TurnView) -> float:
+        """The reply's severity, 1 to 5, from what `rate` gave."""
         ...
 
     async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:

@@ -26,6 +26,7 @@ from detectors.metarag.verification import Check, ProbabilityVerifier, Verifier,
 from detectors.protocol import DetectorContext
 from detectors.spans import Region
 from detectors.thresholds import choose_threshold, tuned_threshold
+from detectors.wrong_items.explanation import explain
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, Passage, TurnView, Unit
 
@@ -108,7 +109,7 @@ class MetaRagDetector:
         units = await gather_all(
             self._score(session, factoid, evidence) for factoid in decomposition.factoids
         )
-        judgement = _aggregate(units, evidence.passages, self._tau_for(view.passages))
+        judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.passages))
         skipped = (_skipped(region, view.reply) for region in decomposition.skipped)
         truncated = evidence.truncated or decomposition.cut_off
         return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
@@ -124,7 +125,7 @@ class MetaRagDetector:
                 count=self._options.mutations,
                 temperature=self._options.mutation_temperature,
             )
-            checks = await gather_all(self._verify(session, evidence.text, variant) for variant in variants)
+            checks = await self._verify(session, evidence.text, variants)
         except ModelError as error:
             return unit.model_copy(update={"details": {"error": str(error)}})
         penalties = [sum(check.penalty for check in each) / len(each) for each in checks]
@@ -137,11 +138,14 @@ class MetaRagDetector:
             }
         )
 
-    async def _verify(self, session: Session, evidence: str, variant: Variant) -> list[Check]:
-        """Every verifier's check of a variant."""
-        return await gather_all(
-            self._verifier.check(session.on(name), evidence, variant) for name in self._verifier_names
+    async def _verify(
+        self, session: Session, evidence: str, variants: Sequence[Variant]
+    ) -> list[tuple[Check, ...]]:
+        """Every verifier's check of each variant."""
+        found = await gather_all(
+            self._verifier.check(session.on(name), evidence, variants) for name in self._verifier_names
         )
+        return list(zip(*found, strict=True))
 
     def _details(
         self, variants: Sequence[Variant], checks: Sequence[Sequence[Check]], penalties: Sequence[float]
@@ -176,7 +180,7 @@ def _skipped(region: Region, reply: str) -> Unit:
     )
 
 
-def _aggregate(units: Sequence[Unit], passages: Sequence[Passage], tau: float) -> Judgement:
+def _aggregate(units: Sequence[Unit], view: TurnView, passages: Sequence[Passage], tau: float) -> Judgement:
     """H over the factoids (equation 2), and a span for each one with S_i of `tau` or more.
 
     The others may stay without a score only where one is flagged: else H, a maximum, could be anything, and
@@ -189,21 +193,12 @@ def _aggregate(units: Sequence[Unit], passages: Sequence[Passage], tau: float) -
         reason = f"{len(unscored)} of {len(units)} factoids could not be scored{others}"
         error = f"{reason}: {unscored[0].details['error']}"
         return Judgement(outcome="failed", units=tuple(units), error=error)
-    spans = flagged_spans(units, tau, lambda unit: _reason(unit, tau), passages)
+    spans = flagged_spans(units, tau, lambda unit: _reason(unit, tau, passages, view.user_text), passages)
     score = response_score(scores)
     return Judgement(outcome="scored", score=score, flagged=score >= tau, spans=spans, units=tuple(units))
 
 
-def _reason(unit: Unit, tau: float) -> str:
-    """What spoke against a factoid most: its worst variant."""
-    penalties = {
-        key.removesuffix(" penalty"): value
-        for key, value in unit.details.items()
-        if key.endswith(" penalty") and isinstance(value, float)
-    }
-    worst = max(penalties, key=lambda key: penalties[key])
-    expected = "supported" if worst.startswith("synonym") else "contradicted"
-    return (
-        f"S = {unit.score:.2f}, threshold {tau:.2f}. The evidence should have {expected} "
-        f"the {worst.split()[0]} variant {unit.details[worst]!r} (penalty {penalties[worst]:.2f})."
-    )
+def _reason(unit: Unit, tau: float, passages: Sequence[Passage], user_text: str) -> str:
+    """The wrong item, after the score; what became of each variant stands in the unit's details."""
+    found = explain(unit.text, passages, user_text).reason
+    return f"{found} (S = {unit.score:.2f}, threshold {tau:.2f})"

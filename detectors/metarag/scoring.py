@@ -16,7 +16,7 @@ PENALTIES: Mapping[Relation, Mapping[Decision, float]] = {
 
 
 def decision_probabilities(supported: float, contradicted: float) -> dict[Decision, float]:
-    """A distribution over the three decisions from two binary questions (ours; the paper asks for a word).
+    """A distribution over the three decisions from two probabilities (ours; the paper asks for a word).
 
     Support is decided first, contradiction only where there is no support, so that the three sum to 1:
     P(YES) = s, P(NO) = (1 - s) c, P(NOT SURE) = (1 - s) (1 - c).

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from statistics import fmean
 from typing import Protocol
 
 from agents.errors import UnparseableAnswer
@@ -11,7 +13,7 @@ from agents.prompt import Prompt, load_prompt
 from detectors.evidence_questions import Question, calibration
 from detectors.judging import gather_all
 from detectors.metarag.mutation import Variant
-from detectors.metarag.scoring import Decision, decision_probabilities, expected_penalty
+from detectors.metarag.scoring import Decision, Relation, decision_probabilities, expected_penalty
 from scenarios.transcript import Frozen
 
 _WORD = re.compile(r"\W*(yes|not[\s_-]+sure|no)\b", re.IGNORECASE)
@@ -27,14 +29,14 @@ class Check(Frozen):
 
 
 class Verifier(Protocol):
-    """A reading of a model's verdict on a variant."""
+    """A reading of a model's verdicts on the variants of a factoid."""
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompt files it uses."""
 
-    async def check(self, session: Session, evidence: str, variant: Variant) -> Check:
-        """The verdict of the session's model.
+    async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
+        """The verdicts of the session's model, one a variant, in order.
 
         Raises:
             ModelError: no verdict.
@@ -43,36 +45,51 @@ class Verifier(Protocol):
 
 
 class ProbabilityVerifier:
-    """Expected penalty from two one-token questions: is it supported, is it contradicted? Two calls."""
+    """Expected penalties from one question of one token a variant: does the evidence say this?
+
+    Whether the evidence contradicts a variant is not asked: small models answer such a question the wrong way
+    round. What it says of the opposite variants tells: the mean of their support is the probability of NO
+    where there is no support.
+    """
 
     def __init__(self) -> None:
-        self._supported = Question("supported")
-        self._contradicted = Question("contradicted")
-        self.prompts = (self._supported.prompt, self._contradicted.prompt)
+        self._stated = Question("stated")
+        self.prompts = (self._stated.prompt,)
 
-    async def check(self, session: Session, evidence: str, variant: Variant) -> Check:
+    async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
         """See `Verifier.check`."""
-        supported, contradicted = await gather_all(
-            [
-                self._supported.ask(session, evidence, variant.text),
-                self._contradicted.ask(session, evidence, variant.text),
-            ]
-        )
         correction = calibration(session.client.endpoint.model, "entailed")
-        decisions = decision_probabilities(correction.apply(supported), contradicted)
-        return Check(decisions=decisions, penalty=expected_penalty(variant.relation, decisions))
+        support = [
+            correction.apply(stated)
+            for stated in await gather_all(
+                self._stated.ask(session, evidence, variant.text) for variant in variants
+            )
+        ]
+        of = {
+            relation: fmean(s for s, v in zip(support, variants, strict=True) if v.relation == relation)
+            for relation in {variant.relation for variant in variants}
+        }
+        checks = []
+        for supported, variant in zip(support, variants, strict=True):
+            opposite: Relation = "antonym" if variant.relation == "synonym" else "synonym"
+            decisions = decision_probabilities(supported, of.get(opposite, 0.0))
+            checks.append(Check(decisions=decisions, penalty=expected_penalty(variant.relation, decisions)))
+        return checks
 
 
 class WordVerifier:
-    """The printed word, as in the paper: YES, NO or NOT SURE. One call."""
+    """The printed word, as in the paper: YES, NO or NOT SURE. One call a variant."""
 
     def __init__(self, temperature: float) -> None:
         self._prompt = load_prompt("detectors.metarag", "verification")
         self._temperature = temperature
         self.prompts = (self._prompt,)
 
-    async def check(self, session: Session, evidence: str, variant: Variant) -> Check:
+    async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
         """See `Verifier.check`."""
+        return await gather_all(self._check(session, evidence, variant) for variant in variants)
+
+    async def _check(self, session: Session, evidence: str, variant: Variant) -> Check:
         answer = await session.text(
             "verify",
             self._prompt.fill(evidence=evidence, statement=variant.text),

@@ -1,4 +1,4 @@
-"""HalluDetect's pipeline on a scripted model."""
+"""HalluDetect's pipeline on a scripted model, in the readings that follow the paper's steps."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def probabilities(body: dict[str, Any]) -> str | dict[str, float]:
 
 def detector(script: Script, **options: Any) -> tuple[HalluDetectDetector, list[dict[str, Any]]]:
     pool, transport = scripted_pool(script)
+    options = {"reading": "probability", **options}
     return HalluDetectDetector(
         "halludetect", DetectorContext(models=pool, options=options)
     ), transport.requests

@@ -28,7 +28,7 @@ FACTS = "1: The pool opens at 6.\n2: The pool costs 9 euros."
 
 
 class Model:
-    """Answers each step; a fact about 6 is supported, one about euros is contradicted."""
+    """Answers each step; a fact about 6 is stated, one about euros is not, but its opposite is."""
 
     def __init__(self, facts: str = FACTS, mutations: str | None = None, word: bool = False) -> None:
         self.facts = facts
@@ -52,12 +52,11 @@ class Model:
         return json.dumps(made)
 
     def _verdict(self, asked: str) -> str | dict[str, float]:
-        statement = asked.split("Statement:\n")[1].split("\n")[0]
+        statement = asked.split("Statement:")[1].strip().split("\n")[0]
         true = ("opens" in statement) == statement.startswith("same")
         if self.word:
             return "YES" if true else "NO"
-        yes = true if "supported by" in asked else not true
-        return {"Yes": 0.99, "No": 0.01} if yes else {"Yes": 0.01, "No": 0.99}
+        return {"Yes": 0.99, "No": 0.01} if true else {"Yes": 0.01, "No": 0.99}
 
 
 def detector(pool: ModelPool, **options: Any) -> MetaRagDetector:
@@ -90,12 +89,29 @@ async def test_every_variant_is_asked_about_and_every_call_is_in_the_ledger() ->
     steps = [call.purpose for call in judgement.calls]
     assert steps.count("metarag.decompose") == 1
     assert steps.count("metarag.mutate") == 2
-    assert steps.count("metarag.supported") == steps.count("metarag.contradicted") == 2 * 3 * 2
-    assert len(judgement.calls) == len(transport.requests) == 27
+    assert steps.count("metarag.stated") == 2 * 3 * 2
+    assert len(judgement.calls) == len(transport.requests) == 15
     details = judgement.units[0].details
     assert [key for key in details if key.endswith("penalty")] == [
         f"{relation} {number} penalty" for relation in ("synonym", "antonym") for number in (1, 2, 3)
     ]
+
+
+async def test_what_the_evidence_says_of_the_opposite_tells_what_it_contradicts() -> None:
+    def half_sure(body: dict[str, Any]) -> str | dict[str, float]:
+        asked = last_user(body)
+        if "Statement:" not in asked:
+            return Model(facts="1: The pool opens at 6.")(body)
+        yes = 0.9 if "same" in asked.split("Statement:")[1] else 0.2
+        return {"Yes": yes, "No": 1 - yes}
+
+    pool, _ = scripted_pool(half_sure)
+    judgement = await detector(pool).detect(VIEW)
+    details = judgement.units[0].details
+    assert details["synonym 1 P(NO)"] == pytest.approx(0.1 * 0.2)
+    assert details["antonym 1 P(NO)"] == pytest.approx(0.8 * 0.9)
+    # Table 1's penalties then come to half of (1 - support of synonyms + support of antonyms).
+    assert judgement.score == pytest.approx((1 - 0.9 + 0.2) / 2)
 
 
 async def test_the_printed_word_is_read_in_the_papers_reading() -> None:

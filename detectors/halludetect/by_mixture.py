@@ -1,0 +1,119 @@
+"""HalluDetect for small models: one question a sentence, with examples, on the turn's own passages.
+
+Where it departs from the paper, and why, stands in docs/methods.md: doubled retrieval, zero-shot questions
+and a fixed mixture with overlap each cost a small judge more than the judge's own weakness does.
+"""
+
+from __future__ import annotations
+
+from agents.model import Session
+from agents.reformulation import reformulate
+from detectors.courtesy import claims_nothing
+from detectors.evidence_questions import Question
+from detectors.halludetect.by_probability import statements
+from detectors.halludetect.grounds import Grounds, merge_passages
+from detectors.halludetect.mixture import Mixture, measure_reply, measure_sentence, probability
+from detectors.halludetect.own_evidence import adds_support, nearest_passages
+from detectors.halludetect.reading import Rated
+from detectors.halludetect.severity import HARMLESS, severity
+from detectors.halludetect.user_said import repeats_user
+from detectors.judging import format_evidence, gather_all
+from detectors.spans import Region, words
+from detectors.wrong_items.explanation import explain
+from scenarios.transcript import Passage, TurnView
+
+LOG_ODDS = "log-odds"
+"""Detail of a rated sentence: what the mixture makes of it."""
+
+
+class MixtureReading:
+    """One call a sentence; a second one where doubled retrieval found what the own passages do not say.
+
+    Args:
+        mixture: learnt for the served model. None: the model's answer counts alone, and the worst sentence
+            decides.
+        retrieval_factor: passages searched for, as a multiple of the turn's own.
+        room: characters of evidence in a question.
+    """
+
+    def __init__(self, mixture: Mixture | None, retrieval_factor: int, room: int) -> None:
+        self._mixture = mixture
+        self._factor = retrieval_factor
+        self._room = room
+        self._question = Question("stated")
+        self.prompts = (self._question.prompt,)
+
+    async def ground(self, session: Session, view: TurnView) -> Grounds:
+        """See `Reading.ground`: the own passages; what else doubled retrieval finds is kept apart."""
+        shown = format_evidence(nearest_passages(view.passages, view.reply, self._room), self._room)
+        query = None
+        found: tuple[Passage, ...] = ()
+        if view.knowledge is not None:
+            query = await reformulate(session, view.history, view.question)
+            found = await view.knowledge.search(query, self._factor * max(len(view.passages), 1))
+        return Grounds(
+            documents=shown.text,
+            text=shown.text,
+            passages=view.passages,
+            found=merge_passages(view.passages, found)[len(view.passages) :],
+            user_text=view.user_text,
+            query=query,
+            memory=None,
+            truncated=shown.truncated,
+        )
+
+    async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
+        """See `Reading.rate`: every sentence."""
+        known = set(words(f"{grounds.passage_text}\n{grounds.user_text}"))
+        regions = statements(view.reply)
+        return await gather_all(self._rate(session, grounds, view.reply, region, known) for region in regions)
+
+    async def _rate(
+        self, session: Session, grounds: Grounds, reply: str, region: Region, known: set[str]
+    ) -> Rated:
+        text = region.of(reply)
+        rule = cleared_by_rule(text, grounds)
+        if rule is not None:
+            return Rated(text=text, region=region, severity=HARMLESS, details={"rule": rule})
+        unsupported = await self._unsupported(session, grounds, " ".join(text.split()))
+        measured = measure_sentence(text, unsupported, known)
+        details: dict[str, float | str | None] = {"P(not stated)": unsupported, **measured}
+        if self._mixture is not None:
+            details[LOG_ODDS] = self._mixture.sentence.log_odds(measured)
+            unsupported = probability(self._mixture.sentence.log_odds(measured))
+        details["P(unsupported)"] = unsupported
+        return Rated(text=text, region=region, severity=severity(unsupported, 1.0), details=details)
+
+    async def _unsupported(self, session: Session, grounds: Grounds, sentence: str) -> float:
+        stated = await self._question.ask(session, grounds.documents, sentence)
+        more = [passage for passage in grounds.found if adds_support(sentence, grounds.passages, passage)]
+        if more:
+            added = format_evidence(more, self._room).text
+            stated = max(stated, await self._question.ask(session, added, sentence))
+        return 1.0 - stated
+
+    def overall(self, rated: list[Rated], grounds: Grounds, view: TurnView) -> float:
+        """See `Reading.overall`: by the mixture, where there is one."""
+        worst = max((item.severity for item in rated), default=HARMLESS)
+        claims = [odds for item in rated if isinstance(odds := item.details.get(LOG_ODDS), float)]
+        if self._mixture is None or not claims:
+            return worst
+        measured = measure_reply(view.reply, claims, set(words(grounds.passage_text)))
+        return severity(probability(self._mixture.reply.log_odds(measured)), 1.0)
+
+    async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
+        """See `Reading.conclude`: text rules name the wrong item; no call."""
+        passages = (*grounds.passages, *grounds.found)
+        return [
+            item.model_copy(update={"reason": explain(item.text, passages, grounds.user_text).reason})
+            for item in kept
+        ]
+
+
+def cleared_by_rule(sentence: str, grounds: Grounds) -> str | None:
+    """Why a sentence needs no judging, or None."""
+    if claims_nothing(sentence):
+        return "claims nothing"
+    if repeats_user(sentence, grounds.user_statements, grounds.passage_text):
+        return "repeats what the user said"
+    return None

@@ -1,0 +1,108 @@
+"""How likely a sentence, and a reply, is hallucinated: a small learnt mixture of what was measured of it.
+
+No single sign carries over from one kind of reply to another. On replies of small chatbots the model's answer
+says most; on long replies of strong models words alone do. So logistic regressions weigh both, learnt over
+several data sets together (`benchmarks/train_mixture.py`); `mixture.yaml` holds the weights by served model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import yaml
+from pydantic import TypeAdapter
+
+from detectors.spans import unknown_share, words
+from scenarios.transcript import Frozen
+
+FILE = Path(__file__).with_name("mixture.yaml")
+"""What was learnt: served model → weights."""
+_LENGTHS = (3, 40)
+"""Numbers of words beyond which length says nothing more."""
+_KNOWN_ENOUGH = 0.3
+"""A share of new words up to this is usual in a true sentence."""
+_ALMOST = 1e-3
+"""Probabilities are kept this far from 0 and 1: a one-token answer is not surer than that."""
+
+
+class Weights(Frozen):
+    """A logistic regression over few named numbers."""
+
+    intercept: float
+    """Log-odds where all are 0."""
+    weights: dict[str, float]
+    """Log-odds for one more of each."""
+
+    def log_odds(self, measured: Mapping[str, float]) -> float:
+        """Weighted sum of what was measured.
+
+        Raises:
+            KeyError: something that has a weight was not measured.
+        """
+        return self.intercept + sum(weight * measured[name] for name, weight in self.weights.items())
+
+
+class Mixture(Frozen):
+    """Of a sentence, then of its reply."""
+
+    sentence: Weights
+    """Over `measure_sentence`."""
+    reply: Weights
+    """Over `measure_reply`."""
+
+
+def measure_sentence(sentence: str, unsupported: float, known: set[str]) -> dict[str, float]:
+    """What the mixture weighs of a sentence.
+
+    Args:
+        unsupported: the model's probability that the evidence does not say it.
+        known: words of the evidence and of the user, in lower case.
+
+    Returns:
+        unsupported: that probability's log-odds; length: natural logarithm of its number of words; novelty:
+        how far the share of words that are not known exceeds the usual one.
+    """
+    length = min(max(len(words(sentence)), _LENGTHS[0]), _LENGTHS[1])
+    return {
+        "unsupported": log_odds(unsupported),
+        "length": math.log(length),
+        "novelty": max(0.0, (unknown_share(sentence, known) or 0.0) - _KNOWN_ENOUGH),
+    }
+
+
+def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) -> dict[str, float]:
+    """What the mixture weighs of a reply.
+
+    Args:
+        sentences: log-odds of its sentences that claim something; at least one.
+        evidence: words of the evidence, in lower case.
+
+    Returns:
+        worst: the largest of `sentences`; unknown: share of the reply's words that the evidence lacks.
+    """
+    return {"worst": max(sentences), "unknown": unknown_share(reply, evidence) or 0.0}
+
+
+def log_odds(probability: float) -> float:
+    """ln(p / (1 − p)) of a probability kept away from 0 and 1."""
+    kept = min(max(probability, _ALMOST), 1.0 - _ALMOST)
+    return math.log(kept / (1.0 - kept))
+
+
+def probability(odds: float) -> float:
+    """The probability of given log-odds, in [0, 1]."""
+    return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else 1.0 - 1.0 / (1.0 + math.exp(odds))
+
+
+def mixture_of(model: str) -> Mixture | None:
+    """The mixture learnt for a served model, or None."""
+    return _mixtures().get(model)
+
+
+@cache
+def _mixtures() -> Mapping[str, Mixture]:
+    found = yaml.safe_load(FILE.read_text(encoding="utf-8")) or {}
+    return TypeAdapter(dict[str, Mixture]).validate_python(found)

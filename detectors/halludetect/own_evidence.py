@@ -1,0 +1,49 @@
+"""What a reply is held against first: its own passages, those nearest to it where they are many."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from detectors.spans import words
+from scenarios.transcript import Passage
+
+
+def nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple[Passage, ...]:
+    """The passages that share most with `text`, up to `room` characters, in their own order; at least one.
+
+    A shared word counts ln(1 + passages / passages that have it), once. Support is a maximum over passages,
+    so those that are left out could only have cleared what is flagged.
+
+    Args:
+        room: characters of all that are kept together; a first passage that is longer stays whole.
+    """
+    vocabularies = [set(words(passage.text)) for passage in passages]
+    spread = Counter(word for vocabulary in vocabularies for word in vocabulary)
+    wanted = set(words(text))
+    shared = [
+        sum(math.log(1 + len(passages) / spread[word]) for word in wanted & vocabulary)
+        for vocabulary in vocabularies
+    ]
+    kept: list[int] = []
+    for place in sorted(range(len(passages)), key=lambda place: -shared[place]):
+        room -= len(passages[place].text)
+        if kept and room < 0:
+            break
+        kept.append(place)
+    return tuple(passages[place] for place in sorted(kept))
+
+
+def adds_support(sentence: str, own: Sequence[Passage], found: Passage) -> bool:
+    """Whether a passage that the turn did not have is worth a second question about a sentence.
+
+    Own passages come first: what stands in a document about another matter often only seems to support a
+    sentence. So they must say nothing (each holds less than half of the sentence's words of four letters or
+    more), and the found one must be near (it holds two thirds of them).
+    """
+    wanted = {word for word in words(sentence) if len(word) > 3}
+    if not wanted:
+        return False
+    held = max((len(wanted & set(words(passage.text))) for passage in own), default=0)
+    return 2 * held < len(wanted) and 3 * len(wanted & set(words(found.text))) >= 2 * len(wanted)
