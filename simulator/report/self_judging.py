@@ -15,15 +15,16 @@ def mark(row: Mapping[str, Any]) -> str:
 
 
 def self_judging_notes(report: Mapping[str, Any]) -> list[str]:
-    """What the signs mean and what to do about it, a note for each reason; nothing where no row has one."""
-    found = [
-        f"{mark(row)} {row['self_judged_reason']}; such a judge favours it."
-        for row in report["rows"]
-        if row["self_judged"]
+    """What each sign means, for each chatbot that has one; nothing where no row has."""
+    judges: dict[tuple[str, str], list[str]] = {}
+    for row in report["rows"]:
+        if row["self_judged"]:
+            judges.setdefault((mark(row), row["chatbot"]), []).append(row["detector"])
+    return [
+        f"{sign} The model by which {' and '.join(detectors)} "
+        f"{'judges' if len(detectors) == 1 else 'judge'} also verifies what {chatbot} says"
+        f"{', by the same question' if sign == SIGNS['same model and same question'] else ''}: such a "
+        "judgement may favour it. A second model for one of the two ends that (docs/experiment.md, "
+        "`Not one's own judge`)."
+        for (sign, chatbot), detectors in judges.items()
     ]
-    if found:
-        found.append(
-            "A second model for the verifier or the judge takes the signs away "
-            '(docs/experiment.md, "Not one\'s own judge").'
-        )
-    return found

@@ -285,6 +285,6 @@ def test_a_chatbot_that_is_judged_by_its_own_verifier_has_a_sign_with_the_reason
     html = render_page(report, run.conversations, run.verdicts, flaws=run.flaws, personas=run.personas)
     reason = "fact-checker verifies its claims with &lt;b&gt;m&lt;/b&gt;, by which metarag judges, too"
     assert html.count(f'<th scope="row">fact-checker<abbr title="{reason}">†</abbr></th>') == 2
-    assert f'<p class="note">† {reason}; such a judge favours it.</p>' in html
+    assert '<p class="note">† The model by which metarag judges also verifies what fact-checker says' in html
     assert html.count("<abbr") == 2
     assert "†" not in page()

@@ -69,14 +69,25 @@ def test_what_is_not_known_is_neither_marked_nor_cleared(known: str) -> None:
     assert (found.self_judged, found.self_judged_degree) == (None, None)
 
 
-def test_a_note_says_what_each_sign_means_and_what_to_do() -> None:
+def test_a_note_for_each_sign_of_a_chatbot_says_what_it_means_and_what_to_do() -> None:
     verifying = ClaimCheck(models=("m",), prompts=VERIFY)
-    rows = [marked(verifying, ClaimCheck(models=("m",), prompts=each)) for each in (OTHER, VERIFY)]
+    checks = ClaimChecks(
+        chatbots={"bot": verifying},
+        detectors={
+            "one": ClaimCheck(models=("m",), prompts=OTHER),
+            "two": ClaimCheck(models=("m",)),
+            "three": ClaimCheck(models=("m",), prompts=VERIFY),
+            "four": ClaimCheck(models=("n",)),
+        },
+    )
+    rows = mark_self_judged([row("bot", name, []) for name in checks.detectors], checks)
+    remedy = (
+        "such a judgement may favour it. A second model for one of the two ends that (docs/experiment.md, "
+        "`Not one's own judge`)."
+    )
     assert self_judging_notes({"rows": [one.model_dump() for one in rows]}) == [
-        f"† {rows[0].self_judged_reason}; such a judge favours it.",
-        f"‡ {rows[1].self_judged_reason}; such a judge favours it.",
-        "A second model for the verifier or the judge takes the signs away (docs/experiment.md, \"Not one's "
-        'own judge").',
+        f"† The model by which one and two judge also verifies what bot says: {remedy}",
+        f"‡ The model by which three judges also verifies what bot says, by the same question: {remedy}",
     ]
 
 
