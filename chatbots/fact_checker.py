@@ -11,12 +11,14 @@ import asyncio
 
 from pydantic import Field
 
+from agents.claim_check import ClaimCheck
 from agents.errors import UnparseableAnswer
 from agents.prompt import dialogue
 from chatbots.options import GenerationOptions
 from chatbots.pipeline import Work, format_evidence, titles_of
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import ChatbotContext
+from detectors.judging import served_name
 from detectors.spans import sentences
 from scenarios.transcript import Call, Frozen
 
@@ -70,7 +72,10 @@ class FactCheckerBot(PromptEngineeredBot):
 
     def __init__(self, context: ChatbotContext) -> None:
         super().__init__(context)
-        context.models.get(self.options.verifier)
+        self._verifier = self.options.verifier or context.model
+        self.claim_check = ClaimCheck.by(
+            (served_name(context.models, self._verifier),), (self._prompts["verify"],)
+        )
 
     async def answer(self, work: Work) -> str:
         """Draft, split, verify, correct."""
@@ -137,8 +142,7 @@ class FactCheckerBot(PromptEngineeredBot):
         messages = self._prompts["verify"].fill(
             evidence=f"{evidence}\n\n[{len(passages) + 1}] The user's own words\n{said}", claim=claim
         )
-        verifier = self.options.verifier or self.context.model
-        session = self.context.models.session("chatbot", work.session.seed, verifier)
+        session = self.context.models.session("chatbot", work.session.seed, self._verifier)
         session.calls = ledger
         share = await session.choose("verify", messages, ["Yes", "No"])
         return share["Yes"]

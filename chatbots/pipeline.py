@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from agents.claim_check import ClaimCheck
 from agents.model import Session
 from agents.prompt import ChatMessage, load_prompt
 from agents.reformulation import reformulate
@@ -69,6 +70,8 @@ class RagChatbot(ABC):
     """The prompt files it uses, as `package/name`: what changes its replies counts in its version."""
 
     options: GenerationOptions
+    claim_check: ClaimCheck = ClaimCheck()
+    """By which models it verifies what it says, and by which of the prompt files; by none."""
 
     def __init__(self, context: ChatbotContext) -> None:
         self.context = context

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from agents.claim_check import ClaimCheck
 from agents.model import Session
 from agents.prompt import Prompt
 from detectors.evidence_questions import calibrations_of
@@ -61,6 +62,8 @@ class OneModelDetector(ABC):
             corrected=learnt is not None or (corrects and bool(calibrations_of(model))),
         )
         self.threshold: float | None = self._threshold
+        self.claim_check = ClaimCheck.by((model,), prompts)
+        """See `detectors.protocol.judging`."""
         self.version = configuration_version(
             type(self).__module__,
             options.model_copy(update={"threshold": self._threshold}),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from agents.claim_check import ClaimCheck, told_claim_check
 from agents.model import ModelPool
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
@@ -48,6 +49,23 @@ def asks_a_model(detector: Detector) -> bool:
     Without that attribute it does, unless it judges in batches.
     """
     return bool(getattr(detector, "asks_a_model", not isinstance(detector, BatchDetector)))
+
+
+def judging(detector: Detector, served: str) -> ClaimCheck:
+    """The models that the detector judges by and their prompt files: its attribute `claim_check` tells.
+
+    Without that attribute it is the served model, if it asks one, by prompts that nobody knows.
+
+    Args:
+        served: the name under which the detectors' model is served.
+
+    Raises:
+        UsageError: the attribute is something else.
+    """
+    told = told_claim_check(f"detector {detector.name}", detector)
+    if told is not None:
+        return told
+    return ClaimCheck.by((served,) if asks_a_model(detector) else (), ())
 
 
 def scores_are_probabilities(detector: Detector) -> bool:

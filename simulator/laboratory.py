@@ -9,6 +9,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents.claim_check import ClaimCheck, told_claim_check
 from agents.client import Endpoint
 from agents.model import DEFAULT_MODEL, ModelPool
 from agents.user import MAX_TOKENS, SimulatedUser
@@ -66,8 +67,7 @@ async def execute_experiment(
     scenario = load_scenario(experiment.scenario)
     jobs = plan(experiment, scenario) if simulate else []
     asked = await check_detectors(experiment, settings) if judge else False
-    if simulate:
-        await _check_chatbots(experiment, scenario, settings)
+    verifying = await _check_chatbots(experiment, scenario, settings) if simulate else {}
     if simulate and not settings.fresh:
         check_folder(experiment, scenario, folder)
     needed = simulate or asked
@@ -79,7 +79,7 @@ async def execute_experiment(
             knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
             if settings.fresh:
                 folder.clear()
-            enter_folder(experiment, scenario, detectors, revision, folder, simulate)
+            enter_folder(experiment, scenario, detectors, revision, folder, simulate, verifying)
             cast = make_cast(experiment, scenario, pool, knowledge, detectors)
             bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
             with bars, _long_lived_objects_left_alone():
@@ -225,16 +225,25 @@ async def check_detectors(experiment: Experiment, settings: Settings) -> bool:
     return any(asks_a_model(detector) for detector in detectors)
 
 
-async def _check_chatbots(experiment: Experiment, scenario: Scenario, settings: Settings) -> None:
+async def _check_chatbots(
+    experiment: Experiment, scenario: Scenario, settings: Settings
+) -> dict[str, ClaimCheck | None]:
     """Say what is wrong with the chatbots now, and not when a server has been started for them.
+
+    Returns how each of them verifies its claims, by name; None where it does not tell.
 
     Raises:
         UsageError: one cannot be made.
     """
     async with _unserved(experiment, settings) as pool:
         knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model)
-        for chatbot in experiment.chatbots:
-            _make_chatbot(experiment, scenario, pool, knowledge, chatbot, experiment.seed)
+        return {
+            bot.name: told_claim_check(
+                f"chatbot {bot.name}",
+                _make_chatbot(experiment, scenario, pool, knowledge, bot, experiment.seed),
+            )
+            for bot in experiment.chatbots
+        }
 
 
 @asynccontextmanager

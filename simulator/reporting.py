@@ -13,6 +13,7 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.report.document import build_report, write_report
 from simulator.report.page import render_page, write_page
 from simulator.run_folder import RunFolder
+from simulator.saved_experiment import saved_claim_checks
 
 
 def write_reports(folder: RunFolder) -> dict[str, Any]:
@@ -34,6 +35,7 @@ def write_reports(folder: RunFolder) -> dict[str, Any]:
         detectors=_detectors(saved, verdicts),
         flaws=flaws,
         personas=personas if saved else None,
+        claim_checks=saved_claim_checks(folder, saved or {}),
     )
     write_report(report, folder.report)
     page = render_page(report, conversations, verdicts, flaws=flaws, personas=personas, experiment=saved)

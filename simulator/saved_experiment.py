@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed
 from typing import Any
 
 from pydantic import ValidationError
 
+from agents.claim_check import ClaimCheck
 from agents.user import user_version
 from chatbots.registry import chatbot_version
-from detectors.protocol import Detector
+from detectors.protocol import Detector, judging
 from scenarios.errors import UsageError
 from scenarios.pack import Scenario
 from scenarios.pack_files import built_in_packs, load_scenario
 from scenarios.recording import digest
 from scenarios.transcript import Conversation
-from simulator.config import Component, Experiment
+from simulator.config import Component, Experiment, describe
+from simulator.measure.self_judging import ClaimChecks
 from simulator.plan import chosen_personas, model_name, scenario_version
 from simulator.run_folder import RunFolder
 
@@ -104,6 +106,7 @@ def enter_folder(
     revision: str | None,
     folder: RunFolder,
     simulate: bool,
+    verifying: Mapping[str, ClaimCheck | None] | None = None,
 ) -> None:
     """Write experiment.json, or add to the folder's one.
 
@@ -112,11 +115,15 @@ def enter_folder(
         revision: of the model that is served, where it is known.
         simulate: whether conversations are held. If not, what the folder says of them stays; a folder that
             says nothing gets no more than the fields of the experiment that were set.
+        verifying: how the chatbots verify their claims, by name; those left out stay as they are.
 
     Raises:
         OperationalError: it cannot be written.
+        UsageError: a detector says of itself what cannot be, or experiment.json is damaged.
     """
     saved = folder.read_experiment() or {}
+    checks = saved_claim_checks(folder, saved)
+    judges = {one.name: judging(one, model_name(experiment, "detector")) for one in detectors}
     entry: dict[str, Any] = {
         "identity": {},
         "seeds": [],
@@ -129,6 +136,9 @@ def enter_folder(
             **saved.get("detectors", {}),
             **{detector.name: detector.version for detector in detectors},
         },
+        "claim_checks": ClaimChecks(
+            chatbots={**checks.chatbots, **(verifying or {})}, detectors={**checks.detectors, **judges}
+        ).model_dump(mode="json"),
     }
     if simulate:
         entry["experiment"] = experiment.model_dump(mode="json")
@@ -138,6 +148,20 @@ def enter_folder(
         entry["experiment"] = experiment.model_dump(mode="json", exclude_unset=True)
         entry["seeds"] = sorted({conversation.seed for conversation in folder.read_conversations()})
     folder.write_experiment(entry)
+
+
+def saved_claim_checks(folder: RunFolder, saved: Mapping[str, Any]) -> ClaimChecks:
+    """How the run's chatbots and detectors check claims; nothing of a folder that an older hallulab wrote.
+
+    Raises:
+        UsageError: what experiment.json says of it is damaged.
+    """
+    try:
+        return ClaimChecks.model_validate(saved.get("claim_checks", {}))
+    except ValidationError as error:
+        raise UsageError(
+            f"{folder.experiment}: in `claim_checks`, {describe(error)} Restore it or use --fresh."
+        ) from error
 
 
 def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.claim_check import ClaimCheck
 from agents.model import Session
 from detectors.judging import (
     Abstention,
@@ -76,6 +77,9 @@ class LogicGraphDetector:
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
         self.asks_a_model = any(scorer.prompts for scorer in used)
         model = served_name(context.models, context.model)
+        entailing = self._entailment.prompts
+        self.claim_check = ClaimCheck.by((model,), entailing) if entailing else ClaimCheck()
+        """See `detectors.protocol.judging`."""
         usual = options == LogicGraphOptions(threshold=options.threshold)
         tuned = tuned_threshold("logic-graph", options.entailment, model) if usual else None
         self._threshold, self.threshold_protocol = choose_threshold(

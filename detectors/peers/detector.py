@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from agents.claim_check import ClaimCheck
 from agents.model import Session
 from agents.prompt import ChatMessage
 from detectors.judging import (
@@ -91,6 +92,8 @@ class PeerDetector:
         )
         self._configuration = configured.model_dump()
         served = {"model": served_name(context.models, context.model)} if self.asks_a_model else {}
+        self.claim_check = ClaimCheck.by(served.values() if options.weights is None else (), ())
+        """See `detectors.protocol.judging`. Weights of its own judge in place of the served model."""
         seed = context.seed if self.asks_a_model else None
         self.version = digest(
             [

@@ -29,6 +29,7 @@ from simulator.bench.table import (
     chats_counted,
     data_notes,
     friedman_line,
+    interval_notes,
     notes,
 )
 from simulator.measure.detection import Sample
@@ -88,7 +89,7 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
             "top": TOP,
             "bottom": BOTTOM,
         },
-        notes=[*data_notes(report["data"]), *notes(costs), *caveats(rows)],
+        notes=[*data_notes(report["data"]), *interval_notes(rows), *notes(costs), *caveats(rows)],
         paint=paint,
     )
 

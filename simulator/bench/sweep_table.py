@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.report.terminal import number, standard_output
+from simulator.report.terminal import standard_output
+from simulator.report.wording import number
 
 _FRONTS = {"tokens": "T", "latency": "L", "precision_recall": "P"}
 

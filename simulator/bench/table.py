@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.report.terminal import NARROW, NOTHING, number, standard_output
-from simulator.report.wording import counted, in_brief, noun
+from simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
+from simulator.report.terminal import NARROW, standard_output
+from simulator.report.wording import NOTHING, counted, in_brief, noun, number
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Row], str]]
@@ -96,7 +97,8 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
             "these scores, chosen on these very items."
         )
     )
-    for note in (*data_notes(report["data"]), *notes(costs), *caveats(rows), *reason_lines(costs)):
+    found = (*data_notes(report["data"]), *interval_notes(rows), *notes(costs), *caveats(rows))
+    for note in (*found, *reason_lines(costs)):
         console.print(Text(note))
 
 
@@ -130,6 +132,32 @@ def data_notes(data: Mapping[str, Any]) -> list[str]:
         found.append(f"{both} learnt from and measured on: what was learnt there flatters the numbers.")
     found += [f"{name} was not trained here: {reason}" for name, reason in data["not_trained"].items()]
     return found
+
+
+def interval_notes(rows: Sequence[Row]) -> list[str]:
+    """Why numbers have no interval."""
+    found = []
+    for level in dict.fromkeys(row["level"] for row in rows):
+        of_level = [row for row in rows if row["level"] == level]
+        too_few = no_interval(of_level[0]["groups"], "group")
+        lacking = [row["detector"] for row in of_level if _lacks_an_interval(row)]
+        if too_few is not None:
+            found.append(f"{level} level: {too_few}.")
+        elif lacking:
+            found.append(
+                f"{level} level, {', '.join(lacking)}: what fewer than {LEAST_FOR_INTERVAL} groups bear out "
+                "(for AUROC: groups with positives, and with negatives) has no interval."
+            )
+    return found
+
+
+def _lacks_an_interval(row: Row) -> bool:
+    """Whether a number that is there could have an interval, and has none."""
+    return any(
+        row[f"{field}_ci95"] is None and row[field] is not None
+        for field in ("auroc", "auprc", "f1", "balanced_accuracy")
+        if f"{field}_ci95" in row
+    )
 
 
 def notes(costs: Sequence[Row]) -> list[str]:

@@ -11,7 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from simulator.measure.detection import Sample
-from simulator.measure.statistics import Floats, Integers, cluster_weights, percentiles
+from simulator.measure.statistics import (
+    LEAST_FOR_INTERVAL,
+    Floats,
+    Integers,
+    cluster_weights,
+    percentiles,
+)
 
 RESAMPLES = 1_000
 """Bootstrap samples of rank statistics."""
@@ -25,19 +31,19 @@ Replicates = Mapping[str, Floats]
 def replicates(sample: Sample, clusters: int) -> Replicates:
     """`auroc`, `auprc`, `f1` and `balanced_accuracy` in each of `RESAMPLES` resamples of the groups.
 
-    All NaN where fewer than two groups have items, and those that compare the classes where fewer than two
-    groups have positives, or negatives: nothing would vary.
+    All NaN where fewer than `LEAST_FOR_INTERVAL` groups have items, and those that compare the classes where
+    fewer have positives, or negatives: too little would vary.
 
     Args:
         clusters: number of groups, of which `sample.clusters` are numbers; those without items count, too.
     """
     nothing = np.full(RESAMPLES, np.nan)
-    if len(np.unique(sample.clusters)) < 2:
+    if _too_few(sample.clusters):
         return dict.fromkeys(("auroc", "auprc", "f1", "balanced_accuracy"), nothing)
     weights = cluster_weights(clusters, RESAMPLES)
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn = {**_ranked(sample, weights), **_decided(sample, weights, clusters)}
-    if any(len(np.unique(sample.clusters[chosen])) < 2 for chosen in (sample.labels, ~sample.labels)):
+    if any(_too_few(sample.clusters[chosen]) for chosen in (sample.labels, ~sample.labels)):
         drawn |= dict.fromkeys(("auroc", "balanced_accuracy"), nothing)
     return drawn
 
@@ -51,17 +57,22 @@ def interval(values: Floats) -> list[float] | None:
 def f1_replicates(counts: Sequence[tuple[int, int, int]], groups: Sequence[int], clusters: int) -> Floats:
     """F1 of summed (hits, flagged, gold) in each resample; NaN where a resample has no gold.
 
-    All NaN where the counts are of fewer than two groups.
+    All NaN where the counts are of fewer than `LEAST_FOR_INTERVAL` groups.
 
     Args:
         groups: number of the group of each of `counts`.
         clusters: number of groups; those without counts count, too.
     """
-    if len(set(groups)) < 2:
+    places = np.asarray(groups, dtype=np.int64)
+    if _too_few(places):
         return np.full(RESAMPLES, np.nan)
     sums = np.zeros((clusters, 3))
-    np.add.at(sums, np.asarray(groups), np.asarray(counts, dtype=float))
+    np.add.at(sums, places, np.asarray(counts, dtype=float))
     return _f1(*(cluster_weights(clusters, RESAMPLES) @ sums).T)
+
+
+def _too_few(clusters: Integers) -> bool:
+    return len(np.unique(clusters)) < LEAST_FOR_INTERVAL
 
 
 def _f1(hits: Floats, flagged: Floats, gold: Floats) -> Floats:

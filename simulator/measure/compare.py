@@ -9,7 +9,7 @@ from typing import Literal
 from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 from simulator.measure.metrics import Pairing, Tallies, Tally
-from simulator.measure.statistics import Difference, Ratio, holm, paired_difference
+from simulator.measure.statistics import Ratio, holm, no_interval, paired_difference
 
 Metric = Literal["hpt_1", "tokacc_1"]
 
@@ -35,7 +35,9 @@ class Comparison(Frozen):
     difference: float | None
     """Metric of `a` minus metric of `b`, over the pairs."""
     ci95: tuple[float, float] | None
-    """Paired bootstrap interval; None with fewer than two pairs."""
+    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs."""
+    no_interval: str | None
+    """Why there is none."""
     p_value: float | None
     """Paired permutation test, two-sided; None with fewer than two pairs."""
     p_holm: float | None
@@ -52,7 +54,10 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
     for detector in detectors:
         for metric in _RATIOS:
             names = list(combinations(chatbots, 2))
-            differences = [_difference(tallies[a, detector], tallies[b, detector], metric) for a, b in names]
+            differences = [
+                paired_difference(*paired_ratios(tallies[a, detector], tallies[b, detector], metric))
+                for a, b in names
+            ]
             adjusted = holm([item.p_value for item in differences])
             found.extend(
                 Comparison(
@@ -63,6 +68,7 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
                     pairs=item.pairs,
                     difference=None if item.difference is None else round(item.difference, 6),
                     ci95=None if item.ci95 is None else (round(item.ci95[0], 6), round(item.ci95[1], 6)),
+                    no_interval=no_interval(item.pairs, "pair"),
                     p_value=None if item.p_value is None else round(item.p_value, 6),
                     p_holm=None if p_holm is None else round(p_holm, 6),
                 )
@@ -71,10 +77,17 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
     return tuple(found)
 
 
-def _difference(first: Sequence[Tally], second: Sequence[Tally], metric: Metric) -> Difference:
+def paired_ratios(
+    first: Sequence[Tally], second: Sequence[Tally], metric: Metric
+) -> tuple[list[Ratio], list[Ratio]]:
+    """The ratios of two chatbots on the personas and seeds that both have, in the same order.
+
+    Raises:
+        UsageError: a chatbot has two conversations with the same scenario, persona and seed.
+    """
     one, two = _by_pairing(first, metric), _by_pairing(second, metric)
     shared = sorted(one.keys() & two.keys())
-    return paired_difference([one[key] for key in shared], [two[key] for key in shared])
+    return [one[key] for key in shared], [two[key] for key in shared]
 
 
 def _by_pairing(tallies: Sequence[Tally], metric: Metric) -> dict[Pairing, Ratio]:

@@ -10,10 +10,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from scenarios.errors import UsageError
 from scenarios.transcript import Call, Conversation, Frozen, Verdict
-from simulator.measure.statistics import Ratio, interval, ratio_of_sums
+from simulator.measure.statistics import Ratio, interval, no_interval, ratio_of_sums
 from simulator.measure.tokens import hallucinated, tokenize
 
 Pairing = tuple[str, str, int]
@@ -29,6 +30,8 @@ class Row(Frozen):
     """Name of the detector."""
     conversations: int
     """Conversations of the chatbot."""
+    scored_conversations: int
+    """Those with a scored turn: what intervals and shares of conversations are over."""
     turns: int
     """Their turns."""
     scored_turns: int
@@ -54,13 +57,15 @@ class Row(Frozen):
     hpt_1: float | None
     """Hallucinations / scored turns, over the whole set."""
     hpt_1_ci95: tuple[float, float] | None
-    """Cluster bootstrap over conversations."""
+    """Cluster bootstrap over conversations; None with fewer than `LEAST_FOR_INTERVAL`."""
     hpt_2: float | None
     """Mean over conversations of hallucinations / scored turns."""
     tokacc_1: float | None
     """Share of reply tokens outside every flagged span, over the whole set."""
     tokacc_1_ci95: tuple[float, float] | None
-    """Cluster bootstrap over conversations."""
+    """Likewise."""
+    no_interval: str | None
+    """Why there are no intervals."""
     tokacc_2: float | None
     """Mean over conversations of that share."""
     tokens: int
@@ -73,6 +78,13 @@ class Row(Frozen):
     """Tokens the detector had written; None when no server told."""
     seconds: float
     """Latencies of the detector's calls, added up; calls run at the same time, so no wall time."""
+    self_judged: bool | None = None
+    """Whether a model by which the chatbot verifies its claims is one that the detector judges by, see
+    `self_judging`; None: the run does not tell."""
+    self_judged_degree: Literal["same model", "same model and same question"] | None = None
+    """How far, where it is; the question is the same where the prompt file is."""
+    self_judged_reason: str | None = None
+    """The same for people."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +230,7 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
         chatbot=chatbot,
         detector=detector,
         conversations=len(tallies),
+        scored_conversations=len(judged),
         turns=turns,
         scored_turns=scored,
         coverage=_rounded(scored / turns if turns else None),
@@ -234,6 +247,7 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
         hpt_2=mean([item.hallucinations / item.scored_turns for item in judged]),
         tokacc_1=_rounded(ratio_of_sums([item.tokacc for item in worded])),
         tokacc_1_ci95=_rounded_pair(interval([item.tokacc for item in worded])),
+        no_interval=no_interval(len(judged)),
         tokacc_2=mean([item.tokacc.numerator / item.tokens for item in worded]),
         tokens=sum(item.tokens for item in tallies),
         calls=len(calls),

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.report.wording import counted
+
 RESAMPLES = 10_000
 """Bootstrap samples, and label exchanges where there are too many to enumerate."""
+LEAST_FOR_INTERVAL = 6
+"""Conversations (pairs of them, groups) below which there is no interval. A percentile bootstrap of fewer is
+plainly misleading: two equal ones have an interval of no width. And 6 pairs are the first whose permutation
+test can say anything at 5%: 2 of 2^6 exchanges, p = 0.031."""
 UNDEFINED = 0.05
 """Share of undefined replicates up to which the others have an interval."""
 _SEED = 20_250
@@ -46,7 +52,7 @@ class Difference:
     difference: float | None
     """First minus second, over the pairs; None without pairs."""
     ci95: tuple[float, float] | None
-    """Paired bootstrap interval; None with fewer than two pairs."""
+    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs."""
     p_value: float | None
     """Two-sided; None with fewer than two pairs, where any exchange gives the same distance."""
 
@@ -60,14 +66,20 @@ def ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
 def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
     """95% percentile interval of the ratio of sums, conversations resampled with replacement.
 
-    None with fewer than two conversations. With a handful of conversations the interval is too narrow,
-    as any percentile bootstrap is; the number of conversations stands beside it in every report.
+    None with fewer than `LEAST_FOR_INTERVAL` conversations; `no_interval` says so.
     """
-    if len(sample) < 2:
+    if len(sample) < LEAST_FOR_INTERVAL:
         return None
     numerators, denominators = _columns(sample)
     ratios = [numerators[draw].sum(axis=1) / denominators[draw].sum(axis=1) for draw in _draws(len(sample))]
     return _percentiles(np.concatenate(ratios))
+
+
+def no_interval(number: int, noun: str = "conversation") -> str | None:
+    """Why so many have no interval, such as `2 conversations; 6 needed for an interval`; None: they have."""
+    if number >= LEAST_FOR_INTERVAL:
+        return None
+    return f"{counted(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
 
 
 def cluster_weights(clusters: int, resamples: int) -> Integers:
@@ -107,7 +119,8 @@ def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Differ
     if len(first) < 2:
         return Difference(len(first), one - two, None, None)
     columns = (*_columns(first), *_columns(second))
-    return Difference(len(first), one - two, _difference_interval(*columns), _permutation_p(*columns))
+    ci95 = _difference_interval(*columns) if len(first) >= LEAST_FOR_INTERVAL else None
+    return Difference(len(first), one - two, ci95, _permutation_p(*columns))
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simulator.report.self_judging import mark
+
 LEFT, RIGHT, TOP = 165.0, 24.0, 8.0
 """Margins of the plot in the SVG's units: chatbot names left, half a tick label right."""
 WIDTH = 560.0
@@ -109,6 +111,8 @@ def chart(
             value, ci95 = row[field], row[f"{field}_ci95"]
             number = detectors.index(row["detector"])
             words = "not scored" if value is None else f"{value * scale:.2f}{unit}"
+            if value is not None and row["no_interval"]:
+                words += f" ({row['no_interval']})"
             if ci95:
                 words += f", 95% interval {ci95[0] * scale:.2f} to {ci95[1] * scale:.2f}"
             dots.append(
@@ -118,7 +122,7 @@ def chart(
                     low=place(ci95[0] * scale) if ci95 else None,
                     high=place(ci95[1] * scale) if ci95 else None,
                     detector=number,
-                    title=f"{chatbot}, {row['detector']}: {words}",
+                    title=f"{chatbot}{mark(row)}, {row['detector']}: {words}",
                 )
             )
         groups.append(Group(chatbot, top + _LINE * len(detectors) / 2, tuple(dots)))

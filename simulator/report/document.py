@@ -12,7 +12,10 @@ from simulator.measure.agreement import agreement
 from simulator.measure.compare import compare
 from simulator.measure.conversations import Flaws, audit_report, chat_statistics
 from simulator.measure.costs import efficiency, ledger
+from simulator.measure.finding import findings
 from simulator.measure.metrics import rows, tally_all
+from simulator.measure.self_judging import ClaimChecks, mark_self_judged
+from simulator.measure.statistics import LEAST_FOR_INTERVAL
 from simulator.run_folder import write_atomically
 
 SCHEMA = 1
@@ -27,6 +30,7 @@ def build_report(
     detectors: Sequence[str],
     flaws: Flaws,
     personas: Collection[str] | None = None,
+    claim_checks: ClaimChecks | None = None,
 ) -> dict[str, Any]:
     """Compute the report of a run.
 
@@ -37,6 +41,7 @@ def build_report(
         detectors: names of all detectors, likewise. One without verdicts has rows with coverage 0.
         flaws: what the audit of the simulated user found, by conversation id.
         personas: identifiers of the personas that the audit knew; None: there was none to know.
+        claim_checks: how chatbots and detectors check claims; None: nobody knows.
 
     Raises:
         UsageError: the journals contradict each other or hold two configurations of the same thing.
@@ -47,11 +52,18 @@ def build_report(
         (item for item in verdicts if item.conversation in known),
         key=lambda item: (item.conversation, item.detector, item.turn),
     )
+    checks = claim_checks or ClaimChecks()
     tallies = tally_all(ordered, about, chatbots, detectors)
+    found = mark_self_judged(rows(tallies), checks)
+    comparisons = compare(tallies, chatbots, detectors)
+    audit = audit_report(ordered, about, flaws, chatbots, detectors)
+    sound = mark_self_judged(audit.rows_without_affected, checks)
     return {
         "schema": SCHEMA,
-        "rows": [item.model_dump(mode="json") for item in rows(tallies)],
-        "comparisons": [item.model_dump(mode="json") for item in compare(tallies, chatbots, detectors)],
+        "intervals": {"least": LEAST_FOR_INTERVAL},
+        "findings": [item.model_dump(mode="json") for item in findings(tallies, found, comparisons)],
+        "rows": [item.model_dump(mode="json") for item in found],
+        "comparisons": [item.model_dump(mode="json") for item in comparisons],
         "agreement": agreement(about, detectors).model_dump(mode="json"),
         "ledger": [item.model_dump(mode="json") for item in ledger(ordered, about)],
         "efficiency": [
@@ -63,7 +75,7 @@ def build_report(
         "unknown_personas": sorted(
             set() if personas is None else {item.persona for item in ordered} - set(personas)
         ),
-        "simulator_audit": audit_report(ordered, about, flaws, chatbots, detectors).model_dump(mode="json"),
+        "simulator_audit": audit.model_copy(update={"rows_without_affected": sound}).model_dump(mode="json"),
     }
 
 

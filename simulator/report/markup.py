@@ -7,8 +7,7 @@ import hashlib
 from importlib.resources import files
 from typing import Any
 
-from simulator.report.terminal import NOTHING, number, with_interval
-from simulator.report.wording import noun
+from simulator.report.wording import NOTHING, noun, number
 
 
 def render(package: str, template: str, style: str, script: str | None = None, /, **values: Any) -> str:
@@ -27,7 +26,7 @@ def render(package: str, template: str, style: str, script: str | None = None, /
         lstrip_blocks=True,
         loader=DictLoader(pages),
     )
-    environment.globals.update(number=number, with_interval=with_interval, nothing=NOTHING, noun=noun)
+    environment.globals.update(number=number, nothing=NOTHING, noun=noun)
     return environment.get_template(template).render(
         values,
         style=style,

@@ -17,8 +17,10 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.measure.conversations import Flaws
 from simulator.report.browser import browser_data
 from simulator.report.charts import LEFT, TOP, WIDTH, chart
+from simulator.report.headlines import headlines, interval_lines
 from simulator.report.markup import asset, render
-from simulator.report.terminal import notes, with_interval
+from simulator.report.self_judging import mark
+from simulator.report.terminal import notes
 from simulator.run_folder import write_atomically
 
 _PACKAGE = "simulator.report"
@@ -63,7 +65,9 @@ def render_page(
         conversations=len(conversations),
         turns=sum(len(item.turns) for item in conversations),
         headlines=headlines(report),
+        interval_lines=interval_lines(report["rows"]),
         notes=notes(report),
+        mark=mark,
         charts=charts,
         geometry={"left": LEFT, "top": TOP, "width": WIDTH},
         experiment=None if experiment is None else json.dumps(experiment, indent=2, ensure_ascii=False),
@@ -78,45 +82,6 @@ def write_page(page: str, path: Path) -> None:
         OperationalError: the file cannot be written.
     """
     write_atomically(path, page)
-
-
-def headlines(report: Mapping[str, Any]) -> list[str]:
-    """One sentence a detector: the chatbot with the fewest hallucinations, and how sure that is."""
-    found = []
-    for detector in dict.fromkeys(row["detector"] for row in report["rows"]):
-        rows = [row for row in report["rows"] if row["detector"] == detector and row["hpt_1"] is not None]
-        if not rows:
-            found.append(f"By {detector}: nothing was scored.")
-            continue
-        best = min(rows, key=lambda row: row["hpt_1"])
-        tied = [row["chatbot"] for row in rows if row["hpt_1"] == best["hpt_1"]]
-        if len(tied) > 1:
-            found.append(
-                f"By {detector}, {', '.join(tied)} hallucinate least: {best['hpt_1']:.2f} per turn each."
-            )
-            continue
-        interval = with_interval(best["hpt_1"], best["hpt_1_ci95"], 2)
-        sentence = f"By {detector}, {best['chatbot']} hallucinates least: {interval} per turn."
-        others = [
-            item
-            for item in report["comparisons"]
-            if item["detector"] == detector
-            and item["metric"] == "hpt_1"
-            and best["chatbot"] in (item["a"], item["b"])
-        ]
-        if others:
-            sure = sum(item["p_holm"] is not None and item["p_holm"] < 0.05 for item in others)
-            sentence += f" The difference is {_significance(sure, len(others))}"
-        found.append(sentence)
-    return found
-
-
-def _significance(sure: int, others: int) -> str:
-    """Against how many of the others a difference is significant."""
-    if others == 1:
-        return "significant (Holm, 5%)." if sure else "not significant (Holm, 5%)."
-    against = f"{sure} of the {others} others" if sure else "none of the others"
-    return f"significant (Holm, 5%) against {against}."
 
 
 def _embedded(value: Any) -> Any:

@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.report.wording import counted, in_brief, noun
+from simulator.report.headlines import headlines, interval_lines
+from simulator.report.self_judging import mark, self_judging_notes
+from simulator.report.wording import counted, in_brief, noun, number, with_interval
 
 WIDTH = 112
 """Columns used when standard output is no terminal."""
 NARROW = 100
 """Columns below which names would be folded: intervals and detectors then stand on lines of their own."""
-NOTHING = "–"
-"""What is shown for a number that an empty denominator leaves undefined."""
 
 
 def standard_output() -> Console:
@@ -27,10 +27,12 @@ def standard_output() -> Console:
 
 
 def print_report(report: Mapping[str, Any], console: Console | None = None) -> None:
-    """Print the table and what limits it (failures, abstentions, flaws of the simulated user)."""
+    """Print the table, what it says of the chatbots, and what limits it (failures, abstentions, flaws of the
+    simulated user)."""
     console = console or standard_output()
     console.print(table(report, narrow=console.width < NARROW))
-    for line in (*agreement_lines(report["agreement"]), *notes(report)):
+    found = (*headlines(report), *interval_lines(report["rows"]))
+    for line in (*found, *agreement_lines(report["agreement"]), *notes(report)):
         console.print(Text(line))
 
 
@@ -39,11 +41,12 @@ def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0)
     for header in ("Chatbot",) if narrow else ("Chatbot", "Detector"):
         result.add_column(header, overflow="fold")
+    ci = "\n\\[95% CI]" if any(row["hpt_1_ci95"] for row in report["rows"]) else ""
     for header in (
         "Calls/\nreply",
-        "HPT-1\n\\[95% CI]",
+        f"HPT-1{ci}",
         "HPT-2",
-        "TokAcc-1 %\n\\[95% CI]",
+        f"TokAcc-1 %{ci}",
         "TokAcc\n-2 %",
         "Halluc.\nchats %",
         "Cov.\n%",
@@ -58,8 +61,9 @@ def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
         previous = row["detector"]
         hpt = with_interval(row["hpt_1"], row["hpt_1_ci95"], 2)
         tokacc = with_interval(row["tokacc_1"], row["tokacc_1_ci95"], 1, 100)
+        chatbot = Text(f"{row['chatbot']}{mark(row)}")
         result.add_row(
-            *([Text(row["chatbot"])] if narrow else [Text(row["chatbot"]), Text(row["detector"])]),
+            *([chatbot] if narrow else [chatbot, Text(row["detector"])]),
             number(row["calls_per_reply"], 1),
             Text(hpt.replace(" [", "\n[") if narrow else hpt),
             number(row["hpt_2"], 2),
@@ -72,8 +76,9 @@ def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
 
 
 def notes(report: Mapping[str, Any]) -> list[str]:
-    """Sentences on what the numbers leave out."""
-    found = [
+    """Sentences on what the numbers leave out, and which of them go in a circle."""
+    found = self_judging_notes(report)
+    found += [
         f"{line['chatbot']}: {line['failed']} of {counted(line['conversations'], 'conversation')} failed: "
         f"{in_brief(line['first_error'])}"
         for line in report["failures"]
@@ -141,19 +146,6 @@ def agreement_lines(agreement: Mapping[str, Any]) -> list[str]:
             f"agreement of all detectors: Krippendorff's alpha {number(agreement['alpha'], 2)} over {turns}."
         )
     return found
-
-
-def number(value: float | None, digits: int, scale: float = 1) -> str:
-    """A number for people, or a dash."""
-    return NOTHING if value is None else f"{value * scale:.{digits}f}"
-
-
-def with_interval(value: float | None, ci95: Sequence[float] | None, digits: int, scale: float = 1) -> str:
-    """A number and its interval, such as `0.42 [0.30, 0.55]`; the interval is left out when there is none."""
-    if ci95 is None:
-        return number(value, digits, scale)
-    low, high = (number(bound, digits, scale) for bound in ci95)
-    return f"{number(value, digits, scale)} [{low}, {high}]"
 
 
 def _by_detector(rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -1,7 +1,11 @@
-"""Counts as people say them, and reasons in brief."""
+"""Numbers and counts as people read them, and reasons in brief."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+NOTHING = "–"
+"""What is shown for a number that an empty denominator leaves undefined."""
 BRIEF = 200
 """Characters told of a reason."""
 
@@ -27,3 +31,16 @@ def in_brief(text: str) -> str:
     """One harmless line of a reason."""
     line = harmless(" ".join(text.split()))
     return line if len(line) <= BRIEF else f"{line[: BRIEF - 1]}…"
+
+
+def number(value: float | None, digits: int, scale: float = 1) -> str:
+    """A number for people, or a dash."""
+    return NOTHING if value is None else f"{value * scale:.{digits}f}"
+
+
+def with_interval(value: float | None, ci95: Sequence[float] | None, digits: int, scale: float = 1) -> str:
+    """A number and its interval, such as `0.42 [0.30, 0.55]`; the interval is left out when there is none."""
+    if ci95 is None:
+        return number(value, digits, scale)
+    low, high = (number(bound, digits, scale) for bound in ci95)
+    return f"{number(value, digits, scale)} [{low}, {high}]"

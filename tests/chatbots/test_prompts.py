@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 import chatbots
-from agents.prompt import load_prompt
+import detectors
+from agents.prompt import Prompt, load_prompt
+from chatbots.fact_checker import FactCheckerBot
 from chatbots.registry import CHATBOTS
+from detectors.protocol import DetectorContext, judging
+from detectors.registry import DETECTORS, make_detector
+from tests.chatbots.stage import stage
 
 FOLDER = Path(chatbots.__file__).parent / "prompts"
 PLACEHOLDERS = {
@@ -27,6 +32,24 @@ def test_every_prompt_file_is_used_and_listed_here() -> None:
     files = {path.stem for path in FOLDER.glob("*.txt")}
     used = {path.split("/")[1] for bot in CHATBOTS.values() for path in bot.PROMPTS if "chatbots/" in path}
     assert files == used == PLACEHOLDERS.keys()
+
+
+def test_no_detector_asks_by_a_chatbots_verification_prompt() -> None:
+    context, _, _ = stage()
+    verifying = set(FactCheckerBot(context).claim_check.prompts.values())
+    assert verifying == {load_prompt("chatbots", "verify").version}
+    files = Path(detectors.__file__).parent.rglob("prompts/*.txt")
+    asked = {Prompt(path.stem, path.read_text(encoding="utf-8")).version for path in files}
+    assert len(asked) > 10
+    assert verifying.isdisjoint(asked)
+
+
+@pytest.mark.parametrize("kind", sorted(DETECTORS))
+def test_no_detector_uses_a_prompt_file_of_the_chatbots(kind: str) -> None:
+    context, _, _ = stage()
+    detector = make_detector(kind, kind, DetectorContext(models=context.models))
+    ours = {path.stem: load_prompt("chatbots", path.stem).version for path in FOLDER.glob("*.txt")}
+    assert set(ours.values()).isdisjoint(judging(detector, "m").prompts.values())
 
 
 @pytest.mark.parametrize("name", sorted(PLACEHOLDERS))

@@ -6,7 +6,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from agents.claim_check import ClaimCheck, told_claim_check
 from agents.client import Endpoint
+from agents.prompt import load_prompt
+from chatbots.fact_checker import FactCheckerBot
 from chatbots.pipeline import format_evidence, turn_seed
 from chatbots.protocol import ChatbotError, Reply
 from chatbots.registry import make_chatbot
@@ -148,6 +151,24 @@ async def test_claims_can_be_verified_by_another_model() -> None:
     context.models._clients["judge"] = context.models.at(Endpoint("stern", "http://127.0.0.1:9/v1"))
     reply = await make_chatbot("fact-checker", context).reply(LATER)
     assert {call.purpose for call in reply.calls if call.model == "stern"} == {"chatbot.verify"}
+
+
+def test_fact_checker_tells_by_which_model_and_question_it_verifies() -> None:
+    context, _, _ = stage()
+    question = load_prompt("chatbots", "verify")
+    assert FactCheckerBot(context).claim_check == ClaimCheck.by(["scripted"], [question])
+
+
+def test_the_model_that_is_named_as_verifier_is_the_one_told() -> None:
+    context, _, _ = stage(options={"verifier": "judge"})
+    context.models._clients["judge"] = context.models.at(Endpoint("stern", "http://127.0.0.1:9/v1"))
+    assert FactCheckerBot(context).claim_check.models == ("stern",)
+
+
+@pytest.mark.parametrize("kind", ["vanilla", "prompt-engineered", "editor", "agent"])
+def test_the_other_chatbots_verify_by_no_model(kind: str) -> None:
+    context, _, _ = stage()
+    assert told_claim_check(kind, make_chatbot(kind, context)) == ClaimCheck()
 
 
 def test_an_unknown_verifier_is_refused_before_the_conversation() -> None:

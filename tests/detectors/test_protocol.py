@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from detectors.protocol import DetectorContext, asks_a_model, scores_are_probabilities
+from agents.claim_check import ClaimCheck
+from detectors.protocol import DetectorContext, asks_a_model, judging, scores_are_probabilities
 from detectors.registry import DETECTORS, make_detector
 from tests.scripted import scripted_pool
 
@@ -39,6 +40,39 @@ class Batched(Theirs):
 def test_a_detector_that_does_not_say_asks_a_model_unless_it_judges_in_batches() -> None:
     assert asks_a_model(Theirs()) is True  # type: ignore[arg-type]
     assert asks_a_model(Batched()) is False  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_who_asks_a_model_judges_by_the_one_that_plays_the_detector(kind: str) -> None:
+    pool, _ = scripted_pool(lambda _: "")
+    made = make_detector(kind, kind, DetectorContext(models=pool))
+    assert judging(made, "scripted").models == (("scripted",) if asks_a_model(made) else ())
+
+
+@pytest.mark.parametrize("kind", ["direct-judge", "self-check", "logic-graph"])
+def test_a_detector_tells_the_prompts_that_it_asks_by(kind: str) -> None:
+    pool, _ = scripted_pool(lambda _: "")
+    made = make_detector(kind, kind, DetectorContext(models=pool))
+    assert (
+        set(judging(made, "scripted").prompts)
+        == {
+            "direct-judge": {"reply", "sentence"},
+            "self-check": {"sample", "check"},
+            "logic-graph": {"supported", "entailed_answer"},
+        }[kind]
+    )
+
+
+def test_a_detector_that_tells_nothing_judges_by_the_served_model_if_it_asks_one() -> None:
+    assert judging(Theirs(), "m") == ClaimCheck(models=("m",))  # type: ignore[arg-type]
+    assert judging(Batched(), "m") == ClaimCheck()  # type: ignore[arg-type]
+
+
+def test_what_a_detector_tells_goes_before_the_served_model() -> None:
+    class Telling(Theirs):
+        claim_check = ClaimCheck(models=("own",))
+
+    assert judging(Telling(), "m") == ClaimCheck(models=("own",))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", DETECTORS)

@@ -336,8 +336,8 @@ def test_replies_without_gold_spans_are_none_of_the_span_level() -> None:
 
 
 def test_span_f1_has_an_interval_over_groups() -> None:
-    replies = [reply((0, 10), group=group) for group in "ab"]
-    row = rows_of("d", replies, judged((0, 5)), judged((0, 5)))["span"]
+    replies = [reply((0, 10), group=group) for group in "abcdef"]
+    row = rows_of("d", replies, *[judged((0, 5))] * 6)["span"]
     assert (row["f1"], row["f1_ci95"]) == (0.666667, [0.666667, 0.666667])
 
 

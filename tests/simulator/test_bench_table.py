@@ -13,6 +13,7 @@ from simulator.bench.table import (
     chats_counted,
     data_notes,
     friedman_line,
+    interval_notes,
     notes,
     print_report,
     reason_lines,
@@ -44,6 +45,29 @@ def printed(name: str, groups: int = 12) -> list[str]:
 
 def test_one_group_is_not_called_groups() -> None:
     assert printed("d", groups=1)[0] == "response level: 12 replies in 1 group, 66.7% hallucinated"
+
+
+def test_too_few_groups_have_the_reason_in_place_of_intervals() -> None:
+    lines = printed("d", groups=5)
+    assert "response level: 5 groups; 6 needed for an interval." in lines
+    assert not any("[" in line and "95%" not in line for line in lines)
+
+
+def test_too_few_groups_of_a_class_are_told_of_the_detectors_they_concern() -> None:
+    fields = ("auroc", "auprc", "f1", "balanced_accuracy")
+    whole = {"level": "response", "groups": 40, **dict.fromkeys(fields, 0.0)}
+    whole |= {f"{field}_ci95": [0.0, 0.0] for field in fields}
+    rows = [
+        {**whole, "detector": "a"},
+        {**whole, "detector": "b", "auroc_ci95": None},
+        {**whole, "detector": "c", "f1": None, "f1_ci95": None},
+        {"level": "span", "groups": 40, "detector": "d", "auroc": None, "f1": 0.5, "f1_ci95": None},
+    ]
+    reason = (
+        "what fewer than 6 groups bear out (for AUROC: groups with positives, and with negatives) has no "
+        "interval."
+    )
+    assert interval_notes(rows) == [f"response level, b: {reason}", f"span level, d: {reason}"]
 
 
 def test_eighty_columns_are_enough_for_a_usual_name() -> None:

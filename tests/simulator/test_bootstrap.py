@@ -33,10 +33,22 @@ def test_a_resample_is_the_statistic_of_the_groups_drawn(resample: int) -> None:
 
 
 def test_groups_are_drawn_and_not_items() -> None:
-    # Two groups, each of one class: a resample has both classes with probability 1/2.
-    labels = np.array([True, True, False, False])
-    sample = Sample(labels, labels.astype(float), labels, np.array([0, 0, 1, 1]))
-    assert np.isnan(replicates(sample, 2)["auprc"]).mean() == pytest.approx(0.5, abs=0.05)
+    # Six groups of two, one of them positive: a resample lacks it with probability (5/6)^6 = 0.335.
+    labels = np.repeat([True, False, False, False, False, False], 2)
+    sample = Sample(labels, labels.astype(float), labels, np.repeat(np.arange(6), 2))
+    assert np.isnan(replicates(sample, 6)["auprc"]).mean() == pytest.approx(0.335, abs=0.05)
+
+
+@pytest.mark.parametrize(("groups", "there"), [(5, False), (6, True)])
+def test_six_groups_are_the_fewest_with_an_interval(groups: int, there: bool) -> None:
+    labels = np.tile([True, False], groups)
+    sample = Sample(labels, labels.astype(float), labels, np.repeat(np.arange(groups), 2))
+    drawn = replicates(sample, groups)
+    assert {name: interval(values) is not None for name, values in drawn.items()} == dict.fromkeys(
+        ("auroc", "auprc", "f1", "balanced_accuracy"), there
+    )
+    spans = f1_replicates([(1, 2, 2)] * groups, list(range(groups)), groups)
+    assert (interval(spans) is not None) == there
 
 
 def test_one_group_with_items_among_several_has_no_interval() -> None:
@@ -45,13 +57,15 @@ def test_one_group_with_items_among_several_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize("rare", [True, False])
-def test_classes_are_compared_where_two_groups_have_each(rare: bool) -> None:
+@pytest.mark.parametrize(("groups", "there"), [(5, False), (6, True)])
+def test_classes_are_compared_where_six_groups_have_each(groups: int, there: bool, rare: bool) -> None:
     labels = np.full(40, not rare)
-    labels[0] = rare
+    labels[:groups] = rare
     sample = Sample(labels, np.arange(40.0), np.arange(40) > 3, np.arange(40))
     drawn = replicates(sample, 40)
-    assert interval(drawn["auroc"]) is None
-    assert interval(drawn["balanced_accuracy"]) is None
+    assert (interval(drawn["auroc"]) is not None) == there
+    assert (interval(drawn["balanced_accuracy"]) is not None) == there
+    assert interval(drawn["auprc"]) is not None
 
 
 def test_more_than_a_twentieth_undefined_is_no_interval() -> None:
@@ -63,10 +77,10 @@ def test_more_than_a_twentieth_undefined_is_no_interval() -> None:
 
 
 def test_f1_is_undefined_in_a_resample_without_positives() -> None:
-    labels = np.array([True, False, False])
-    sample = Sample(labels, np.ones(3), np.ones(3, bool), np.arange(3))
-    drawn = cluster_weights(3, RESAMPLES)
-    assert (np.isnan(replicates(sample, 3)["f1"]) == (drawn[:, 0] == 0)).all()
+    labels = np.arange(6) == 0
+    sample = Sample(labels, np.ones(6), np.ones(6, bool), np.arange(6))
+    drawn = cluster_weights(6, RESAMPLES)
+    assert (np.isnan(replicates(sample, 6)["f1"]) == (drawn[:, 0] == 0)).all()
 
 
 def test_one_group_has_no_interval() -> None:
@@ -79,7 +93,8 @@ def test_nothing_scored_has_no_interval() -> None:
 
 
 def test_equal_ratios_have_an_interval_of_no_width() -> None:
-    assert interval(f1_replicates([(1, 2, 2), (2, 4, 4), (3, 6, 6)], [0, 1, 2], 3)) == [0.5, 0.5]
+    counts = [(n, 2 * n, 2 * n) for n in range(1, 7)]
+    assert interval(f1_replicates(counts, range(6), 6)) == [0.5, 0.5]
 
 
 def test_spans_of_one_group_have_no_interval() -> None:
@@ -91,8 +106,9 @@ def test_spans_of_the_only_group_have_no_f1_in_any_resample() -> None:
 
 
 def test_span_f1_is_undefined_in_a_resample_without_gold() -> None:
-    drawn = cluster_weights(2, RESAMPLES)
-    assert (np.isnan(f1_replicates([(0, 3, 0), (1, 2, 2)], [0, 1], 2)) == (drawn[:, 1] == 0)).all()
+    drawn = cluster_weights(6, RESAMPLES)
+    counts = [(1, 2, 2), *[(0, 3, 0)] * 5]
+    assert (np.isnan(f1_replicates(counts, range(6), 6)) == (drawn[:, 0] == 0)).all()
 
 
 def test_resamples_summed_in_blocks_are_those_summed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

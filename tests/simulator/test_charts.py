@@ -9,7 +9,14 @@ from simulator.report.charts import LEFT, RIGHT, WIDTH, axis, chart
 
 
 def line(chatbot: str, value: float | None, ci95: list[float] | None = None) -> dict[str, Any]:
-    return {"chatbot": chatbot, "detector": "d", "hpt_1": value, "hpt_1_ci95": ci95}
+    return {
+        "chatbot": chatbot,
+        "detector": "d",
+        "hpt_1": value,
+        "hpt_1_ci95": ci95,
+        "no_interval": None if ci95 else "2 conversations; 6 needed for an interval",
+        "self_judged_degree": None,
+    }
 
 
 def test_an_open_axis_starts_at_zero() -> None:
@@ -36,6 +43,12 @@ def test_the_ends_of_the_axis_are_the_ends_of_the_plot() -> None:
 def test_a_number_that_is_undefined_is_not_drawn_as_zero() -> None:
     dot = chart([line("a", None)], "hpt_1", "t", 1, "", None).groups[0].dots[0]
     assert (dot.x, dot.low, dot.title) == (None, None, "a, d: not scored")
+
+
+def test_a_number_without_an_interval_has_no_whisker_but_the_reason() -> None:
+    dot = chart([line("a", 0.5)], "hpt_1", "t", 1, "", None).groups[0].dots[0]
+    assert (dot.low, dot.high) == (None, None)
+    assert dot.title == "a, d: 0.50 (2 conversations; 6 needed for an interval)"
 
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=8))

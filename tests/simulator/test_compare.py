@@ -33,10 +33,17 @@ def test_every_pair_is_compared_by_both_metrics() -> None:
 def test_difference_is_first_minus_second_and_holm_covers_the_pairs() -> None:
     lines = compared({"vanilla": [1, 1, 1, 1], "editor": [0, 0, 0, 0], "agent": [0, 0, 0, 0]})
     line = lines["hpt_1", "vanilla", "editor"]
-    assert (line.pairs, line.difference, line.ci95) == (4, 1.0, (1.0, 1.0))
+    assert (line.pairs, line.difference) == (4, 1.0)
     assert (line.p_value, line.p_holm) == (0.125, 0.375)
     assert lines["tokacc_1", "vanilla", "editor"].difference == -0.5
     assert lines["hpt_1", "editor", "agent"].p_holm == 1.0
+
+
+def test_a_comparison_of_fewer_than_six_pairs_has_the_reason_in_place_of_an_interval() -> None:
+    five = compared({"vanilla": [1] * 5, "editor": [0] * 5})["hpt_1", "vanilla", "editor"]
+    six = compared({"vanilla": [1] * 6, "editor": [0] * 6})["hpt_1", "vanilla", "editor"]
+    assert (five.ci95, five.no_interval) == (None, "5 pairs; 6 needed for an interval")
+    assert (six.ci95, six.no_interval) == ((1.0, 1.0), None)
 
 
 def test_only_personas_that_both_have_scored_are_paired() -> None:

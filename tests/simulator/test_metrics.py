@@ -96,6 +96,34 @@ def test_one_conversation_has_no_interval() -> None:
     assert (result.hpt_1, result.hpt_1_ci95, result.tokacc_1_ci95) == (0.5, None, None)
 
 
+def of_chats(number: int, unscored_too: int = 0) -> Row:
+    """A row of so many scored chats of two words, every other one with the first word flagged."""
+    ids = [str(n) for n in range(number + unscored_too)]
+    return one_row(
+        [conversation(id, ["one two"], persona=id) for id in ids],
+        [scored(id, 0, [(0, 3)] * (n % 2)) for n, id in enumerate(ids[:number])],
+    )
+
+
+def test_fewer_than_six_conversations_have_the_reason_in_place_of_intervals() -> None:
+    five = of_chats(5)
+    assert (five.hpt_1, five.hpt_1_ci95, five.tokacc_1_ci95) == (0.4, None, None)
+    assert five.no_interval == "5 conversations; 6 needed for an interval"
+
+
+def test_six_conversations_have_intervals() -> None:
+    six = of_chats(6)
+    assert (six.hpt_1, six.hpt_1_ci95) == (0.5, (0.166667, 0.833333))
+    assert (six.tokacc_1, six.tokacc_1_ci95) == (0.75, (0.583333, 0.916667))
+    assert six.no_interval is None
+
+
+def test_only_conversations_that_were_scored_are_counted_for_an_interval() -> None:
+    row = of_chats(2, unscored_too=9)
+    assert (row.conversations, row.scored_conversations) == (11, 2)
+    assert row.no_interval == "2 conversations; 6 needed for an interval"
+
+
 def test_unknown_token_counts_stay_unknown() -> None:
     assert known_sum([None, None]) is None
     assert known_sum([None, 3]) == 3
@@ -145,7 +173,5 @@ def test_shares_are_shares(run: tuple[list[Conversation], list[Verdict]]) -> Non
     result = one_row(*run)
     for share in (result.tokacc_1, result.tokacc_2, result.coverage, result.hallucinated_chats):
         assert share is None or 0 <= share <= 1
-    if result.tokacc_1_ci95 is not None and result.tokacc_1 is not None:
-        assert 0 <= result.tokacc_1_ci95[0] <= result.tokacc_1_ci95[1] <= 1
     outcomes = result.scored_turns + result.failed + result.abstained + result.not_localised + result.missing
     assert outcomes == result.turns

@@ -14,8 +14,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
+from agents.claim_check import ClaimCheck
+from simulator.measure.self_judging import ClaimChecks
 from simulator.report.document import build_report
-from simulator.report.page import headlines, render_page, write_page
+from simulator.report.page import render_page, write_page
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 from tests.simulator.journal import conversation
 
@@ -237,36 +239,52 @@ def test_the_head_counts_one_as_one() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("p_values", "ending"),
-    [
-        ([0.01], "significant (Holm, 5%)."),
-        ([0.3], "not significant (Holm, 5%)."),
-        ([None], "not significant (Holm, 5%)."),
-        ([0.01, 0.3], "significant (Holm, 5%) against 1 of the 2 others."),
-        ([0.3, 0.3], "significant (Holm, 5%) against none of the others."),
-    ],
-)
-def test_the_headline_says_how_sure_it_is(p_values: list[float | None], ending: str) -> None:
-    names = "abc"[: len(p_values) + 1]
-    rows = [
-        {"detector": "d", "chatbot": name, "hpt_1": number / 2, "hpt_1_ci95": None}
-        for number, name in enumerate(names)
-    ]
-    comparisons = [
-        {"detector": "d", "metric": "hpt_1", "a": "a", "b": name, "p_holm": p}
-        for name, p in zip(names[1:], p_values, strict=True)
-    ]
-    assert headlines({"rows": rows, "comparisons": comparisons}) == [
-        f"By d, a hallucinates least: 0.00 per turn. The difference is {ending}"
-    ]
+def hint(html: str) -> list[str]:
+    return re.findall(r'<p class="hint">(Each chatbot.*?)</p>', html)
 
 
-def test_the_headline_names_ties() -> None:
-    rows = [
-        {"detector": "d", "chatbot": name, "hpt_1": value, "hpt_1_ci95": None}
-        for name, value in (("a", 0.5), ("b", 0.0), ("c", 0.0))
-    ]
-    assert headlines({"rows": rows, "comparisons": []}) == [
-        "By d, b, c hallucinate least: 0.00 per turn each."
-    ]
+def test_three_conversations_a_chatbot_have_no_interval_anywhere_but_the_reason() -> None:
+    html = page()
+    assert hint(html) == ["Each chatbot: 3 conversations; 6 needed for an interval."]
+    assert "95%" not in html
+    assert 'class="whisker"' not in html
+    assert 'class="ci">[' not in html
+    assert "With fewer than 6 pairs there is no interval." in html
+
+
+def test_six_conversations_a_chatbot_have_intervals() -> None:
+    html = page(seeds=2)
+    assert hint(html) == []
+    assert html.count('class="whisker"') == 20
+    assert html.count('<span class="ci">[95% CI]</span>') == 6
+    assert "line: 95% bootstrap interval over conversations" in html
+    assert "there is no interval." not in html
+
+
+def test_the_first_sentence_says_that_the_conversations_do_not_tell() -> None:
+    first = re.findall(r'<p class="finding-line">(.*?)</p>', page())[0]
+    assert first.startswith(
+        "By halludetect, these conversations do not tell which chatbot hallucinates least."
+    )
+
+
+def test_a_chatbot_that_is_judged_by_its_own_verifier_has_a_sign_with_the_reason() -> None:
+    run = example_run()
+    checks = ClaimChecks(
+        chatbots={"fact-checker": ClaimCheck(models=("<b>m</b>",))},
+        detectors={"metarag": ClaimCheck(models=("<b>m</b>",))},
+    )
+    report = build_report(
+        run.conversations,
+        run.verdicts,
+        chatbots=CHATBOTS,
+        detectors=DETECTORS,
+        flaws=run.flaws,
+        claim_checks=checks,
+    )
+    html = render_page(report, run.conversations, run.verdicts, flaws=run.flaws, personas=run.personas)
+    reason = "fact-checker verifies its claims with &lt;b&gt;m&lt;/b&gt;, by which metarag judges, too"
+    assert html.count(f'<th scope="row">fact-checker<abbr title="{reason}">†</abbr></th>') == 2
+    assert '<p class="note">† The model by which metarag judges also verifies what fact-checker says' in html
+    assert html.count("<abbr") == 2
+    assert "†" not in page()

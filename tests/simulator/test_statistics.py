@@ -8,7 +8,14 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.measure.statistics import Ratio, holm, interval, paired_difference, ratio_of_sums
+from simulator.measure.statistics import (
+    Ratio,
+    holm,
+    interval,
+    no_interval,
+    paired_difference,
+    ratio_of_sums,
+)
 
 counts = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6)), min_size=2, max_size=5)
 
@@ -22,18 +29,24 @@ def test_ratio_of_sums_weighs_by_the_denominator() -> None:
     assert ratio_of_sums([]) is None
 
 
-def test_no_interval_below_two_conversations() -> None:
-    assert interval([]) is None
-    assert interval(ratios((1, 2))) is None
+@pytest.mark.parametrize("number", [0, 1, 2, 5])
+def test_there_is_no_interval_below_six_conversations(number: int) -> None:
+    assert interval(ratios(*[(0, 1), (1, 1), (0, 2), (1, 2), (2, 2)][:number])) is None
+
+
+def test_six_conversations_have_an_interval() -> None:
+    # Draws of none of the three with 1 and of nothing but them have p = 1/64 each, less than the 2.5% tails.
+    assert interval(ratios(*[(0, 1), (1, 1)] * 3)) == (pytest.approx(1 / 6), pytest.approx(5 / 6))
 
 
 def test_equal_conversations_have_an_interval_of_no_width() -> None:
-    assert interval(ratios((1, 2), (2, 4), (3, 6))) == (0.5, 0.5)
+    assert interval(ratios(*[(1, 2), (2, 4), (3, 6)] * 2)) == (0.5, 0.5)
 
 
-def test_two_conversations_resample_to_three_values() -> None:
-    # 0 and 1 with probability 1/4 each: both ends lie beyond the 2.5% tails.
-    assert interval(ratios((0, 1), (1, 1))) == (0.0, 1.0)
+def test_why_there_is_no_interval() -> None:
+    assert no_interval(2) == "2 conversations; 6 needed for an interval"
+    assert no_interval(1, "pair") == "1 pair; 6 needed for an interval"
+    assert no_interval(6) is None
 
 
 def test_interval_agrees_with_scipy_on_a_larger_sample() -> None:
@@ -60,7 +73,14 @@ def test_exact_permutation_p_by_hand() -> None:
 
 def test_no_difference_has_p_one() -> None:
     found = paired_difference(ratios((1, 2), (2, 2)), ratios((1, 2), (2, 2)))
-    assert (found.difference, found.ci95, found.p_value) == (0.0, (0.0, 0.0), 1.0)
+    assert (found.difference, found.ci95, found.p_value) == (0.0, None, 1.0)
+
+
+def test_six_pairs_are_the_first_with_an_interval_and_with_a_p_below_five_percent() -> None:
+    five = paired_difference(ratios(*[(1, 1)] * 5), ratios(*[(0, 1)] * 5))
+    six = paired_difference(ratios(*[(1, 1)] * 6), ratios(*[(0, 1)] * 6))
+    assert (five.ci95, five.p_value) == (None, 0.0625)
+    assert (six.ci95, six.p_value) == ((1.0, 1.0), 0.03125)
 
 
 def test_one_pair_has_a_difference_and_no_p() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.report.wording import counted, harmless, noun
+from simulator.report.wording import counted, harmless, noun, with_interval
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns")])
@@ -16,3 +16,8 @@ def test_a_plural_that_no_s_makes_is_given() -> None:
 
 def test_what_a_terminal_would_obey_is_made_visible_and_lines_stay() -> None:
     assert harmless("a\x1b[31m\r\nb\u202e") == "a�[31m�\nb�"
+
+
+def test_an_interval_stands_beside_its_number() -> None:
+    assert with_interval(0.961, (0.95, 0.98), 1, 100) == "96.1 [95.0, 98.0]"
+    assert with_interval(0.5, None, 2) == "0.50"

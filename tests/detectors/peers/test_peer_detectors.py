@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agents.claim_check import ClaimCheck
 from detectors.peers import detector as peers
 from detectors.peers.detector import (
     HhemDetector,
@@ -249,6 +250,12 @@ def test_only_refchecker_depends_on_the_served_model() -> None:
     for kind in ALL:
         versions = {kind("peer", DetectorContext(models=pool, seed=seed)).version for seed in (0, 1)}
         assert len(versions) == 1 + kind.asks_a_model
+
+
+def test_refchecker_judges_by_the_served_model_unless_it_has_weights() -> None:
+    assert made(RefCheckerDetector).claim_check == ClaimCheck(models=("scripted",))
+    assert made(RefCheckerDetector, weights="owner/nli").claim_check == ClaimCheck()
+    assert made().claim_check == ClaimCheck()
 
 
 def test_weights_are_a_folder_with_a_model_or_a_hub_name(tmp_path: Path) -> None:

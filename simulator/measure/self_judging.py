@@ -1,0 +1,53 @@
+"""Which chatbots are judged by the model that they verify their own claims with: a circle.
+
+Such a chatbot has taken out of its replies what that model would object to, so by that model it looks better
+than it is. By its very question it is asked the same thing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from agents.claim_check import ClaimCheck
+from scenarios.transcript import Frozen
+from simulator.measure.metrics import Row
+
+
+class ClaimChecks(Frozen):
+    """How the chatbots and detectors of a run check claims: `claim_checks` in `experiment.json`."""
+
+    chatbots: dict[str, ClaimCheck | None] = Field(default_factory=dict)
+    """By name; None: the chatbot does not tell."""
+    detectors: dict[str, ClaimCheck] = Field(default_factory=dict)
+    """By name."""
+
+
+def mark_self_judged(rows: Sequence[Row], checks: ClaimChecks) -> tuple[Row, ...]:
+    """The rows with `self_judged`, its degree and its reason; unchanged where one of the two is not known."""
+    return tuple(
+        _marked(row, checks.chatbots.get(row.chatbot), checks.detectors.get(row.detector)) for row in rows
+    )
+
+
+def _marked(row: Row, verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
+    if verifying is None or judging is None:
+        return row
+    shared = [model for model in verifying.models if model in judging.models]
+    if not shared:
+        return row.model_copy(update={"self_judged": False})
+    same_question = not set(verifying.prompts.values()).isdisjoint(judging.prompts.values())
+    question = ""
+    if judging.prompts:
+        question = f", asking {'the same question' if same_question else 'other questions'}"
+    return row.model_copy(
+        update={
+            "self_judged": True,
+            "self_judged_degree": "same model and same question" if same_question else "same model",
+            "self_judged_reason": (
+                f"{row.chatbot} verifies its claims with {', '.join(shared)}, "
+                f"by which {row.detector} judges, too{question}"
+            ),
+        }
+    )

@@ -1,0 +1,30 @@
+"""How the report shows that a chatbot is judged by its own verifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SIGNS = {"same model": "†", "same model and same question": "‡"}
+"""What stands behind a chatbot's name, by degree."""
+
+
+def mark(row: Mapping[str, Any]) -> str:
+    """The sign of a row, or nothing."""
+    return SIGNS.get(row["self_judged_degree"], "")
+
+
+def self_judging_notes(report: Mapping[str, Any]) -> list[str]:
+    """What each sign means, for each chatbot that has one; nothing where no row has."""
+    judges: dict[tuple[str, str], list[str]] = {}
+    for row in report["rows"]:
+        if row["self_judged"]:
+            judges.setdefault((mark(row), row["chatbot"]), []).append(row["detector"])
+    return [
+        f"{sign} The model by which {' and '.join(detectors)} "
+        f"{'judges' if len(detectors) == 1 else 'judge'} also verifies what {chatbot} says"
+        f"{', by the same question' if sign == SIGNS['same model and same question'] else ''}: such a "
+        "judgement may favour it. A second model for one of the two ends that (docs/experiment.md, "
+        "`Not one's own judge`)."
+        for (sign, chatbot), detectors in judges.items()
+    ]

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from agents.claim_check import ClaimCheck, told_claim_check
+from agents.prompt import Prompt
+from scenarios.errors import UsageError
+
+ASK = Prompt("ask", "### system\nIs it so?")
+
+
+def test_a_check_has_each_model_once_and_the_versions_of_its_prompts() -> None:
+    assert ClaimCheck.by(["m", "n", "m"], [ASK]) == ClaimCheck(
+        models=("m", "n"), prompts={"ask": ASK.version}
+    )
+
+
+def test_what_a_component_tells_is_taken() -> None:
+    told = ClaimCheck(models=("m",))
+    assert told_claim_check("chatbot mine", SimpleNamespace(claim_check=told)) is told
+    assert told_claim_check("chatbot mine", SimpleNamespace()) is None
+
+
+def test_something_else_in_its_place_is_one_sentence() -> None:
+    with pytest.raises(UsageError) as caught:
+        told_claim_check("chatbot mine", SimpleNamespace(claim_check="m"))
+    assert str(caught.value) == (
+        "chatbot mine: its `claim_check` is 'm', no agents.claim_check.ClaimCheck. "
+        "Correct it or leave it out."
+    )

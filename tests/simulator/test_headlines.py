@@ -1,0 +1,100 @@
+"""The first sentences of the page, which stand below the terminal's table, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simulator.report.headlines import headlines, interval_lines
+
+
+def report(finding: dict[str, Any], **rates: float | None) -> dict[str, Any]:
+    rows = [
+        {"detector": "d", "chatbot": name, "hpt_1": rate, "hpt_1_ci95": None, "self_judged_degree": None}
+        for name, rate in rates.items()
+    ]
+    blank = {
+        "detector": "d",
+        "compared": sum(rate is not None for rate in rates.values()),
+        "not_scored": [name for name, rate in rates.items() if rate is None],
+        "best": None,
+        "undecided": [],
+        "pairs": None,
+        "difference": None,
+        "conversations_needed": None,
+        "not_estimated": None,
+        "least_conversations": 6,
+    }
+    return {"rows": rows, "findings": [{**blank, **finding}]}
+
+
+def test_the_best_is_named_where_the_test_says_so() -> None:
+    made = report({"best": "b"}, a=0.5, b=0.25)
+    made["rows"][1]["hpt_1_ci95"] = [0.1, 0.4]
+    assert headlines(made) == [
+        "By d, b hallucinates least: 0.25 [0.10, 0.40] per turn, which the paired test tells from every "
+        "other chatbot (p < 0.05 after Holm's correction)."
+    ]
+
+
+def test_a_best_that_is_judged_by_its_own_verifier_has_the_sign() -> None:
+    made = report({"best": "b"}, a=0.5, b=0.25)
+    made["rows"][1]["self_judged_degree"] = "same model"
+    assert headlines(made)[0].startswith("By d, b† hallucinates least")
+
+
+def test_else_it_says_that_these_conversations_do_not_tell_and_how_many_would() -> None:
+    undecided = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.25, "conversations_needed": 1616}
+    assert headlines(report(undecided, a=0.5, b=0.25, c=0.75)) == [
+        "By d, these conversations do not tell which chatbot hallucinates least. a and b, which have the "
+        "fewest, differ by 0.25 per turn in 2 conversations: about 1,616 of each chatbot would be needed to "
+        "tell them apart (80% power)."
+    ]
+
+
+def test_what_cannot_be_estimated_is_said_with_the_least_that_the_test_needs() -> None:
+    found = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.0, "not_estimated": "they do not differ"}
+    assert headlines(report({**found, "least_conversations": 7}, a=0.5, b=0.5, c=1.0)) == [
+        "By d, these conversations do not tell which chatbot hallucinates least. How many would cannot be "
+        "estimated from a and b, which have the fewest: they do not differ. With 3 chatbots the test needs 7 "
+        "of each at the least."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rates", "sentence"),
+    [
+        ({"a": None, "b": None}, "By d: nothing was scored."),
+        ({"a": 0.5}, "By d, a hallucinates 0.50 per turn; there is no other to compare with."),
+        (
+            {"a": 0.5, "b": None},
+            "By d, these conversations do not tell which chatbot hallucinates least. "
+            "Nothing was scored of b.",
+        ),
+    ],
+)
+def test_where_there_is_nothing_to_compare(rates: dict[str, float | None], sentence: str) -> None:
+    assert headlines(report({}, **rates)) == [sentence]
+
+
+def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5) -> dict[str, Any]:
+    reason = None if number >= 6 else f"{number} conversations; 6 needed for an interval"
+    return {"detector": detector, "chatbot": chatbot, "hpt_1": hpt_1, "no_interval": reason}
+
+
+def test_one_reason_for_all_is_said_once() -> None:
+    rows = [lacking("d", "a", 2), lacking("e", "b", 2), lacking("e", "c", 0, None)]
+    assert interval_lines(rows) == ["Each chatbot: 2 conversations; 6 needed for an interval."]
+
+
+def test_several_reasons_name_their_rows() -> None:
+    rows = [lacking("d", "a", 2), lacking("d", "b", 2), lacking("d", "c", 9), lacking("e", "a", 3)]
+    assert interval_lines(rows) == [
+        "d, a, b: 2 conversations; 6 needed for an interval.",
+        "e, a: 3 conversations; 6 needed for an interval.",
+    ]
+
+
+def test_rows_with_intervals_need_no_sentence() -> None:
+    assert interval_lines([lacking("d", "a", 6)]) == []
