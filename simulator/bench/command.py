@@ -18,6 +18,7 @@ from simulator.bench.audit_tables import write_audit_tables
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.jury import Jury
 from simulator.bench.page import render_page
+from simulator.bench.raters import rater_agreement
 from simulator.bench.results import Results, measure
 from simulator.bench.split import Split, fold_replies, split_replies
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
@@ -230,6 +231,7 @@ def _described(
         "trained_on": round(statistics.fmean(sizes)),
         "tested_on": len(tested),
         "groups_in_both": sum(len(known & here) for known, here in zip(learnt, groups, strict=True)),
+        "raters": rater_agreement(tested),
     }
 
 
