@@ -101,8 +101,7 @@ async def bench_command(settings: BenchSettings) -> None:
         splits = _splits(data, train, detectors, settings, experiment.seed)
         groups = set[str]().union(*(split.tested_groups for split in splits))
         tested = _choose([reply for reply in data if reply.group in groups], settings, experiment.seed)
-        must_learn = settings.train is not None
-        jury = Jury(splits, tested, experiment.concurrency, must_learn, settings.run.quiet)
+        jury = Jury(splits, tested, experiment.concurrency, settings.run.quiet)
         evaluations = await jury.evaluate(detectors, experiment.seed)
         runs = [evaluations[1:]]
         for repeat in range(1, sweep.repeats if sweep is not None else 1):
