@@ -16,35 +16,6 @@ from typing import Any
 MODEL = "stub"
 
 
-class StubProtocol(asyncio.Protocol):
-    """HTTP/1.1 with keep-alive, just enough of it for the openai client."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._buffer = b""
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
-            head = self._buffer[:end].lower()
-            length = 0
-            for line in head.split(b"\r\n"):
-                if line.startswith(b"content-length:"):
-                    length = int(line.split(b":")[1])
-            if len(self._buffer) < end + 4 + length:
-                return
-            body = self._buffer[end + 4 : end + 4 + length]
-            self._buffer = self._buffer[end + 4 + length :]
-            answer = models() if head.startswith(b"get") else completion(json.loads(body))
-            payload = json.dumps(answer).encode()
-            self._transport.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-                % len(payload)
-                + payload
-            )
-
-
 def models() -> dict[str, Any]:
     """The list of models."""
     return {"object": "list", "data": [{"id": MODEL, "object": "model"}]}
@@ -111,6 +82,38 @@ def instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
             2, schema.get("minItems", 1)
         )
     return {"integer": 3, "number": 0.5, "boolean": True}.get(str(kind), "The fee is 200 rupees.")
+
+
+class StubProtocol(asyncio.Protocol):
+    """HTTP/1.1 with keep-alive, just enough of it for the openai client."""
+
+    answer = staticmethod(completion)
+    """From a request to the body of its answer."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._buffer = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            head = self._buffer[:end].lower()
+            length = 0
+            for line in head.split(b"\r\n"):
+                if line.startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            if len(self._buffer) < end + 4 + length:
+                return
+            body = self._buffer[end + 4 : end + 4 + length]
+            self._buffer = self._buffer[end + 4 + length :]
+            answer = models() if head.startswith(b"get") else self.answer(json.loads(body))
+            payload = json.dumps(answer).encode()
+            self._transport.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                % len(payload)
+                + payload
+            )
 
 
 async def serve() -> None:

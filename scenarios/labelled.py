@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self, overload
@@ -26,6 +27,31 @@ class GoldSpan(Frozen):
         if self.start >= self.end:
             raise ValueError(f"span [{self.start}, {self.end}) is empty")
         return self
+
+
+class Ratings(Frozen):
+    """What several people said of the same reply, each for themselves."""
+
+    values: tuple[float, ...] = Field(min_length=1)
+    """One a person, in no order; the higher the better."""
+    clean_from: float
+    """The rating from which a reply is clean."""
+
+    @property
+    def hallucinated(self) -> bool:
+        """Whether the median of the ratings is lower than that."""
+        return statistics.median(self.values) < self.clean_from
+
+
+class ChatbotTurn(Frozen):
+    """A turn of a conversation with a chatbot."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    conversation: str
+    """Identifier of the conversation."""
+    turn: int = Field(ge=0)
+    """Index of the turn."""
 
 
 def require_fitting_spans(reply: str, label: bool | None, spans: tuple[GoldSpan, ...] | None) -> None:
@@ -64,6 +90,11 @@ class LabelledReply(Frozen):
     """Whether the reply is hallucinated; None: nobody said."""
     spans: tuple[GoldSpan, ...] | None = None
     """Where; `()`: nowhere, None: the data has no spans."""
+    ratings: Ratings | None = None
+    """What the label comes from, where several people rated the reply; None: the data does not tell."""
+    turns: tuple[ChatbotTurn, ...] = ()
+    """Where the data are annotated runs: all turns in which this very reply was given, to the same question
+    with the same evidence, perhaps by several chatbots. It is judged once and counts for each of them."""
     group: str
     """What the reply shares with others, such as its source text: the cluster in intervals."""
     meta: dict[str, str | int | float | bool | None] = Field(default_factory=dict)

@@ -76,6 +76,13 @@ class Call(Frozen):
         """Prompt plus completion tokens; an unknown count adds nothing."""
         return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
 
+    @property
+    def computed_tokens(self) -> int | None:
+        """Tokens less those out of the server's cache; None when the server did not tell all three counts."""
+        if self.prompt_tokens is None or self.completion_tokens is None or self.cached_tokens is None:
+            return None
+        return self.prompt_tokens - self.cached_tokens + self.completion_tokens
+
 
 class Step(Frozen):
     """Something a chatbot did on the way to its reply."""

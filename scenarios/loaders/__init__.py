@@ -14,9 +14,11 @@ from scenarios.labelled import LabelledData
 from scenarios.loaders.audit import load_audit_corpus
 from scenarios.loaders.begin import load_begin
 from scenarios.loaders.chats import load_chats
+from scenarios.loaders.gold import load_gold
 from scenarios.loaders.halubench import load_halubench
 from scenarios.loaders.halueval import load_halueval
 from scenarios.loaders.jsonl import load_jsonl
+from scenarios.loaders.mtrag import load_mtrag
 from scenarios.loaders.ragtruth import RagTruthOptions, load_ragtruth
 from scenarios.loaders.request import LoadRequest
 from scenarios.loaders.wice import load_wice
@@ -29,8 +31,10 @@ LOADERS: dict[str, Loader] = {
     "audit-corpus": load_audit_corpus,
     "begin": load_begin,
     "detector-eval": load_chats,
+    "gold": load_gold,
     "halubench": load_halubench,
     "halueval": load_halueval,
+    "mtrag": load_mtrag,
     "ragtruth": load_ragtruth,
     "wice": load_wice,
 }

@@ -14,7 +14,6 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from scenarios.data_files import read_records
-from scenarios.errors import UsageError
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from scenarios.loaders.jsonl import Evidence, passages_of, texts_as_passages
 from scenarios.loaders.quotations import places
@@ -104,8 +103,7 @@ def load_chats(request: LoadRequest) -> LabelledData:
         UsageError: the request or a line of the file is wrong.
     """
     path = request.file(FILE)
-    if request.source is not None:
-        raise UsageError(f"--source {request.source}: {request.dataset} has no parts. Leave it out.")
+    request.without_parts()
     chats: dict[str, _Chat] = {}
     left_out: Counter[str] = Counter()
     for number, chat in read_records(path, _Chat, SCHEMA):

@@ -54,7 +54,7 @@ def passages_of(evidence: Sequence[Evidence]) -> tuple[Passage, ...]:
     )
 
 
-class _Line(Frozen):
+class Line(Frozen):
     """A line of the file; what is not said here is as in `LabelledReply`."""
 
     reply: str = Field(min_length=1)
@@ -97,18 +97,24 @@ def load_jsonl(path: Path) -> LabelledData:
     """
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
-    for number, line in read_records(path, _Line, SCHEMA):
+    for number, line in read_records(path, Line, SCHEMA):
         if line.label is None and line.spans is None:
             left_out[_UNLABELLED] += 1
             continue
-        reply = _labelled(number, line, path.stem)
+        reply = labelled_reply(number, line, path.stem)
         if reply.id in replies:
             raise repeated_id(path, number, reply.id)
         replies[reply.id] = reply
     return LabelledData(tuple(replies.values()), dict(left_out))
 
 
-def _labelled(number: int, line: _Line, dataset: str) -> LabelledReply:
+def labelled_reply(number: int, line: Line, dataset: str) -> LabelledReply:
+    """What a line says.
+
+    Args:
+        number: the line's, from 1.
+        dataset: name of the data set.
+    """
     return LabelledReply(
         id=line.id or f"line-{number}",
         dataset=dataset,

@@ -63,6 +63,15 @@ class LoadRequest:
             )
         return self.source
 
+    def without_parts(self) -> None:
+        """Refuse a part of a data set that has none.
+
+        Raises:
+            UsageError: one was asked for.
+        """
+        if self.source is not None:
+            raise UsageError(f"--source {self.source}: {self.dataset} has no parts. Leave it out.")
+
 
 def repeated_id(path: Path, line: int, identifier: str) -> UsageError:
     """The error for an identifier that an earlier line of the file has too."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ from simulator.bench.audit_tables import write_audit_tables
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.jury import Jury
 from simulator.bench.page import render_page
+from simulator.bench.raters import rater_agreement
 from simulator.bench.results import Results, measure
-from simulator.bench.split import Split, fold_replies, split_replies
+from simulator.bench.split import Split, choose_replies, fold_replies, split_replies
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
 from simulator.bench.sweep_table import print_sweep
 from simulator.bench.table import print_report
@@ -99,9 +99,11 @@ async def bench_command(settings: BenchSettings) -> None:
             _refuse_floors(detector.name, (FLAG_ALL, MAJORITY))
         splits = _splits(data, train, detectors, settings, experiment.seed)
         groups = set[str]().union(*(split.tested_groups for split in splits))
-        tested = _choose([reply for reply in data if reply.group in groups], settings, experiment.seed)
-        must_learn = settings.train is not None
-        jury = Jury(splits, tested, experiment.concurrency, must_learn, settings.run.quiet)
+        measurable = [reply for reply in data if reply.group in groups]
+        if not measurable:
+            raise UsageError(f"{settings.dataset}: no labelled reply is left to judge.")
+        tested = choose_replies(measurable, settings.limit, experiment.seed)
+        jury = Jury(splits, tested, experiment.concurrency, settings.run.quiet)
         evaluations = await jury.evaluate(detectors, experiment.seed)
         runs = [evaluations[1:]]
         for repeat in range(1, sweep.repeats if sweep is not None else 1):
@@ -230,6 +232,7 @@ def _described(
         "trained_on": round(statistics.fmean(sizes)),
         "tested_on": len(tested),
         "groups_in_both": sum(len(known & here) for known, here in zip(learnt, groups, strict=True)),
+        "raters": rater_agreement(tested),
     }
 
 
@@ -239,11 +242,3 @@ def _with_floor(experiment: Experiment) -> Experiment:
     floor = next((one for one in chosen if one.name == FLOOR), Component(name=FLOOR, kind=FLOOR))
     others = (one for one in chosen if one.name != FLOOR)
     return experiment.model_copy(update={"detectors": (floor, *others)})
-
-
-def _choose(replies: Sequence[LabelledReply], settings: BenchSettings, seed: int) -> list[LabelledReply]:
-    if not replies:
-        raise UsageError(f"{settings.dataset}: no labelled reply is left to judge.")
-    if settings.limit is None or settings.limit >= len(replies):
-        return list(replies)
-    return random.Random(seed).sample(list(replies), settings.limit)  # noqa: S311 - a seeded choice of data

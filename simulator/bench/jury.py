@@ -23,7 +23,6 @@ class Jury:
         splits: Sequence[Split],
         tested: Sequence[LabelledReply],
         concurrency: int,
-        must_learn: bool,
         quiet: bool,
     ) -> None:
         """Prepare.
@@ -32,12 +31,10 @@ class Jury:
             splits: one, or one a fold.
             tested: some of the replies that the splits measure on.
             concurrency: replies judged at once by a detector that judges one by one.
-            must_learn: whether a detector that cannot learn from a split is an error; else it keeps the model
-                it comes with.
             quiet: no progress bars.
         """
         self._tested, self._concurrency = tested, concurrency
-        self._must_learn, self._quiet = must_learn, quiet
+        self._quiet = quiet
         places = [_places(split, tested) for split in splits]
         self._parts = [(split, found) for split, found in zip(splits, places, strict=True) if found]
         self.not_trained: dict[str, str] = {}
@@ -49,7 +46,8 @@ class Jury:
         Those that learn go first: what they cannot learn from is told before any model has been asked.
 
         Raises:
-            UsageError: a detector cannot learn from what it must learn from, or raised something else.
+            UsageError: a detector learns from one fold's training part and not from another's, or raised
+                something else.
         """
         found: dict[str, Evaluation] = {}
         with bars(self._quiet) as shown:
@@ -81,7 +79,7 @@ class Jury:
         try:
             detector.fit(split.train, seed)
         except UsageError as error:
-            if self._must_learn or not first:
+            if not first:
                 raise
             self.not_trained[detector.name] = str(error)
             return None

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from simulator.bench.breakdown import breakdown
+from simulator.bench.chatbots import chatbot_report
 from simulator.bench.chats import chat_report
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.floors import flag_all, majority
@@ -25,7 +26,7 @@ class Results:
     """What a benchmark found."""
 
     report: dict[str, Any]
-    """Keys `rows`, `comparisons`, `friedman`, `breakdown`, `chats`; what `--json` writes."""
+    """Keys `rows`, `comparisons`, `friedman`, `breakdown`, `chats`, `chatbots`; what `--json` writes."""
     samples: Mapping[tuple[str, Level], Sample]
     """What curves are drawn from, by detector and level."""
 
@@ -62,6 +63,7 @@ def measure(evaluations: Sequence[Evaluation], dataset: str) -> Results:
         "friedman": friedman({one.detector: items_of(one, "response", groups) for one in evaluations}),
         "breakdown": parts,
         "chats": chat_report(evaluations),
+        "chatbots": chatbot_report(evaluations),
     }
     return Results(report, samples)
 

@@ -140,6 +140,7 @@ def costs(evaluation: Evaluation) -> dict[str, Any]:
         "tokens": tokens,
         "calls_per_reply": len(calls) / len(judgements) if judgements else None,
         "tokens_per_reply": tokens / len(judgements) if judgements else None,
+        "computed_tokens_per_reply": _computed_tokens(judgements),
         "seconds": round(evaluation.seconds, 3),
         "train_s": evaluation.train_s,
         "cold_s": evaluation.cold_s,
@@ -148,6 +149,13 @@ def costs(evaluation: Evaluation) -> dict[str, Any]:
         "batched": evaluation.batched,
         "told_origin": evaluation.told_origin,
     }
+
+
+def _computed_tokens(judgements: Sequence[Judgement]) -> float | None:
+    """Mean of what the server computed for a reply; None where it does not tell of every call."""
+    counts = [call.computed_tokens for one in judgements for call in one.calls if call.error is None]
+    told = [count for count in counts if count is not None]
+    return sum(told) / len(judgements) if judgements and len(told) == len(counts) else None
 
 
 def _times(evaluation: Evaluation) -> list[float]:

@@ -34,6 +34,13 @@ class Split:
         return {reply.group for reply in self.test}
 
 
+def choose_replies(replies: Sequence[LabelledReply], limit: int | None, seed: int) -> list[LabelledReply]:
+    """At most `limit` of the replies, drawn by the seed; None: all, in their order."""
+    if limit is None or limit >= len(replies):
+        return list(replies)
+    return random.Random(seed).sample(list(replies), limit)  # noqa: S311 - a seeded choice of data
+
+
 def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
     """The data's own split where it has one in `meta["split"]`, else one half of the groups for each side.
 

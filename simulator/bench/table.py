@@ -91,6 +91,8 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
         console.print(Text(friedman_line(report["friedman"])))
     if report["chats"] is not None:
         _print_chats(report["chats"], console)
+    if report["chatbots"] is not None:
+        _print_chatbots(report["chatbots"], console)
     console.print(
         Text(
             "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on "
@@ -131,6 +133,8 @@ def data_notes(data: Mapping[str, Any]) -> list[str]:
         both = counted(data["groups_in_both"], "group")
         found.append(f"{both} learnt from and measured on: what was learnt there flatters the numbers.")
     found += [f"{name} was not trained here: {reason}" for name, reason in data["not_trained"].items()]
+    if data["raters"] is not None:
+        found.append(raters_line(data["raters"]))
     return found
 
 
@@ -157,6 +161,22 @@ def _lacks_an_interval(row: Row) -> bool:
         row[f"{field}_ci95"] is None and row[field] is not None
         for field in ("auroc", "auprc", "f1", "balanced_accuracy")
         if f"{field}_ci95" in row
+    )
+
+
+def raters_line(found: Mapping[str, Any]) -> str:
+    """How far the people agree who made the labels, in a sentence."""
+    label, others = (
+        f"AUROC {number(one['auroc'], 3)}, balanced accuracy {number(one['balanced_accuracy'], 3)}, "
+        f"F1 {number(one['f1'], 3)}"
+        for one in (found["label"], found["others"])
+    )
+    made = (
+        f"{found['ratings']:,} ratings of {found['replies']:,} {noun(found['replies'], 'reply', 'replies')}"
+    )
+    return (
+        f"Raters ({made}): Krippendorff's alpha {number(found['alpha'], 3)}. One rater against the label, in "
+        f"which that one has a say: {label}; against the median of the others: {others}."
     )
 
 
@@ -287,3 +307,16 @@ def _print_chats(chats: Mapping[str, Any], console: Console) -> None:
                 f"{test['conversations']} chats, {p_value(test['p_holm'])} (Wilcoxon, Holm)"
             )
         )
+
+
+def _print_chatbots(chatbots: Sequence[Row], console: Console) -> None:
+    console.print(Text("Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"))
+    columns: Columns = {
+        "Chatbot": lambda row: str(row["chatbot"] or f"mean of {row['chatbots']}"),
+        "Turns": lambda row: str(row["turns"]),
+        "Cov\n%": _plain("coverage", 0, 100),
+        "Labels'\nHPT-1": _plain("labels_hpt_1"),
+        "HPT-1": _plain("hpt_1"),
+        "Error\n%": _plain("error", 0, 100),
+    }
+    console.print(table(chatbots, columns))

@@ -54,6 +54,7 @@ DATA = {
     "folds": None,
     "groups_in_both": 0,
     "not_trained": {"d0": HOSTILE},
+    "raters": None,
 }
 
 

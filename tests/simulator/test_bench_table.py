@@ -26,6 +26,7 @@ DATA = {
     "folds": None,
     "groups_in_both": 0,
     "not_trained": {},
+    "raters": None,
     "split": "all replies",
     "tested_on": 3,
 }
@@ -89,6 +90,16 @@ def test_what_is_not_defined_is_a_dash() -> None:
     assert majority[-3:] == ["0.800", "–", "–"]
     word = [line for line in printed("d") if line.startswith("majority")][2]
     assert word.split()[6] == "–"
+
+
+def test_how_far_raters_agree_is_told() -> None:
+    numbers = {"auroc": 0.86, "balanced_accuracy": 0.84, "f1": 0.7}
+    raters = {"replies": 216, "ratings": 645, "alpha": 0.25, "label": numbers, "others": numbers}
+    assert data_notes({**DATA, "raters": raters}) == [
+        "Raters (645 ratings of 216 replies): Krippendorff's alpha 0.250. One rater against the label, in "
+        "which that one has a say: AUROC 0.860, balanced accuracy 0.840, F1 0.700; against the median of the "
+        "others: AUROC 0.860, balanced accuracy 0.840, F1 0.700."
+    ]
 
 
 def test_leaks_and_replays_are_told() -> None:

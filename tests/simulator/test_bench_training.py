@@ -85,11 +85,16 @@ def test_what_cannot_be_trained_keeps_its_model_and_says_so(bench: CommandLine, 
     assert f"memory was not trained here: {reason}" in ended.out
 
 
-def test_given_training_data_that_lacks_something_is_an_error(bench: CommandLine, tmp_path: Path) -> None:
-    path = written(tmp_path / "data.jsonl", [True, False])
+def test_given_training_data_that_lacks_something_leaves_the_model_and_says_so(
+    bench: CommandLine, tmp_path: Path
+) -> None:
+    path, out = written(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
     other = written(tmp_path / "other.jsonl", [False])
-    ended = bench("bench", path, "--train", other, "--detectors", "memory")
-    assert (ended.code, ended.err) == (2, "error: there is no hallucinated reply to learn from.\n")
+    ended = bench("bench", path, "--train", other, "--detectors", "memory", "--json", out)
+    data, row = found(out)
+    reason = "there is no hallucinated reply to learn from."
+    assert (ended.code, data["not_trained"], row["train_s"]) == (0, {"memory": reason}, None)
+    assert f"memory was not trained here: {reason}" in ended.out
 
 
 def test_what_fit_raises_is_one_sentence(

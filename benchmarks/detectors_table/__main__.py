@@ -1,0 +1,162 @@
+"""Measures every detector that needs no environment of its own on every data set, and prints one table.
+
+Models' answers are replayed from recordings (`--recordings`), one for each data set and detector; a detector
+without one is not measured, and the table says so. `--record` asks the model served at `--base-url` for what
+the recordings do not hold yet; the command may be stopped at any time and goes on where it was.
+
+`--data` holds a folder for each data set: mtrag, gold, ragtruth, wice, begin. The first two are measured on
+whole, the others on a seeded sample.
+
+Exit codes as for `hallulab`; 1, too, when a recording does not fit the detectors any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from benchmarks.detectors_table.markdown import render
+from benchmarks.detectors_table.measuring import Asked, measure_one
+from benchmarks.detectors_table.recordings import FOLDER
+from benchmarks.detectors_table.samples import SOURCES, described
+from detectors.evidence_chain.detector import EVIDENCE_CHAIN
+from scenarios.errors import HallulabError, UsageError
+from simulator.config import Experiment
+from simulator.laboratory import with_model
+from simulator.outputs import check_outputs
+from simulator.progress import bars
+from simulator.report.wording import harmless
+from simulator.run_folder import write_atomically
+
+DETECTORS = (
+    "lexical",
+    *EVIDENCE_CHAIN,
+    "combined",
+    "halludetect",
+    "metarag",
+    "logic-graph",
+    "direct-judge",
+    "self-check",
+)
+"""Those that need no environment of their own."""
+
+_LONGEST = "combined"
+"""Begun first, as it learns longest."""
+
+
+def table(
+    asked: Asked, datasets: Sequence[str], detectors: Sequence[str], workers: int, quiet: bool = False
+) -> dict[str, Any]:
+    """The report: what is measured on (`data`), by which `model`, and the `lines` of `measure_one`.
+
+    Args:
+        workers: processes that measure; with one, this one does.
+
+    Raises:
+        UsageError: see `measure_one`.
+        OperationalError: likewise.
+    """
+    data = [{"title": SOURCES[name].title, **described(name, asked.data, asked.limit)} for name in datasets]
+    jobs = [(dataset, detector) for dataset in datasets for detector in detectors]
+    found = {}
+    with bars(quiet) as shown:
+        task = shown.add_task("measuring", total=len(jobs))
+        for line in _measured(sorted(jobs, key=lambda job: job[1] != _LONGEST), asked, workers):
+            found[line["dataset"], line["detector"]] = line
+            shown.advance(task)
+    model = with_model(Experiment(model=asked.model)).model
+    return {"model": model, "data": data, "lines": [found[job] for job in jobs]}
+
+
+def _measured(jobs: Sequence[tuple[str, str]], asked: Asked, workers: int) -> Iterator[dict[str, Any]]:
+    """The lines, as they get ready."""
+    if workers == 1:
+        yield from (measure_one(dataset, detector, asked) for dataset, detector in jobs)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as pool:
+        try:
+            for done in as_completed(pool.submit(measure_one, *job, asked) for job in jobs):
+                yield done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _one_thread() -> None:
+    """Keep OpenMP from starting a thread for each core in each process: they would wait for each other."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and write; returns the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        datasets = _chosen("--datasets", given.datasets, tuple(SOURCES))
+        detectors = _chosen("--detectors", given.detectors, DETECTORS)
+        if given.record and given.base_url is None:
+            raise UsageError("--record: say where the model is served with --base-url (hallulab serve).")
+        check_outputs({"--out": given.out, "--json": given.json}, (given.data, given.recordings))
+        asked = Asked(given.data, given.recordings, given.limit, given.record, given.base_url, given.model)
+        # Those that record share one served model, which is busy enough with one of them.
+        report = table(asked, datasets, detectors, workers=1 if given.record else os.cpu_count() or 1)
+    except HallulabError as error:
+        print(harmless(f"error: {error}"), file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    text = render(report)
+    print(text, end="")
+    if given.out is not None:
+        write_atomically(given.out, text)
+    if given.json is not None:
+        write_atomically(given.json, json.dumps(report, indent=2, allow_nan=False) + "\n")
+    stale = [f"{line['dataset']}.{line['detector']}" for line in report["lines"] if line["stale"]]
+    if stale:
+        print(
+            f"error: these recordings do not fit: {', '.join(stale)}. Go on with --record.", file=sys.stderr
+        )
+    return 1 if stale else 0
+
+
+def _chosen(flag: str, given: str | None, known: Sequence[str]) -> Sequence[str]:
+    names = known if given is None else given.split(",")
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{flag} {name}: there is no such one. Give some of: {', '.join(known)}.")
+    return tuple(dict.fromkeys(names))
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.detectors_table",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder that holds the data sets' folders")
+    parser.add_argument("--recordings", type=Path, default=FOLDER, help=f"folder (default: {FOLDER})")
+    parser.add_argument("--record", action="store_true", help="ask the model what is not recorded yet")
+    parser.add_argument("--base-url", help="where the model is served, to record")
+    parser.add_argument("--model", help="its name (default: hallulab's default model)")
+    parser.add_argument("--datasets", help=f"some of {','.join(SOURCES)}")
+    parser.add_argument("--detectors", help=f"some of {','.join(DETECTORS)}")
+    parser.add_argument(
+        "--limit", type=_positive, default=200, help="replies of a sampled data set (default: 200)"
+    )
+    parser.add_argument("--out", type=Path, help="write the table into this Markdown file, too")
+    parser.add_argument("--json", type=Path, help="write all numbers into this file")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

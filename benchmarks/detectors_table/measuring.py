@@ -1,0 +1,140 @@
+"""One detector on one data set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agents.errors import ReplayMiss
+from benchmarks.detectors_table.recordings import growing, recorded
+from benchmarks.detectors_table.samples import CHOSEN_ON, SEED, sample
+from detectors.protocol import Detector, TrainableDetector
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.recording import Recording
+from simulator.bench.chatbots import chatbot_report
+from simulator.bench.evaluate import Evaluation, evaluate
+from simulator.bench.jury import Jury
+from simulator.bench.levels import Level, group_numbers, items_of
+from simulator.bench.rows import level_row
+from simulator.bench.split import fold_replies
+from simulator.config import Experiment, load_experiment
+from simulator.laboratory import Settings, check_detectors, make_detectors, open_pool
+from simulator.measure.bootstrap import replicates
+
+FOLDS = 5
+"""Parts of a data set; what learns is trained once for each, on the others."""
+
+UNRECORDED = "there is no recording of the model's answers"
+STALE = "the recording lacks an answer: it is unfinished, or prompts, options or data have changed since"
+
+LEVELS: tuple[Level, ...] = ("response", "sentence")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is measured, and how."""
+
+    data: Path
+    """Folder that holds the data sets' folders."""
+    recordings: Path
+    """Folder of the recordings."""
+    limit: int
+    """At most so many replies of a data set that is not measured on whole."""
+    record: bool
+    """Ask the served model what the recordings do not hold; else they are replayed."""
+    base_url: str | None
+    """Where it is served."""
+    model: str | None
+    """Its name; None: hallulab's default model."""
+
+
+def measure_one(dataset: str, detector: str, asked: Asked) -> dict[str, Any]:
+    """The numbers of a detector on a data set, or why there are none.
+
+    `rows` has the response level, and the sentence level where the data has spans; `chatbots` are those of
+    `simulator.bench.chatbots`. `learnt` says what the detector's model comes from (`folds`, `shipped`), and
+    `chosen_here` whether what is shipped was chosen on this data set, so that the numbers flatter. Where
+    nothing was measured, `missing` says why, and `stale` whether there is a recording that does not fit.
+
+    Raises:
+        UsageError: data, detector or model are wrong.
+        OperationalError: the model does not answer, or a recording cannot be written.
+    """
+    found = asyncio.run(_measured(dataset, detector, asked))
+    return {"dataset": dataset, "detector": detector, "missing": None, "stale": False, **found}
+
+
+async def _measured(dataset: str, detector: str, asked: Asked) -> dict[str, Any]:
+    flags = {"detectors": [detector], "model": asked.model, "base_url": asked.base_url, "seed": SEED}
+    experiment = load_experiment(None, flags)
+    replies = sample(dataset, asked.data, asked.limit)
+    known = recorded(asked.recordings, dataset, detector)
+    needed = await check_detectors(experiment, Settings(quiet=True))
+    settings, recording = Settings(quiet=True), Recording()
+    if needed and asked.record:
+        recording = Recording.record(growing(asked.recordings, dataset, detector))
+    elif needed:
+        # Whoever abstains from every reply asks nothing, so there can be nothing to replay.
+        settings = Settings(replay=known or growing(asked.recordings, dataset, detector), quiet=True)
+        recording = Recording.replay(known) if known is not None else recording
+        recording.replaying = True
+    try:
+        evaluation, learnt = await _judged(experiment, settings, recording, needed, replies)
+    except ReplayMiss:
+        return {"missing": UNRECORDED if known is None else STALE, "stale": known is not None}
+    return {
+        "learnt": learnt,
+        "chosen_here": learnt == "shipped" and dataset in CHOSEN_ON.get(detector, ()),
+        "rows": rows(evaluation, dataset),
+        "chatbots": chatbot_report([evaluation]),
+    }
+
+
+async def _judged(
+    experiment: Experiment,
+    settings: Settings,
+    recording: Recording,
+    needed: bool,
+    replies: Sequence[LabelledReply],
+) -> tuple[Evaluation, str]:
+    """What the detector says, and whether it learnt from the other folds or is as shipped.
+
+    It learns from the sample alone: its folds are all that a replay has time for.
+    """
+    async with open_pool(experiment, settings, recording, needed) as (pool, _):
+        [detector] = make_detectors(experiment, pool, {})
+        learnt = await _by_folds(detector, replies, experiment.concurrency)
+        if learnt is not None:
+            return learnt, "folds"
+        [detector] = make_detectors(experiment, pool, {})
+        return await evaluate(detector, replies, experiment.concurrency), "shipped"
+
+
+async def _by_folds(
+    detector: Detector, replies: Sequence[LabelledReply], concurrency: int
+) -> Evaluation | None:
+    """Its judgement of each fold after learning from the others; None where these cannot teach it."""
+    if not isinstance(detector, TrainableDetector):
+        return None
+    try:
+        jury = Jury(fold_replies(replies, FOLDS, SEED), replies, concurrency, quiet=True)
+        [evaluation] = await jury.evaluate([detector], SEED)
+    except UsageError:
+        return None
+    return None if jury.not_trained else evaluation
+
+
+def rows(evaluation: Evaluation, dataset: str) -> dict[str, dict[str, Any]]:
+    """The numbers by level; of sentences only where the data says where some are hallucinated."""
+    groups = group_numbers(evaluation.replies)
+    found = {}
+    for level in LEVELS:
+        items = items_of(evaluation, level, groups)
+        if level == "response" or items.gold.any():
+            drawn = replicates(items.sample, len(groups))
+            found[level] = level_row(evaluation, dataset, level, items, drawn, len(groups))
+    return found

@@ -1,0 +1,86 @@
+"""What the table measures on: seeded samples of the labelled data sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from detectors.evidence_chain.detector import EVIDENCE_CHAIN
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.loaders import load_labelled
+from simulator.bench.raters import rater_agreement
+from simulator.bench.split import choose_replies
+
+SEED = 0
+"""Of samples, folds, training and sampled answers: that of `hallulab bench` without `--seed`."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set of the table."""
+
+    title: str
+    """What it is called."""
+    part: str | None = None
+    """The part that is read, as with `hallulab bench --source`."""
+    whole: bool = False
+    """Whether there is so little that all of it is measured on."""
+
+
+SOURCES = {
+    "mtrag": Source("MTRAG", whole=True),
+    "gold": Source("gold (annotated runs)", whole=True),
+    "ragtruth": Source("RAGTruth"),
+    "wice": Source("WiCE claims", "claims"),
+    "begin": Source("BEGIN, Wizard of Wikipedia", "wow"),
+}
+"""The data sets by the name of their loader, which is that of their folder, too."""
+
+CHOSEN_ON: dict[str, set[str]] = {
+    "combined": {"ragtruth", "wice", "begin"},
+    **{name: {"ragtruth"} for name in EVIDENCE_CHAIN},
+    "lexical": {"begin"},
+    "halludetect": {"begin"},
+    "metarag": {"begin"},
+    "direct-judge": {"begin"},
+    "logic-graph": {"wice"},
+}
+"""Detector → the data sets on replies of which its model, calibration or threshold was chosen; see
+`benchmarks/train_combined.py`, `benchmarks/train_evidence_chain.py`, `detectors/calibration.yaml`,
+`detectors/thresholds.yaml` and docs/methods.md."""
+
+
+@lru_cache(maxsize=len(SOURCES))
+def sample(dataset: str, data: Path, limit: int) -> tuple[LabelledReply, ...]:
+    """The replies measured on: what `hallulab bench DATASET --limit LIMIT` chooses.
+
+    Args:
+        dataset: a name of `SOURCES`.
+        data: folder that holds the data sets' folders.
+        limit: at most so many of a data set that is not measured on whole.
+
+    Raises:
+        UsageError: the files are not there or wrong, or hold no labelled reply.
+    """
+    source = SOURCES[dataset]
+    replies = load_labelled(dataset, data / dataset, source.part)
+    if not replies:
+        raise UsageError(f"{data / dataset}: there is no labelled reply to measure on.")
+    return tuple(choose_replies(replies, None if source.whole else limit, SEED))
+
+
+def described(dataset: str, data: Path, limit: int) -> dict[str, Any]:
+    """Size, base rate and floor of a sample, and how far its raters agree."""
+    replies = sample(dataset, data, limit)
+    share = sum(bool(reply.label) for reply in replies) / len(replies)
+    return {
+        "dataset": dataset,
+        "replies": len(replies),
+        "groups": len({reply.group for reply in replies}),
+        "hallucinated": round(share, 6),
+        "flag_all_f1": round(2 * share / (1 + share), 6),
+        "raters": rater_agreement(replies),
+    }
