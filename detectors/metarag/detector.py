@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.claim_check import ClaimCheck
 from agents.errors import ModelError
 from agents.model import Session
 from agents.prompt import load_prompt
@@ -70,6 +71,11 @@ class MetaRagDetector:
                 for index, verifier in enumerate(self._verifier_names)
             },
         }
+        self.claim_check = ClaimCheck.by(
+            (served for role, served in models.items() if role.startswith("verifier ")),
+            self._verifier.prompts,
+        )
+        """See `detectors.protocol.judging`: who decomposes and mutates does not judge."""
         tuned = tuned_threshold("metarag", options.reading, models["verifier 0"])
         corrected = options.reading == "probability" and bool(calibrations_of(models["verifier 0"]))
         self._tau, self.threshold_protocol = choose_threshold(

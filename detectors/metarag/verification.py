@@ -58,12 +58,11 @@ class ProbabilityVerifier:
 
     async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
         """See `Verifier.check`."""
-        correction = calibration(session.client.endpoint.model, "entailed")
+        stated = await gather_all(self._stated.ask(session, evidence, variant.text) for variant in variants)
+        model = session.client.endpoint.model
         support = [
-            correction.apply(stated)
-            for stated in await gather_all(
-                self._stated.ask(session, evidence, variant.text) for variant in variants
-            )
+            calibration(model, f"entailed {variant.relation}").apply(answer)
+            for variant, answer in zip(variants, stated, strict=True)
         ]
         of = {
             relation: fmean(s for s, v in zip(support, variants, strict=True) if v.relation == relation)

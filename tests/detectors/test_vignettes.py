@@ -85,3 +85,26 @@ async def test_metarag_flags_refugee_protection_at_the_identity_threshold(pool: 
 async def test_metarag_lets_a_grounded_fact_pass(pool: ModelPool) -> None:
     judgement = await vignettes.judged(pool, "metarag", GROUNDED, tau=0.5)
     assert (judgement.outcome, judgement.flagged) == ("scored", False)
+
+
+@pytest.mark.parametrize("name", vignettes.TRUE_BESIDE)
+async def test_halludetect_lets_a_true_sentence_beside_each_example_pass(
+    pool: ModelPool, name: str
+) -> None:
+    judgement = await vignettes.judged(pool, "halludetect", vignettes.TRUE_BESIDE[name])
+    assert (judgement.outcome, judgement.flagged) == ("scored", False)
+
+
+@pytest.mark.parametrize("name", vignettes.TRUE_BESIDE)
+async def test_metarag_lets_a_true_sentence_beside_each_example_pass_at_the_strictest_threshold(
+    pool: ModelPool, name: str
+) -> None:
+    judgement = await vignettes.judged(pool, "metarag", vignettes.TRUE_BESIDE[name], tau=0.3)
+    assert (judgement.outcome, judgement.flagged) == ("scored", False)
+
+
+async def test_reasons_name_the_wrong_item(pool: ModelPool) -> None:
+    judgement = await vignettes.judged(pool, "halludetect", TRIPURA)
+    reasons = [span.reason for span in judgement.spans or ()]
+    assert len(set(reasons)) == len(reasons)
+    assert any("0381-232-0325" in reason for reason in reasons)

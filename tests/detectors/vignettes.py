@@ -86,6 +86,26 @@ GROUNDED = TurnView(
     reply="The District Commission hears complaints where the value paid does not exceed fifty lakh rupees.",
 )
 
+TRUE_BESIDE = {
+    "courts": TRIPURA.model_copy(
+        update={
+            "reply": "The Consumer Protection Act 2019 sets up commissions at three levels: the District "
+            "Commission, the State Commission and the National Commission."
+        }
+    ),
+    "ibuprofen": IBUPROFEN.model_copy(
+        update={
+            "reply": "Ibuprofen and other NSAIDs are contraindicated in the third trimester of pregnancy, "
+            "because they can close the ductus arteriosus of the fetus."
+        }
+    ),
+    "refugee": REFUGEE.model_copy(
+        update={"reply": "Applications for international protection in country X are examined individually."}
+    ),
+    "grounded": GROUNDED,
+}
+"""Nearly the evidence's own words, on the evidence of the worked examples."""
+
 
 def recorded_pool(recording: Recording, base_url: str = "http://127.0.0.1:9/v1") -> ModelPool:
     return ModelPool({"default": Endpoint(MODEL, base_url)}, recording=recording)
