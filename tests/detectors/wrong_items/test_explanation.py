@@ -85,8 +85,8 @@ def reason(sentence: str, texts: tuple[str, ...], user_text: str = "") -> str:
         (  # a condition left out
             "The bank must reverse the amount.",
             ("For a failed transfer, the bank must reverse the amount.",),
-            'The evidence says "bank must reverse the amount" under a condition that is left out here: "For '
-            'a failed transfer".',
+            'The evidence says "The bank must reverse the amount" under a condition that is left out here: '
+            '"For a failed transfer".',
         ),
         (  # an invented step
             "They will investigate the issue and take appropriate action.",
@@ -101,7 +101,7 @@ def reason(sentence: str, texts: tuple[str, ...], user_text: str = "") -> str:
         (  # all that is said is what the user asked
             "If you call today, the loss is yours.",
             (),
-            'There is no evidence that could support "loss is yours".',
+            'There is no evidence that could support "the loss is yours".',
         ),
         ("!?", BANK, "There is nothing to check here."),
     ],
@@ -187,6 +187,16 @@ def test_any_text_has_a_reason_and_items_inside_it(sentence: str, texts: list[st
 @given(st.lists(st.sampled_from(re.findall(r"\S+", " ".join(BANK + INSURER))), min_size=1, max_size=30))
 def test_reasons_are_short(words: list[str]) -> None:
     assert len(reason(" ".join(words), BANK + HELPLINES).split()) <= MOST_WORDS + 10
+
+
+def test_a_name_joined_with_a_letter_in_the_evidence_is_no_error() -> None:
+    told = reason("It is in the Annex.", ("It is so in Annex and A. It is in the Annex C.",))
+    assert '"It is in the Annex"' in told
+
+
+def test_a_long_sentence_takes_no_long_time() -> None:
+    text = "1 " * 2000
+    assert len(reason(text, (text,)).split()) <= MOST_WORDS
 
 
 def test_a_sentence_takes_a_few_milliseconds() -> None:
