@@ -19,7 +19,7 @@ LONGEST = 12
 """Words of a phrase."""
 SHORT = 4
 """A phrase of fewer words grows to this many, as far as its clause goes."""
-_CONDITION = re.compile(r"\A\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
+_CONDITION = re.compile(r"\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
 
 
 def main_words(claim: Claim) -> Region:
@@ -83,7 +83,7 @@ def lacking(
 
 
 def _condition_end(claim: Claim) -> int:
-    condition = _CONDITION.match(claim.text)
+    condition = _CONDITION.match(claim.text, claim.begins)
     return condition.end() if condition else 0
 
 

@@ -133,7 +133,7 @@ def _elsewhere(claim: Claim, finding: Finding) -> list[str]:
     if finding.source is None:
         return [f"The evidence does not say {here}."]
     return [
-        f"The evidence has {here} only in another connection: {_cited(claim, finding)}.",
+        f"The evidence has the words of {here} only as: {_cited(claim, finding)}.",
         *_title(claim, finding),
     ]
 

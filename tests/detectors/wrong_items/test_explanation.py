@@ -88,6 +88,23 @@ def reason(sentence: str, texts: tuple[str, ...], user_text: str = "") -> str:
             'The evidence says "The bank must reverse the amount" under a condition that is left out here: '
             '"For a failed transfer".',
         ),
+        (  # a period of another matter
+            "A condition is pre-existing if it was present for 60 months.",
+            ("A policy cannot be contested after 60 continuous months of coverage.",),
+            'The evidence has "60 months" for something else: "A policy cannot be contested after 60 '
+            'continuous months of coverage". This sentence uses it for "present for 60 months".',
+        ),
+        (  # words that the evidence has, of another matter
+            "The policy is free of the bank.",
+            (*BANK, "Title: Water supply\nAt a bank, the water policy is free."),
+            'The evidence has the words of "The policy is free of the bank" only as: "At a bank, the '
+            'water policy is free". That passage is about "Water supply".',
+        ),
+        (  # a rule that only repeats the question
+            "Yes, if you reported it, the loss is borne by you.",
+            BANK,
+            'No passage says "the loss is borne by you".',
+        ),
         (  # an invented step
             "They will investigate the issue and take appropriate action.",
             BANK,
@@ -107,7 +124,7 @@ def reason(sentence: str, texts: tuple[str, ...], user_text: str = "") -> str:
     ],
 )
 def test_a_reason_names_what_is_wrong(sentence: str, texts: tuple[str, ...], expected: str) -> None:
-    assert reason(sentence, texts) == expected
+    assert reason(sentence, texts, "I reported it. Is the loss borne by me?") == expected
 
 
 def test_what_the_user_said_is_not_absent() -> None:
