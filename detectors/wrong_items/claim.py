@@ -52,8 +52,10 @@ class Claim:
 
     text: str
     """The sentence."""
+    begins: int
+    """Where the claim begins: after the number of a list, yes or no, and words about the evidence."""
     tokens: tuple[Token, ...]
-    """Its words; those about the evidence (`the documents say that`) are no content."""
+    """Its words; those before `begins` are no content."""
     items: tuple[Item, ...]
     """Its items; a name that only stands in parts is in parts."""
     stems: frozenset[str]
@@ -108,7 +110,7 @@ def read_claim(text: str, evidence: Evidence, user_text: str) -> Claim:
     stems = content(tokens)
     best, share = evidence.best(stems)
     items = tuple(_in_parts(find_items(text), evidence, said))
-    return Claim(text, tokens, items, stems, evidence, said, best, share)
+    return Claim(text, begins, tokens, items, stems, evidence, said, best, share)
 
 
 def _in_parts(items: Sequence[Item], evidence: Evidence, said: Said) -> list[Item]:

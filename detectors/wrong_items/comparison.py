@@ -14,6 +14,8 @@ from detectors.wrong_items.phrases import main_words
 
 NEAR_VERBATIM = 0.7
 """Share of a sentence's content words that an evidence sentence has, from which the two are compared."""
+MOST_WORDS = 120
+"""Longer sentences are not compared: that would take too long, and they are lists."""
 _LONGEST = 4
 """Words that stand in the place of others, at most; with more, another thing is said."""
 _BEFORE = 3
@@ -45,7 +47,8 @@ def differences(claim: Claim) -> Iterator[Difference]:
     source = claim.best
     if source is None or claim.evidence.share(claim.stems, source.own) < NEAR_VERBATIM:
         return
-    yield from _word_by_word(claim, source)
+    if max(len(claim.tokens), len(source.tokens)) <= MOST_WORDS:
+        yield from _word_by_word(claim, source)
     for match in _CONDITION.finditer(source.text):
         words = {
             token.stem

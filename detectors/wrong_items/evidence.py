@@ -10,7 +10,7 @@ from math import log
 
 from detectors.spans import sentences
 from detectors.word_forms import TOKEN, read_word
-from detectors.wrong_items.items import Item, find_items
+from detectors.wrong_items.items import Item, find_items, name_parts
 
 TITLE = "Title: "
 """How passages of our packs begin: their first line says what all of their sentences are about."""
@@ -45,9 +45,16 @@ class Sentence:
     stems: frozenset[str]
     """The same, and those of the passage's title."""
     items: tuple[Item, ...]
-    """Its items."""
+    """Its items; names that `and` joins are apart."""
+    keys: frozenset[str]
+    """Of its items but names."""
+    numbers: frozenset[str]
+    """The same, those of several words in words: a bare number may be in any."""
     is_title: bool
     """Whether it is the title."""
+
+
+_Part = tuple[str, tuple[Token, ...], frozenset[str], tuple[Item, ...]]
 
 
 @dataclass(frozen=True)
@@ -104,17 +111,17 @@ class Evidence:
         if item.kind == "name":
             words = frozenset(item.key.split())
             return [sentence for sentence in self.sentences if words <= sentence.stems]
-        return [
-            sentence for sentence in self.sentences if any(_same(item, known) for known in sentence.items)
-        ]
+        if item.kind == "date":
+            return [
+                sentence for sentence in self.sentences if any(_is_in(item, one) for one in sentence.items)
+            ]
+        loose = item.kind == "number"
+        return [one for one in self.sentences if item.key in (one.numbers if loose else one.keys)]
 
 
-def _same(item: Item, known: Item) -> bool:
-    if known.kind == "name":
-        return False
-    if item.kind == "date":
-        return known.kind == "date" and set(item.key.split()) <= set(known.key.split())
-    return known.key == item.key or (item.kind == "number" and item.key in known.key.split())
+def _is_in(date: Item, known: Item) -> bool:
+    """Whether another date says as much and perhaps more: `June 2026`, `12 June 2026`."""
+    return known.kind == "date" and set(date.key.split()) <= set(known.key.split())
 
 
 def read_tokens(text: str) -> tuple[Token, ...]:
@@ -141,10 +148,8 @@ def read_evidence(texts: tuple[str, ...]) -> Evidence:
         about = content(read_tokens(title))
         abouts.append(about)
         found += [
-            Sentence(
-                position, part, tokens, own, own | about, find_items(part), bool(title) and part == title
-            )
-            for part, tokens, own in parts
+            Sentence(position, part, tokens, own, own | about, items, *_keys(items), part == title)
+            for part, tokens, own, items in parts
         ]
     counts = Counter(stem for sentence in found for stem in sentence.own)
     passages = tuple(
@@ -155,8 +160,8 @@ def read_evidence(texts: tuple[str, ...]) -> Evidence:
 
 
 @lru_cache(maxsize=2048)
-def _parts(text: str) -> tuple[str, list[tuple[str, tuple[Token, ...], frozenset[str]]]]:
-    """A passage's title, and of the title and each sentence the text, words, and content stems."""
+def _parts(text: str) -> tuple[str, tuple[_Part, ...]]:
+    """A passage's title, and of the title and each sentence what is known of it alone."""
     title, body = "", text
     if text.startswith(TITLE):
         title, _, body = text.removeprefix(TITLE).partition("\n")
@@ -164,4 +169,14 @@ def _parts(text: str) -> tuple[str, list[tuple[str, tuple[Token, ...], frozenset
     found = [title] if title else []
     found += [" ".join(region.of(body).split()) for region in sentences(body)]
     read = [(part, read_tokens(part)) for part in found]
-    return title, [(part, tokens, content(tokens)) for part, tokens in read]
+    return title, tuple((part, tokens, content(tokens), _items(part)) for part, tokens in read)
+
+
+def _items(text: str) -> tuple[Item, ...]:
+    found = find_items(text)
+    return tuple(part for item in found for part in (name_parts(item) if item.kind == "name" else [item]))
+
+
+def _keys(items: Iterable[Item]) -> tuple[frozenset[str], frozenset[str]]:
+    keys = frozenset(item.key for item in items if item.kind != "name")
+    return keys, keys.union(*(key.split() for key in keys))

@@ -10,7 +10,7 @@ from detectors.spans import Region
 from detectors.wrong_items.claim import Claim
 from detectors.wrong_items.comparison import differences
 from detectors.wrong_items.evidence import Sentence, Token
-from detectors.wrong_items.items import Item
+from detectors.wrong_items.items import Item, stems_key
 from detectors.wrong_items.phrases import lacking, main_words, unsaid, whole_items
 
 Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]
@@ -91,7 +91,9 @@ def _absent(claim: Claim) -> Iterator[Finding]:
 
 def _misattributed(claim: Claim) -> Iterator[Finding]:
     for item in claim.items:
-        holders = [] if claim.said.has(item) else claim.evidence.holding(item)
+        if item.kind == "number" or claim.said.has(item):
+            continue  # A bare number stands beside too many things to be anybody's.
+        holders = claim.evidence.holding(item)
         subject = _subject(claim, item) if item.kind == "contact" else None
         around = claim.around(item, subject)
         if not holders or not around:
@@ -108,6 +110,8 @@ def _misattributed(claim: Claim) -> Iterator[Finding]:
         elif share >= SUBJECT:
             continue
         other, _ = _other_item(claim, item, around, SUBJECT if subject else ATTACHED)
+        if item.kind == "name" and _is_part(item.text, other):
+            other = ""
         about = subject or _about(claim, item, source)
         yield Finding("misattributed", Region(item.start, item.end), item, other, source, about, 1 - share)
 
@@ -135,6 +139,12 @@ def _about(claim: Claim, item: Item, source: Sentence) -> Region | None:
     return lacking(claim, source.stems, claim.clause(item)) or lacking(claim, source.stems)
 
 
+def _is_part(name: str, other: str) -> bool:
+    """Whether one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`."""
+    mine, known = set(stems_key(name).split()), set(stems_key(other).split())
+    return mine <= known or known <= mine
+
+
 def _nearest(claim: Claim, wanted: frozenset[str], holders: list[Sentence]) -> tuple[float, Sentence]:
     shares = [claim.evidence.share(wanted, holder.stems) for holder in holders]
     return max(shares), holders[shares.index(max(shares))]
@@ -154,7 +164,9 @@ def _other_item(
 
 
 def alternatives(claim: Claim, item: Item) -> list[str]:
-    """The different items of all the evidence that could stand in an item's place."""
+    """The different items of all the evidence that could stand in an item's place; of names none."""
+    if item.kind == "name":
+        return []
     known = [
         known for sentence in claim.evidence.sentences for known in sentence.items if _alike(item, known)
     ]

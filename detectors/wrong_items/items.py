@@ -72,9 +72,9 @@ _BETWEEN = r"(?:\s+|-)(?:(?:working|business|calendar|continuous|consecutive|ful
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 
 _CONTACT = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|(?:https?://|www\.)[^\s,;\"'()<>]*[^\s,;\"'()<>.:!?]"
-    r"|\b[a-zA-Z][\w-]*(?:\.[\w-]+)*\.(?:in|com|org|net|gov|edu|int|eu|uk|io|info)\b(?:/[\w./-]*\w)?"
+    r"|(?<![\w.@-])[a-zA-Z][\w-]*(?:\.[\w-]+)*\.(?:in|com|org|net|gov|edu|int|eu|uk|io|info)\b(?:/[\w./-]*\w)?"
     r"|(?<![\w.,/])\+?\d{1,5}(?:[ -]\d{2,8}){1,4}(?![\w%/])"
 )
 _PHONE_DIGITS = 7
@@ -98,19 +98,22 @@ _QUANTITY = re.compile(
     rf"\bT\s*(?:plus|\+)\s*(?P<after>{_NUMBER}|{_WORD_NUMBER})(?:\s+(?:working\s+)?days?\b)?"
     rf"|(?<!\w)(?P<currency>{_CURRENCY})(?P<price>{_NUMBER})(?:\s+(?P<price_scale>{_SCALE}))?(?:/-)?"
     rf"|(?<![\w.,/])(?P<value>{_NUMBER}|\b{_WORD_NUMBER})(?:(?:\s+|-)(?P<scale>{_SCALE}))?"
-    rf"(?:{_BETWEEN}|\s*)(?P<unit>{_UNIT})",
+    rf"(?:{_BETWEEN}|\s*)(?P<unit>{_UNIT})"
+    rf"|(?<![\w.,/])(?P<count>{_NUMBER}|\b{_WORD_NUMBER})(?:\s+|-)(?P<count_scale>{_SCALE})\b",
     re.IGNORECASE,
 )
 _PLAIN = re.compile(
     r"\d{1,2}(?::\d{2})? ?[ap]\.?m\b\.?|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?(?!\w)", re.IGNORECASE
 )
 _LIST_MARK = re.compile(r"(?:\A|\n)\s*(?:[*_]{1,2})?\(?\d{1,2}[.)](?=\s)")
+_NUMBERED = re.compile(r"\b(?:documents?|passages?|steps?|sources?)\s+\Z", re.IGNORECASE)
+"""What bears a number as a name."""
 _CALLED = re.compile(
     r"\b(?:helplines?|hotlines?|call(?:ed|ing)?|dial(?:ling)?|phone|telephone|toll-free|sms|numbers?|contact)\b",
     re.IGNORECASE,
 )
 _NEAR = 40
-"""Characters before and after a bare number in which such a word makes it a phone number."""
+"""Characters before and after an item that are looked at; a bare number near such a word is called."""
 _BARE_PHONE = re.compile(r"\d{3,6}\Z")
 _CAPITAL = r"(?:[A-Z][a-z]{0,2}\.(?=[ ]?[A-Z])|[A-Z][\w&’'-]*)"
 _NAME = re.compile(rf"{_CAPITAL}(?:\s+(?:(?:of|and|for|on|&)\s+(?:the\s+)?)?{_CAPITAL})*")
@@ -137,24 +140,27 @@ class Item(NamedTuple):
 @lru_cache(maxsize=4096)
 def find_items(text: str) -> tuple[Item, ...]:
     """The items of a text, in order, without overlap. Marks of a list and lone first words are none."""
-    taken = [mark.span() for mark in _LIST_MARK.finditer(text)]
+    taken = bytearray(len(text))
+    for mark in _LIST_MARK.finditer(text):
+        taken[mark.start() : mark.end()] = b"1" * len(mark[0])
     found: list[Item] = []
     for finder in (_contacts, _references, _dates, _quantities, _numbers, _names):
         for item in finder(text):
-            if all(item.end <= start or end <= item.start for start, end in taken):
+            if not any(taken[item.start : item.end]):
                 found.append(item)
-                taken.append((item.start, item.end))
+                taken[item.start : item.end] = b"1" * len(item.text)
     return tuple(sorted(found, key=lambda item: item.start))
 
 
 def name_parts(name: Item) -> list[Item]:
-    """A name that `and`, `for` or `on` joins, as its parts: bodies of that name or several bodies."""
+    """A name that `and`, `for` or `on` joins, as its parts that name something."""
     parts = []
     at = 0
     for joint in [*re.finditer(r"\s+(?:and|for|on|&)\s+(?:the\s+)?", name.text), None]:
         end = joint.start() if joint else len(name.text)
         text = name.text[at:end]
-        parts.append(Item("name", name.start + at, name.start + end, text, stems_key(text)))
+        if key := stems_key(text):
+            parts.append(Item("name", name.start + at, name.start + end, text, key))
         at = joint.end() if joint else end
     return parts
 
@@ -185,7 +191,7 @@ def _dates(text: str) -> Iterator[Item]:
         day = match[1] or match[4]
         month = (match[2] or match[3] or match[6]).lower()
         year = match[5] or match[7]
-        if month == "may" and not (day or year or _MODAL_MAY.search(text, 0, match.start())):
+        if month == "may" and not (day or year or _MODAL_MAY.search(_before(text, match.start()))):
             continue
         key = " ".join(part for part in (day and str(int(day)), month, year) if part)
         yield Item("date", *match.span(), match[0], key)
@@ -193,6 +199,9 @@ def _dates(text: str) -> Iterator[Item]:
 
 def _quantities(text: str) -> Iterator[Item]:
     for match in _QUANTITY.finditer(text):
+        if match["count"]:
+            yield Item("number", *match.span(), match[0], _value(match["count"], match["count_scale"]))
+            continue
         if match["after"]:
             key = f"t+{_value(match['after'])}"
         elif match["currency"]:
@@ -205,10 +214,10 @@ def _quantities(text: str) -> Iterator[Item]:
 def _numbers(text: str) -> Iterator[Item]:
     for match in _PLAIN.finditer(text):
         start, end = match.span()
-        if start and text[start - 1].isalnum():
+        if (start and text[start - 1].isalnum()) or _NUMBERED.search(_before(text, start)):
             continue
         number = re.sub(r"(?:st|nd|rd|th)\Z", "", match[0])
-        near = text[max(0, start - _NEAR) : start] + " | " + text[end : end + _NEAR]
+        near = _before(text, start) + " | " + text[end : end + _NEAR]
         called = _BARE_PHONE.match(number) and _CALLED.search(near)
         yield Item(
             "contact" if called else "number", start, end, match[0], read_word(number.rstrip(".")).stem
@@ -221,7 +230,7 @@ def _names(text: str) -> Iterator[Item]:
         if start and (text[start - 1].isalnum() or text[start - 1] in "'’@"):
             continue
         words = list(TOKEN.finditer(text, start, end))
-        opens = _opens(text[:start])
+        opens = _opens(_before(text, start))
         while words and not _names_something(words[0][0]):
             words.pop(0)
             opens = False
@@ -234,6 +243,11 @@ def _names(text: str) -> Iterator[Item]:
             continue
         if stems_key(piece):
             yield Item("name", start, end, piece, stems_key(piece))
+
+
+def _before(text: str, at: int) -> str:
+    """A few words before a place; to look at all of a long text each time would take too long."""
+    return text[max(0, at - _NEAR) : at]
 
 
 def _opens(before: str) -> bool:

@@ -19,29 +19,36 @@ LONGEST = 12
 """Words of a phrase."""
 SHORT = 4
 """A phrase of fewer words grows to this many, as far as its clause goes."""
-_CONDITION = re.compile(r"\A\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
+_CONDITION = re.compile(r"\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
 
 
 def main_words(claim: Claim) -> Region:
-    """What the sentence claims, without yes or no and a leading `if …`; at most `LONGEST` words of it."""
-    begins = _condition_end(claim)
-    tokens = [token for token in claim.tokens if token.content and token.start >= begins]
-    whole = claim.inside(Region((tokens or claim.tokens)[0].start, len(claim.text)))
-    rest = whole[:LONGEST]
-    while 1 < len(rest) < len(whole) and not rest[-1].content:
-        rest.pop()
-    return whole_items(claim, rest[0].start, rest[-1].end)
+    """What the sentence claims, without a leading `if …`: its first clause of `SHORT` words or more, of which
+    at most `LONGEST`."""
+    begins = max(claim.begins, _condition_end(claim))
+    words = claim.inside(Region(begins, len(claim.text))) or list(claim.tokens)
+    parted = _parted(claim, words)
+    length = next((place + 1 for place in range(SHORT - 1, len(parted)) if parted[place]), len(words))
+    first = words[: min(length, LONGEST)]
+    while 1 < len(first) < len(words) and not first[-1].content:
+        first.pop()
+    return whole_items(claim, first[0].start, first[-1].end)
 
 
 def unsaid(claim: Claim, outside: Sequence[Region] = ()) -> Region | None:
     """The stretch densest in words that the best evidence sentence lacks, unless another sentence has it;
     else that densest in words which no passage has; None where there is neither.
 
+    Where all that is lacking is the user's words, the sentence repeats a question, and what it claims is the
+    stretch.
+
     Args:
         claim: the sentence.
         outside: stretches that it may not touch.
     """
     place = lacking(claim, claim.held, outside=outside)
+    if not outside and place is not None and claim.stems - claim.held <= claim.said.stems:
+        return main_words(claim)
     if place is None or not claim.saying(place):
         return place
     return lacking(claim, claim.evidence.stems, outside=outside)
@@ -76,7 +83,7 @@ def lacking(
 
 
 def _condition_end(claim: Claim) -> int:
-    condition = _CONDITION.match(claim.text)
+    condition = _CONDITION.match(claim.text, claim.begins)
     return condition.end() if condition else 0
 
 

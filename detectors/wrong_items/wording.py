@@ -16,6 +16,8 @@ _EXCERPT = 12
 """Words of the evidence in a quotation."""
 _ONLY = 2
 """Items of a kind in all of the evidence, up to which they are named."""
+_CHARACTERS = 160
+"""Of a quotation; words of so many are none."""
 _NEAR = 0.3
 """Share of the sentence from which the nearest evidence sentence is quoted."""
 _LISTED = 3
@@ -55,17 +57,16 @@ def excerpt(source: Sentence, wanted: frozenset[str], must: str = "") -> str:
         must: what it has to hold, as it stands there; empty: nothing.
     """
     words = [match.span() for match in re.finditer(r"\S+", source.text)]
-    held = [
-        any(start <= token.start < end and token.content and token.stem in wanted for token in source.tokens)
-        for start, end in words
-    ]
+    told = {token.start for token in source.tokens if token.content and token.stem in wanted}
+    held = [any(at in told for at in range(start, end)) for start, end in words]
+    inside = {at for item in source.items for at in range(item.start + 1, item.end)}
     at = source.text.find(must)
     best, chosen = -9.0, 0
     for first, (start, _) in enumerate(words):
         end = words[min(first + _EXCERPT, len(words)) - 1][1]
-        holds = start <= at and at + len(must) <= end
+        holds = not must or (start <= at and at + len(must) <= end)
         opens = first == 0 or source.text[words[first - 1][1] - 1] in ",;:"
-        cuts = sum(item.start < edge < item.end for item in source.items for edge in (start, end))
+        cuts = (start in inside) + (end in inside)
         value = sum(held[first : first + _EXCERPT]) + 100 * holds + opens / 2 - cuts
         if value > best:
             best, chosen = value, first
@@ -132,7 +133,7 @@ def _elsewhere(claim: Claim, finding: Finding) -> list[str]:
     if finding.source is None:
         return [f"The evidence does not say {here}."]
     return [
-        f"The evidence has {here} only in another connection: {_cited(claim, finding)}.",
+        f"The evidence has the words of {here} only as: {_cited(claim, finding)}.",
         *_title(claim, finding),
     ]
 
@@ -180,4 +181,4 @@ def _first_words(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f'"{" ".join(text.split())}"'
+    return f'"{" ".join(text.split())[:_CHARACTERS]}"'

@@ -83,6 +83,10 @@ def test_a_name_has_parts_where_it_is_joined() -> None:
     ]
 
 
+def test_a_single_letter_is_no_part_of_a_name() -> None:
+    assert [part.text for part in name_parts(Item("name", 0, 8, "Annex and A", ""))] == ["Annex"]
+
+
 @given(TEXT)
 def test_items_are_slices_that_do_not_overlap(text: str) -> None:
     found = find_items(text)

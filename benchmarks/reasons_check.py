@@ -1,0 +1,196 @@
+"""How often a reason names what is wrong: `python -m benchmarks.reasons_check --data DIR`.
+
+DIR holds the folders gold, ragtruth and wice. No detector is asked: every sentence that annotators marked
+gets its reason from `detectors.wrong_items`, as if it had been flagged.
+
+`gold` (annotators quote a stretch of the reply and say why it is wrong). What the reason must name is, by
+rule: the numbers, contacts, references, dates and names of the quotation that the annotators' reason names,
+too, or that neither evidence nor user have; one of them, in a quotation of the sentence. Without such items:
+the quotation's content words that the one evidence sentence with most of them lacks; a quotation of the
+sentence must have two of them (or the only one), and at least two thirds of its content words must be such
+words. Without such words, too (all of them are in one evidence sentence): a content word of the quotation
+that the annotators' reason has.
+
+`ragtruth` and `wice` (annotators mark the wrong words): of the words that the surest finding of a marked
+sentence quotes, the share that is marked, beside the share of the sentence's words that is: what quoting the
+whole sentence would give.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from detectors.halludetect.by_probability import statements
+from detectors.spans import Region
+from detectors.word_forms import TOKEN, read_word
+from detectors.wrong_items.explanation import explain
+from detectors.wrong_items.items import Item, find_items
+from scenarios.labelled import LabelledReply
+from scenarios.loaders import load_labelled
+
+PARTS = (("ragtruth", "qa"), ("ragtruth", "summary"), ("ragtruth", "data2txt"), ("wice", "tokens"))
+"""Data sets with marked words."""
+_QUOTED = re.compile(r'"([^"]+)"')
+
+
+class Mark(NamedTuple):
+    """What annotators say of a stretch of a reply."""
+
+    quote: str
+    """The stretch."""
+    reason: str
+    """Why it is wrong."""
+
+
+def content_stems(text: str) -> set[str]:
+    """The stems of a text's content words."""
+    words = (read_word(match[0]) for match in TOKEN.finditer(text))
+    return {word.stem for word in words if word.content}
+
+
+def read_marks(folder: Path) -> dict[str, list[Mark]]:
+    """The annotations of all run folders in `folder`, by identifier of the reply."""
+    marks: dict[str, list[Mark]] = {}
+    for path in sorted(folder.glob("*/annotations.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            marks[row["key"]] = [Mark(span["quote"], span["reason"]) for span in row["spans"]]
+    return marks
+
+
+def user_text(reply: LabelledReply) -> str:
+    """What the user said."""
+    said = [message.text for message in reply.history if message.role == "user"]
+    return "\n".join([*said, reply.question])
+
+
+def marked_sentences(reply: LabelledReply, marks: list[Mark]) -> Iterator[tuple[str, list[Mark]]]:
+    """The sentences of a reply that marks touch, with those marks cut to the sentence."""
+    for region in statements(reply.reply):
+        inside = []
+        for mark in marks:
+            start = reply.reply.find(mark.quote)
+            cut = (max(start, region.start), min(start + len(mark.quote), region.end))
+            if start >= 0 and re.search(r"\w", reply.reply[slice(*cut)]) and cut[0] < cut[1]:
+                inside.append(Mark(reply.reply[slice(*cut)], mark.reason))
+        if inside:
+            yield region.of(reply.reply), inside
+
+
+def names_it(sentence: str, told: str, mark: Mark, evidence: list[str], user: str) -> tuple[str, bool]:
+    """By which rule a mark is judged, and whether the reason names what is wrong."""
+    plain = " ".join(sentence.split())
+    pieces = [piece for piece in _QUOTED.findall(told) if piece in plain]
+    wrong = [item for item in find_items(mark.quote) if _is_wrong(item, mark.reason, evidence, user)]
+    if wrong:
+        return "items", any(" ".join(item.text.split()) in piece for item in wrong for piece in pieces)
+    words = content_stems(mark.quote)
+    best = max(evidence, key=lambda known: len(words & content_stems(known)), default="")
+    main = words - content_stems(best)
+    if main:
+        return "words", any(_is_mostly(content_stems(piece), main) for piece in pieces)
+    return "contrast", any(content_stems(piece) & words & content_stems(mark.reason) for piece in pieces)
+
+
+def _is_wrong(item: Item, reason: str, evidence: list[str], user: str) -> bool:
+    named = {known.key for known in find_items(reason)}
+    if item.key in named or item.text.lower() in reason.lower():
+        return True
+    there = "\n".join([*evidence, user])
+    if item.kind == "name":
+        return not set(item.key.split()) <= content_stems(there)
+    return item.key not in {known.key for known in find_items(there)}
+
+
+def _is_mostly(piece: set[str], main: set[str]) -> bool:
+    return len(piece & main) >= min(2, len(main)) and 3 * len(piece & main) >= 2 * len(piece)
+
+
+def check_gold(folder: Path, show: bool) -> None:
+    """Print the share of reasons that name what is wrong, over sentences and as a mean over replies."""
+    marks = read_marks(folder)
+    by_rule: Counter[tuple[str, bool]] = Counter()
+    by_reply: list[float] = []
+    lengths: list[int] = []
+    for reply in load_labelled(str(folder / "replies.jsonl")):
+        evidence = [
+            passage.text[region.start : region.end]
+            for passage in reply.passages
+            for region in statements(passage.text)
+        ]
+        right: list[bool] = []
+        for sentence, inside in marked_sentences(reply, marks.get(reply.id, [])):
+            told = explain(sentence, reply.passages, user_text(reply)).reason
+            judged = [names_it(sentence, told, mark, evidence, user_text(reply)) for mark in inside]
+            rule, named = max(judged, key=lambda one: one[1])
+            by_rule[rule, named] += 1
+            right.append(named)
+            lengths.append(len(told.split()))
+            if show:
+                print(f"\n{'+' if named else '-'} {rule}: {sentence}\n  {told}")
+                print("\n".join(f"  annotators: {mark.reason}" for mark in inside))
+        if right:
+            by_reply.append(sum(right) / len(right))
+    total = sum(by_rule.values())
+    named = sum(count for (_, hit), count in by_rule.items() if hit)
+    print(f"\ngold: {named} of {total} reasons name what is wrong ({named / total:.0%})")
+    print(f"  mean over {len(by_reply)} replies {sum(by_reply) / len(by_reply):.0%}")
+    for rule in ("items", "words", "contrast"):
+        hits, misses = by_rule[rule, True], by_rule[rule, False]
+        print(f"  {rule}: {hits} of {hits + misses}")
+    print(f"  words in a reason: mean {sum(lengths) / len(lengths):.0f}, most {max(lengths)}")
+
+
+def check_spans(data: Path, dataset: str, part: str) -> None:
+    """Print how much of what is quoted is marked, beside how much of the sentences is."""
+    quoted = marked = hit = 0
+    shares: list[float] = []
+    for reply in load_labelled(dataset, data / dataset, part):
+        for region in statements(reply.reply):
+            words = [
+                match.span()
+                for match in re.finditer(r"\w+", reply.reply[: region.end])
+                if match.start() >= region.start
+            ]
+            gold = [any(s.start < end and start < s.end for s in reply.spans or ()) for start, end in words]
+            if not any(gold) or all(gold):
+                continue
+            found = explain(region.of(reply.reply), reply.passages, user_text(reply)).items
+            if not found:
+                continue
+            place = Region(region.start + found[0].start, region.start + found[0].end)
+            named = [
+                right
+                for right, (start, end) in zip(gold, words, strict=True)
+                if start < place.end and place.start < end
+            ]
+            quoted += len(named)
+            marked += sum(named)
+            hit += any(named)
+            shares.append(sum(gold) / len(gold))
+    print(f"{dataset} {part}: {len(shares)} sentences marked in part")
+    print(
+        f"  marked: {marked / quoted:.0%} of the words quoted, {sum(shares) / len(shares):.0%} of all words"
+    )
+    print(f"  quotations that touch a mark: {hit / len(shares):.0%}")
+
+
+def main() -> None:
+    """Check and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with gold, ragtruth and wice")
+    parser.add_argument("--show", action="store_true", help="print every sentence of gold with both reasons")
+    given = parser.parse_args()
+    check_gold(given.data / "gold", given.show)
+    for dataset, part in PARTS:
+        check_spans(given.data, dataset, part)
+
+
+if __name__ == "__main__":
+    main()
