@@ -22,7 +22,7 @@ FILE = Path(__file__).with_name("mixture.yaml")
 """What was learnt: served model → weights."""
 _LENGTHS = (3, 40)
 """Numbers of words beyond which length says nothing more."""
-_KNOWN_ENOUGH = 0.3
+_KNOWN_ENOUGH = 0.45
 """A share of new words up to this is usual in a true sentence."""
 _ALMOST = 1e-3
 """Probabilities are kept this far from 0 and 1: a one-token answer is not surer than that."""

@@ -146,7 +146,7 @@ def test_sentences_are_kept_of_flagged_replies(
 
 def test_a_sentence_is_measured_by_answer_length_and_new_words() -> None:
     found = measure_sentence("One two three four five", 0.5, {"one", "two"})
-    assert found == {"unsupported": 0.0, "length": math.log(5), "novelty": pytest.approx(0.3)}
+    assert found == {"unsupported": 0.0, "length": math.log(5), "novelty": pytest.approx(0.15)}
     assert measure_sentence("One two", 0.5, {"one", "two"})["length"] == math.log(3)
 
 
