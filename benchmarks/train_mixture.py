@@ -26,7 +26,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
+from sklearn.metrics import f1_score, roc_auc_score
 
 from agents.client import Endpoint
 from agents.model import DEFAULT_MODEL, ModelPool
@@ -41,7 +41,7 @@ from scenarios.transcript import Judgement, TurnView
 
 Numbers = NDArray[np.float64]
 
-SENTENCE = ("unsupported", "length", "novelty")
+SENTENCE = ("unsupported", "length", "novelty", "misattributed")
 REPLY = ("worst", "unknown")
 COUNTS = {"gold": 2.0, "ragtruth": 0.5}
 """How much the sentences of a data set count; 1 by default."""
@@ -218,10 +218,11 @@ def _level(gold: Sequence[Measured], weights: Weights) -> float:
 
 
 def _best_cut(odds: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> float:
-    """The log-odds from which flagging has the best balanced accuracy, mean over the data sets."""
+    """The log-odds from which flagging has the best F1, mean over the data sets."""
     cuts = np.unique(np.concatenate(list(odds.values())).round(2))
     means = [
-        np.mean([balanced_accuracy_score(labels[name], odds[name] >= cut) for name in odds]) for cut in cuts
+        np.mean([f1_score(labels[name], odds[name] >= cut, zero_division=0.0) for name in odds])
+        for cut in cuts
     ]
     return float(cuts[int(np.argmax(means))])
 

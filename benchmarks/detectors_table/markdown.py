@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from simulator.bench.table import raters_line
-from simulator.report.terminal import NOTHING, number
-from simulator.report.wording import in_brief, noun
+from simulator.report.wording import NOTHING, in_brief, noun, number
 
 Cell = Callable[[Mapping[str, Any]], str]
 

@@ -19,7 +19,7 @@ from detectors.halludetect.severity import HARMLESS, severity
 from detectors.halludetect.user_said import repeats_user
 from detectors.judging import format_evidence, gather_all
 from detectors.spans import Region, words
-from detectors.wrong_items.explanation import explain
+from detectors.wrong_items.explanation import explain, signals
 from scenarios.transcript import Passage, TurnView
 
 LOG_ODDS = "log-odds"
@@ -76,7 +76,8 @@ class MixtureReading:
         if rule is not None:
             return Rated(text=text, region=region, severity=HARMLESS, details={"rule": rule})
         unsupported = await self._unsupported(session, grounds, " ".join(text.split()))
-        measured = measure_sentence(text, unsupported, known)
+        misattributed = signals(text, grounds.passages, grounds.user_text).misattributed
+        measured = measure_sentence(text, unsupported, known, misattributed)
         details: dict[str, float | str | None] = {"P(not stated)": unsupported, **measured}
         if self._mixture is not None:
             details[LOG_ODDS] = self._mixture.sentence.log_odds(measured)

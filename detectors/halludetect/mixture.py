@@ -24,6 +24,8 @@ _LENGTHS = (3, 40)
 """Numbers of words beyond which length says nothing more."""
 _KNOWN_ENOUGH = 0.45
 """A share of new words up to this is usual in a true sentence."""
+_FEW_WORDS = 8
+"""Added to a reply's words, so that `You can call` in a short one weighs less than three new words in ten."""
 _ALMOST = 1e-3
 """Probabilities are kept this far from 0 and 1: a one-token answer is not surer than that."""
 
@@ -54,22 +56,27 @@ class Mixture(Frozen):
     """Over `measure_reply`."""
 
 
-def measure_sentence(sentence: str, unsupported: float, known: set[str]) -> dict[str, float]:
+def measure_sentence(
+    sentence: str, unsupported: float, known: set[str], misattributed: float
+) -> dict[str, float]:
     """What the mixture weighs of a sentence.
 
     Args:
         unsupported: the model's probability that the evidence does not say it.
         known: words of the evidence and of the user, in lower case.
+        misattributed: how far the evidence has an item of it for something else, 0 to 1
+            (`wrong_items.explanation.Signals`).
 
     Returns:
         unsupported: that probability's log-odds; length: natural logarithm of its number of words; novelty:
-        how far the share of words that are not known exceeds the usual one.
+        how far the share of words that are not known exceeds the usual one; misattributed: as given.
     """
     length = min(max(len(words(sentence)), _LENGTHS[0]), _LENGTHS[1])
     return {
         "unsupported": log_odds(unsupported),
         "length": math.log(length),
         "novelty": max(0.0, (unknown_share(sentence, known) or 0.0) - _KNOWN_ENOUGH),
+        "misattributed": misattributed,
     }
 
 
@@ -81,9 +88,11 @@ def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) ->
         evidence: words of the evidence, in lower case.
 
     Returns:
-        worst: the largest of `sentences`; unknown: share of the reply's words that the evidence lacks.
+        worst: the largest of `sentences`; unknown: words that the evidence lacks over all and `_FEW_WORDS`.
     """
-    return {"worst": max(sentences), "unknown": unknown_share(reply, evidence) or 0.0}
+    found = words(reply)
+    unknown = sum(word not in evidence for word in found)
+    return {"worst": max(sentences), "unknown": unknown / (len(found) + _FEW_WORDS)}
 
 
 def log_odds(probability: float) -> float:

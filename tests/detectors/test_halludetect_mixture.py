@@ -105,10 +105,10 @@ async def test_with_a_mixture_the_reply_is_weighed_as_a_whole(monkeypatch: pytes
     monkeypatch.setattr("detectors.halludetect.detector.mixture_of", lambda model: mixture)
     judge, _ = detector(stated)
     judgement = await judge.detect(VIEW)
-    # 11 of 16 words are new: log-odds 2 * 11/16 - 1 = 3/8.
-    p = 1 / (1 + math.exp(-3 / 8))
+    # 11 of 16 words are new, to which 8 are added: log-odds 2 * 11/24 - 1 = -1/12.
+    p = 1 / (1 + math.exp(1 / 12))
     assert judge.threshold_protocol == "tuned"
-    assert judgement.score == pytest.approx(4 + (p - 0.5) / 0.5)
+    assert judgement.score == pytest.approx(1 + 3 * p / 0.5)
     assert judgement.units[1].score == pytest.approx(4.6)
 
 
@@ -144,14 +144,15 @@ def test_sentences_are_kept_of_flagged_replies(
     assert kept_places(severities, score, 4.0) == kept
 
 
-def test_a_sentence_is_measured_by_answer_length_and_new_words() -> None:
-    found = measure_sentence("One two three four five", 0.5, {"one", "two"})
-    assert found == {"unsupported": 0.0, "length": math.log(5), "novelty": pytest.approx(0.15)}
-    assert measure_sentence("One two", 0.5, {"one", "two"})["length"] == math.log(3)
+def test_a_sentence_is_measured_by_answer_length_new_words_and_misplaced_items() -> None:
+    found = measure_sentence("One two three four five", 0.5, {"one", "two"}, 0.8)
+    novelty = pytest.approx(0.6 - 0.45)
+    assert found == {"unsupported": 0.0, "length": math.log(5), "novelty": novelty, "misattributed": 0.8}
+    assert measure_sentence("One two", 0.5, {"one", "two"}, 0.0)["length"] == math.log(3)
 
 
 def test_a_reply_is_measured_by_its_worst_sentence_and_new_words() -> None:
-    assert measure_reply("one two three four", [-1.0, 2.0], {"one"}) == {"worst": 2.0, "unknown": 0.75}
+    assert measure_reply("one two three four", [-1.0, 2.0], {"one"}) == {"worst": 2.0, "unknown": 3 / 12}
 
 
 def test_log_odds_are_kept_finite() -> None:
@@ -168,7 +169,7 @@ def test_probability_undoes_log_odds(odds: float) -> None:
 def test_the_default_model_has_a_mixture_and_others_none() -> None:
     found = mixture_of("qwen2.5-coder-1.5b")
     assert found is not None
-    assert set(found.sentence.weights) == {"unsupported", "length", "novelty"}
+    assert set(found.sentence.weights) == {"unsupported", "length", "novelty", "misattributed"}
     assert set(found.reply.weights) == {"worst", "unknown"}
     assert mixture_of("something-else") is None
 

@@ -15,7 +15,7 @@ from agents.model import ModelPool
 from scenarios.recording import Recording
 from scenarios.transcript import Judgement, TurnView
 from tests.detectors import vignettes
-from tests.detectors.vignettes import GROUNDED, IBUPROFEN, NOTICE, RECORDING, REFUGEE, TRIPURA
+from tests.detectors.vignettes import GROUNDED, HELPLINE, IBUPROFEN, NOTICE, RECORDING, REFUGEE, TRIPURA
 
 
 @pytest.fixture(params=["recorded", pytest.param("live", marks=pytest.mark.live)])
@@ -88,9 +88,7 @@ async def test_metarag_lets_a_grounded_fact_pass(pool: ModelPool) -> None:
 
 
 @pytest.mark.parametrize("name", vignettes.TRUE_BESIDE)
-async def test_halludetect_lets_a_true_sentence_beside_each_example_pass(
-    pool: ModelPool, name: str
-) -> None:
+async def test_halludetect_lets_a_true_sentence_beside_each_example_pass(pool: ModelPool, name: str) -> None:
     judgement = await vignettes.judged(pool, "halludetect", vignettes.TRUE_BESIDE[name])
     assert (judgement.outcome, judgement.flagged) == ("scored", False)
 
@@ -101,6 +99,14 @@ async def test_metarag_lets_a_true_sentence_beside_each_example_pass_at_the_stri
 ) -> None:
     judgement = await vignettes.judged(pool, "metarag", vignettes.TRUE_BESIDE[name], tau=0.3)
     assert (judgement.outcome, judgement.flagged) == ("scored", False)
+
+
+async def test_a_contact_given_to_the_wrong_body_is_flagged_and_named(pool: ModelPool) -> None:
+    judgement = await vignettes.judged(pool, "halludetect", HELPLINE)
+    [span] = judgement.spans or ()
+    assert "15100" in span.text
+    assert "15100" in span.reason
+    assert "1915" in span.reason
 
 
 async def test_reasons_name_the_wrong_item(pool: ModelPool) -> None:
