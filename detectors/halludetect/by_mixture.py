@@ -6,13 +6,15 @@ and a fixed mixture with overlap each cost a small judge more than the judge's o
 
 from __future__ import annotations
 
+import re
+
 from agents.model import Session
 from agents.reformulation import reformulate
 from detectors.courtesy import claims_nothing
 from detectors.evidence_questions import Question
 from detectors.halludetect.by_probability import statements
 from detectors.halludetect.grounds import Grounds, merge_passages
-from detectors.halludetect.mixture import Mixture, measure_reply, measure_sentence, probability
+from detectors.halludetect.mixture import Mixture, log_odds, measure_reply, measure_sentence, probability
 from detectors.halludetect.own_evidence import adds_support, nearest_passages
 from detectors.halludetect.reading import Rated
 from detectors.halludetect.severity import HARMLESS, severity
@@ -24,6 +26,12 @@ from scenarios.transcript import Passage, TurnView
 
 LOG_ODDS = "log-odds"
 """Detail of a rated sentence: what the mixture makes of it."""
+
+MISPLACED = 0.96
+"""Probability that a sentence is wrong which gives a body a contact that the evidence has for another one, where
+it has this body's own: a one-token answer overlooks that."""
+_CONTACT = re.compile(r"\+?\d[\d\s()-]{2,}\d")
+"""A phone number or short code: at least four characters, no decimals, no unit."""
 
 
 class MixtureReading:
@@ -82,6 +90,9 @@ class MixtureReading:
         if self._mixture is not None:
             details[LOG_ODDS] = self._mixture.sentence.log_odds(measured)
             unsupported = probability(self._mixture.sentence.log_odds(measured))
+        if unsupported < MISPLACED and gives_contact_of_another(text, grounds):
+            unsupported = MISPLACED
+            details |= {"rule": "a contact of something else", LOG_ODDS: log_odds(MISPLACED)}
         details["P(unsupported)"] = unsupported
         return Rated(text=text, region=region, severity=severity(unsupported, 1.0), details=details)
 
@@ -118,3 +129,12 @@ def cleared_by_rule(sentence: str, grounds: Grounds) -> str | None:
     if repeats_user(sentence, grounds.user_statements, grounds.passage_text):
         return "repeats what the user said"
     return None
+
+
+def gives_contact_of_another(sentence: str, grounds: Grounds) -> bool:
+    """Whether it names a number that the evidence has for something else, and what it should be instead."""
+    found = explain(sentence, grounds.passages, grounds.user_text).items
+    return any(
+        item.fault == "misattributed" and bool(item.instead) and _CONTACT.fullmatch(item.text) is not None
+        for item in found
+    )

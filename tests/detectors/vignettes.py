@@ -90,8 +90,8 @@ HELPLINE = TurnView(  # the default model's bots, on the consumer pack: a contac
     question="If that is not enough, how do I reach the national consumer helpline?",
     passages=passages(
         "Free legal aid is provided under the Legal Services Authorities Act 1987 by the National Legal "
-        "Services Authority, the State and District Legal Services Authorities and the Taluk committees. The national "
-        "helpline number is 15100.",
+        "Services Authority, the State and District Legal Services Authorities and the Taluk committees. The "
+        "national helpline number is 15100.",
         "The National Consumer Helpline is reached at 1915, by SMS, and at consumerhelpline.gov.in.",
     ),
     reply="You can call the National Consumer Helpline at 15100.",
