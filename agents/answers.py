@@ -5,12 +5,15 @@ Servers that call themselves OpenAI-compatible leave fields out, or fill them in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from agents.errors import ModelError
+from agents.redaction import Redaction
 from scenarios.transcript import Count
 
 _THOUGHTS_END = "</think>"
@@ -20,6 +23,9 @@ _ONLY_THOUGHTS = (
 )
 
 _COUNT = TypeAdapter[int](Count)
+
+_ROUNDING = 1e-3
+"""By so much servers exceed a probability of 1."""
 
 
 def is_completion(body: Mapping[str, Any]) -> bool:
@@ -51,6 +57,17 @@ def readable(body: Mapping[str, Any]) -> dict[str, Any]:
     if not tells_tokens(body):
         found.pop("usage", None)
     return found
+
+
+def without_spelled_keys(body: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
+    """The same completion without log-probabilities where its tokens, one after another, spell a key."""
+    choices = [
+        {**choice, "logprobs": None}
+        if isinstance(choice, dict) and any(map(redaction.finds, _spelled(choice.get("logprobs"))))
+        else choice
+        for choice in body["choices"]
+    ]
+    return {**body, "choices": choices}
 
 
 def tells_tokens(body: Mapping[str, Any]) -> bool:
@@ -95,11 +112,22 @@ def _said(choice: Mapping[str, Any]) -> str:
     return text
 
 
+def _spelled(logprobs: Any) -> list[str]:
+    """What the tokens say, by their texts and by their bytes."""
+    content = _object(logprobs).get("content")
+    tokens = [_object(token) for token in content] if isinstance(content, list) else []
+    octets = bytearray()
+    for token in tokens:
+        with suppress(TypeError, ValueError):
+            octets += bytes(token["bytes"] if isinstance(token.get("bytes"), list) else ())
+    return ["".join(str(token.get("token", "")) for token in tokens), octets.decode("utf-8", "replace")]
+
+
 def _log_probabilities(found: Any) -> dict[str, Any] | None:
     """Those of the tokens, or None when they have another form."""
     try:
         return {"content": [_token(one) for one in found["content"]]}
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         return None
 
 
@@ -108,10 +136,13 @@ def _token(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _likely(found: Mapping[str, Any]) -> dict[str, Any]:
-    """One token; AutoGen keeps only its bytes, which servers may leave out."""
-    read = found.get("bytes")
-    return {
-        "token": found["token"],
-        "logprob": float(found["logprob"]),
-        "bytes": list(found["token"].encode()) if read is None else read,
-    }
+    """One token; AutoGen keeps only its bytes, which servers may leave out.
+
+    Raises:
+        ValueError: it has no probability.
+    """
+    token, logprob, octets = str(found["token"]), float(found["logprob"]), found.get("bytes")
+    if not math.exp(logprob) <= 1.0 + _ROUNDING:
+        raise ValueError(f"a token has the log-probability {logprob}")
+    read = bytes(octets) if isinstance(octets, list) else token.encode()
+    return {"token": token, "logprob": logprob, "bytes": list(read)}

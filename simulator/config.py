@@ -89,7 +89,8 @@ class Experiment(Frozen):
     limit: int | None = Field(default=None, ge=1)
     """At most this many personas."""
     repeats: int = Field(default=1, ge=1)
-    """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …"""
+    """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …; see
+    `simulator.plan.MOST_CONVERSATIONS`."""
     seed: Seed = 0
     """Seed of the first repeat."""
     min_turns: int = Field(default=2, ge=1)
@@ -149,6 +150,12 @@ class Experiment(Frozen):
             if place is None:
                 raise
             raise UsageError(f"{place}: {error}") from error
+
+    @model_validator(mode="after")
+    def _seeds_have_64_bits(self) -> Self:
+        if self.seed + self.repeats > 2**63:
+            raise ValueError(f"seed {self.seed} and {self.repeats} repeats lead beyond 64 bits")
+        return self
 
     @model_validator(mode="after")
     def _turns_in_order(self) -> Self:

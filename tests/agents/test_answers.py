@@ -127,6 +127,11 @@ async def test_probabilities_are_read_of_tokens_without_bytes() -> None:
         {"content": None},
         {"content": [{"token": "No", "logprob": None}]},
         {"content": [{"token": "No", "logprob": math.log(0.5)}]},
+        {"content": [{"token": "No", "logprob": "likely"}]},
+        {"content": [{"token": "No", "logprob": 10**400}]},
+        {"content": [{"token": "No", "logprob": 0.0, "top_logprobs": [{"token": "No", "logprob": 1000.0}]}]},
+        {"content": [{"token": "No", "logprob": 0.0, "top_logprobs": [{"token": "No", "logprob": 1.0}]}]},
+        {"content": [{"token": "No", "logprob": 0.0, "bytes": [999]}]},
         {"content": [{"token": "No", "logprob": math.log(0.5), "top_logprobs": None}]},
     ],
 )

@@ -250,7 +250,7 @@ async def test_check_says_that_nobody_answers() -> None:
 
 async def test_nothing_is_checked_when_a_recording_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text('{"kind":"model","key":"another","answer":1}\n')
+    path.write_text('{"kind":"other","key":"another","answer":1}\n')
     await pool_at(Dead(), recording=Recording.replay(path)).check()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import signal
 import sys
 import time
@@ -20,12 +21,23 @@ from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
+from hypothesis import settings
+
 from simulator.cli.main import main
 from simulator.report.wording import harmless
 from tests.simulator.command_line import Ended
 
+SOAK = 50
+"""By so much `make soak` tries more examples than `make test`."""
+
 LIMIT_S = 10.0
 """A command that takes longer on a few kilobytes hangs."""
+
+
+def examples(number: int) -> settings:
+    """Settings of a fuzz test: so many examples in `make test`, `SOAK` times as many in `make soak`."""
+    soaking = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+    return settings(max_examples=number * (SOAK if soaking else 1))
 
 
 class Hangs(BaseException):

@@ -34,7 +34,7 @@ def test_an_unknown_chatbot(code_and_error: CodeAndError, tmp_path: Path) -> Non
 def test_an_unknown_detector(code_and_error: CodeAndError, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{closed_port()}/v1"
     replay = tmp_path / "other.jsonl"
-    replay.write_text('{"kind":"model","key":"another","answer":1}\n')
+    replay.write_text('{"kind":"other","key":"another","answer":1}\n')
     code, said = code_and_error(
         "run",
         "--detectors",
