@@ -65,8 +65,8 @@ class Endpoint:
             raise UsageError(f"{self.base_url} needs an API key: set the environment variable {variable}.")
         if not key.isascii() or not key.isprintable() or " " in key:
             raise UsageError(
-                f"the environment variable {variable} holds no API key: there are spaces, letters beyond ASCII "
-                "or control characters in it. Set it to the key alone."
+                f"the environment variable {variable} holds no API key: there are spaces, letters beyond "
+                "ASCII or control characters in it. Set it to the key alone."
             )
         return key
 

@@ -1,9 +1,9 @@
 """Keys are taken out of all that comes back from endpoints and from other people's code.
 
 Who gets a key may repeat it: in a complaint, in an answer, in an exception. No such text is recorded, written
-or shown before it went through here. A key is found in clear and as servers escape it, the whole of it or some
-characters: for JSON (`\\u002d`, `\\/`), URLs (`%2D`), HTML (`&#45;`) or Python (`\\x2d`); also in hexadecimal
-digits and base64. One that comes back in pieces, or in a cipher, is not found.
+or shown before it went through here. A key is found in clear and as servers escape it, the whole of it or
+some characters: for JSON (`\\u002d`, `\\/`), URLs (`%2D`), HTML (`&#45;`) or Python (`\\x2d`); also in
+hexadecimal digits and base64. One that comes back in pieces, or in a cipher, is not found.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _passage(target: str, number: int, value: object) -> Passage:
         raise ChatbotError(f"{target}: passage {number} is a {type(value).__name__}, not a text or a dict.")
     cleaned = {name: without_keys(item) if isinstance(item, str) else item for name, item in fields.items()}
     try:
-        return Passage(**cleaned)
+        return Passage.model_validate(cleaned)
     except (ValidationError, TypeError) as error:
         raise ChatbotError(
             f"{target}: passage {number} is no passage (text, id, document, score, topic)."

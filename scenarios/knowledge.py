@@ -142,7 +142,7 @@ class KnowledgeBase:
         unknown = [name for name, _ in found if name not in self._by_id]
         if unknown:
             raise ReplayMiss(
-                f"the recording {self._recording.source} says that a search found {unknown[0]!r}, which is no "
-                "passage of the documents: it was changed. Restore it, or record again with --record."
+                f"the recording {self._recording.source} says that a search found {unknown[0]!r}, which is "
+                "no passage of the documents: it was changed. Restore it, or record again with --record."
             )
         return tuple(self._by_id[name].model_copy(update={"score": score}) for name, score in found)

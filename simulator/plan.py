@@ -13,7 +13,6 @@ from scenarios.recording import digest
 from simulator.config import Component, Experiment
 from simulator.conversation import ConversationKey
 
-
 MOST_CONVERSATIONS = 100_000
 """Conversations of one experiment. At a second each they take a day; what is planned is held in memory."""
 
@@ -41,7 +40,8 @@ def plan(experiment: Experiment, scenario: Scenario) -> list[Job]:
     if wanted > MOST_CONVERSATIONS:
         raise UsageError(
             f"{personas} × {chatbots} × {experiment.repeats} (personas, chatbots, repeats) are {wanted:,} "
-            f"conversations, and one experiment has at most {MOST_CONVERSATIONS:,}. Lower `repeats` or `limit`."
+            f"conversations, and one experiment has at most {MOST_CONVERSATIONS:,}. Lower `repeats` or "
+            "`limit`."
         )
     return list(_jobs(experiment, scenario))
 
