@@ -39,8 +39,8 @@ class Received:
     """Seconds after which the endpoint wants to be asked again, or None where it does not say."""
 
     def response(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer as HTTP, for whoever reads that."""
-        content = self.text if self.value is None else json.dumps(self.value)
+        """The answer as HTTP, for whoever reads that; empty where it is no JSON."""
+        content = "" if self.value is None else json.dumps(self.value)
         return httpx2.Response(self.status, text=content, request=request)
 
 

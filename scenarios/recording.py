@@ -185,10 +185,15 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
         yield from read_lines(path)
         return
     try:
+        # All of it before the first line is read: what tells that a file is damaged stands at its end.
         with gzip.open(path, "rb") as file:
-            number = 0
-            while line := file.readline(_LONGEST_LINE):
-                number += 1
-                yield number, json.loads(line.decode())
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+            lines = list(iter(lambda: file.readline(_LONGEST_LINE), b""))
+    except (OSError, EOFError, zlib.error) as error:
         raise OperationalError(f"{path}: cannot be read as a recording ({error}).") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"{path}, line {number}: not valid JSON ({error}). Make a new recording."
+            ) from error

@@ -151,3 +151,83 @@ def test_a_damaged_packed_recording_is_one_sentence(tmp_path: Path) -> None:
 def test_recording_into_a_packed_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--record .*r\.jsonl\.gz: a packed file cannot grow"):
         Recording.record(tmp_path / "r.jsonl.gz")
+
+
+ANSWER = {"status": 200, "latency_s": 1.5, "body": {"choices": []}}
+
+
+def entry(answer: object, kind: str = "model") -> str:
+    return json.dumps({"kind": kind, "key": "a", "answer": answer}) + "\n"
+
+
+@pytest.mark.parametrize("place", range(len(gzip.compress(entry(ANSWER).encode(), mtime=0))))
+def test_a_flipped_bit_in_a_packed_recording_is_one_sentence_or_changes_nothing(
+    tmp_path: Path, place: int
+) -> None:
+    """Of some bytes of the header nothing depends."""
+    path = tmp_path / "r.jsonl.gz"
+    packed = gzip.compress(entry(ANSWER).encode(), mtime=0)
+    for bit in range(8):
+        path.write_bytes(packed[:place] + bytes([packed[place] ^ 1 << bit]) + packed[place + 1 :])
+        try:
+            assert Recording.replay(path).get("model", "a") == ANSWER
+        except OperationalError as error:
+            assert str(error).startswith(f"{path}: cannot be read as a recording (")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+@pytest.mark.parametrize("line", ["[" * 200_000, '{"kind":' * 200_000, '{"kind":"model","key":"\\ud800"}'])
+def test_a_line_that_no_parser_reads_is_one_sentence(tmp_path: Path, suffix: str, line: str) -> None:
+    path = tmp_path / f"r{suffix}"
+    path.write_bytes(gzip.compress(f"{line}\n".encode()) if suffix.endswith("gz") else f"{line}\n".encode())
+    with pytest.raises((UsageError, OperationalError)) as caught:
+        Recording.replay(path)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("field", ["kind", "key"])
+@pytest.mark.parametrize("value", ["[]", '["x"]', "{}", "7", "null"])
+def test_kind_and_key_are_texts(tmp_path: Path, field: str, value: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(entry(ANSWER).replace('"a"' if field == "key" else '"model"', value))
+    with pytest.raises(UsageError, match=r"r\.jsonl, line 1: not an entry of a recording"):
+        Recording.replay(path)
+
+
+@pytest.mark.parametrize(
+    ("answer", "where"),
+    [
+        (1, "answer: "),
+        ({**ANSWER, "latency_s": float("nan")}, "answer.latency_s: "),
+        ({**ANSWER, "latency_s": float("inf")}, "answer.latency_s: "),
+        ({**ANSWER, "latency_s": 1.7e308}, "answer.latency_s: "),
+        ({**ANSWER, "latency_s": -1}, "answer.latency_s: "),
+        ({**ANSWER, "latency_s": "soon"}, "answer.latency_s: "),
+        ({**ANSWER, "status": 7}, "answer.status: "),
+        ({**ANSWER, "status": "fine"}, "answer.status: "),
+        ({**ANSWER, "body": []}, "answer.body: "),
+        ({"status": 200, "latency_s": 1}, "answer.body: "),
+    ],
+)
+def test_an_answer_that_no_endpoint_gave_is_named(tmp_path: Path, answer: object, where: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(entry(ANSWER).replace('"a"', '"b"') + entry(answer))
+    with pytest.raises(UsageError) as caught:
+        Recording.replay(path)
+    assert str(caught.value).startswith(f"{path}, line 2: {where}")
+    assert str(caught.value).endswith(". Restore the recording, or make a new one.")
+
+
+@pytest.mark.parametrize("found", [{}, "d#0", [["d#0"]], [["d#0", None]], [[1, 0.5]], [["d#0", 1e300]]])
+def test_a_search_that_no_knowledge_base_gave_is_named(tmp_path: Path, found: object) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(entry(found, "search"))
+    with pytest.raises(UsageError, match=r"r\.jsonl, line 1: answer"):
+        Recording.replay(path)
+
+
+def test_half_characters_and_numbers_that_are_none_are_not_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(entry({**ANSWER, "body": {"a": "b\ud800", "c": [float("nan")]}}))
+    assert Recording.replay(path).get("model", "a")["body"] == {"a": "b\ufffd", "c": [None]}
