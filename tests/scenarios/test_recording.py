@@ -169,10 +169,12 @@ def test_a_flipped_bit_in_a_packed_recording_is_one_sentence_or_changes_nothing(
     packed = gzip.compress(entry(ANSWER).encode(), mtime=0)
     for bit in range(8):
         path.write_bytes(packed[:place] + bytes([packed[place] ^ 1 << bit]) + packed[place + 1 :])
+        told = ""
         try:
             assert Recording.replay(path).get("model", "a") == ANSWER
         except OperationalError as error:
-            assert str(error).startswith(f"{path}: cannot be read as a recording (")
+            told = str(error)
+        assert told == "" or told.startswith(f"{path}: cannot be read as a recording (")
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
