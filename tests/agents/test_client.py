@@ -255,7 +255,7 @@ async def test_check_says_that_nobody_answers() -> None:
         (httpx2.Response(401, text="Bearer sk-canary-1 is wrong"), r"status 401"),
         (httpx2.Response(302, headers={"Location": "http://sk-canary-1/"}), r"status 302"),
         (httpx2.Response(500, extensions={"reason_phrase": b"sk-canary-1"}), r"status 500"),
-        (httpx2.Response(200, text="[" * 200_000), r"Expecting value.*|.*"),
+        (httpx2.Response(200, text="[" * 200_000), r"Expecting value: .*"),
         (httpx2.Response(200, json={"data": [7]}), r".*"),
         (httpx2.Response(200, json={"data": {"sk-canary-1": 1}}), r".*"),
         (httpx2.Response(200, json=["sk-canary-1"]), r".*"),

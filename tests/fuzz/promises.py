@@ -2,7 +2,7 @@
 
 - It ends with code 0, 1 or 2, and never with an exception of its own.
 - One that fails says why in one sentence on standard error. Nothing that it says is obeyed by a terminal.
-- It is back within `LIMIT_S` seconds.
+- It is back within `LIMIT_S` seconds of processor time, and does not wait for longer than `HANGS_S`.
 - What was there is neither lost nor half-written: see `keeping`.
 """
 
@@ -31,7 +31,10 @@ SOAK = 50
 """By so much `make soak` tries more examples than `make test`."""
 
 LIMIT_S = 10.0
-"""A command that takes longer on a few kilobytes hangs."""
+"""Seconds of processor time that a command may take on a few kilobytes."""
+
+HANGS_S = 120.0
+"""Seconds on the clock after which a command is ended: the first one imports for many, on a busy machine."""
 
 
 def examples(number: int) -> settings:
@@ -56,10 +59,10 @@ def ended(*arguments: str | Path) -> Ended:
     """
     out, err = _utf8("strict"), _utf8("backslashreplace")
     argv = ["hallulab", *map(str, arguments)]
-    started = time.perf_counter()
+    started = time.process_time()
     with patch.multiple(sys, argv=argv, stdout=out, stderr=err), _time_limit():
         code = _exit_code()
-    took = time.perf_counter() - started
+    took = time.process_time() - started
     found = Ended(code, _text(out), _text(err))
     told = f"{' '.join(argv)}\n{found}"
     assert took < LIMIT_S, f"{took:.1f} s: {told}"
@@ -97,10 +100,10 @@ def _text(stream: io.TextIOWrapper) -> str:
 @contextmanager
 def _time_limit() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Hangs(f"not back after {LIMIT_S:g} s")
+        raise Hangs(f"not back after {HANGS_S:g} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+    signal.setitimer(signal.ITIMER_REAL, HANGS_S)
     try:
         yield
     finally:
