@@ -104,8 +104,8 @@ class Recording:
         for number, entry in _read(path):
             if not _is_entry(entry):
                 raise UsageError(f"{path}, line {number}: not an entry of a recording (kind, key, answer).")
-            answer = _checked(f"{path}, line {number}", entry["kind"], entry["answer"])
-            self._answers.setdefault((entry["kind"], entry["key"]), answer)
+            _check(f"{path}, line {number}", entry["kind"], entry["answer"])
+            self._answers.setdefault((entry["kind"], entry["key"]), entry["answer"])
 
     def get(self, kind: str, key: str) -> Any | None:
         """The recorded answer, or None."""
@@ -145,24 +145,20 @@ def _is_entry(value: Any) -> bool:
     )
 
 
-def _checked(place: str, kind: str, answer: Any) -> Any:
-    """An answer that can be replayed and written again.
-
-    Raises:
-        UsageError: it is none of its kind.
-    """
+def _check(place: str, kind: str, answer: Any) -> None:
+    """Raise UsageError unless an answer is one of its kind, and can be written again."""
     remedy = "Restore the recording, or make a new one."
     try:
-        answer = writable(answer)
         if kind in _SHAPES:
             _SHAPES[kind].validate_python(answer)
+        if writable(answer) != answer:
+            raise ValueError("half a character, or a number that is not finite")
     except ValidationError as error:
         first = main_error(error)
         where = ".".join(map(str, ("answer", *first["loc"])))
         raise UsageError(f"{place}: {where}: {in_words(first)}. {remedy}") from error
     except ValueError as error:
         raise UsageError(f"{place}: answer: {error}. {remedy}") from error
-    return answer
 
 
 def _refuse_what_is_no_recording(path: Path) -> None:

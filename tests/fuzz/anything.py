@@ -16,11 +16,13 @@ ODD: list[Any] = [
 ]
 """Values on which programs stumble."""
 
+_ODD_BYTES = [b"\n", b"\r\n", b"\x00", b"\xff", b'"', b"{", b"," * 9, b"[" * 2000, b"9" * 5000, b"\\ud800"]
+
 TEXTS = st.text(st.characters(), max_size=20)
 """Short texts, half characters among them."""
 
 JSON = st.one_of(
-    st.sampled_from(ODD),
+    st.sampled_from(ODD).map(copy.deepcopy),
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
@@ -69,9 +71,7 @@ def damaged(draw: st.DrawFn, held: bytes) -> bytes:
         elif kind == 1:
             found[start:end] = bytes(octet ^ 0xFF for octet in found[start:end])
         elif kind == 2:
-            found[start:end] = draw(
-                st.sampled_from([b"\n", b"\x00", b'"', b"{", b"[" * 2000, b"\xff", b"\r\n"])
-            )
+            found[start:end] = draw(st.sampled_from(_ODD_BYTES))
         else:
             found[start:end] = draw(st.binary(max_size=8))
     return bytes(found)
