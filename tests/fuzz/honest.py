@@ -23,6 +23,11 @@ class Honest(httpx2.AsyncBaseTransport):
         return await self._script.handle_async_request(request)
 
     def _answer(self, body: dict[str, Any]) -> str | dict[str, float]:
-        if body.get("logprobs"):
-            return {"Yes": 0.4, "No": 0.6}
-        return "How long does a kettle take to boil?" if self.asked % 2 else "It takes three minutes."
+        return honest_words(body, self.asked)
+
+
+def honest_words(body: dict[str, Any], asked: int) -> str | dict[str, float]:
+    """What an honest model says to the request with this number."""
+    if body.get("logprobs"):
+        return {"Yes": 0.4, "No": 0.6}
+    return "How long does a kettle take to boil?" if asked % 2 else "It takes three minutes."
