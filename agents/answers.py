@@ -5,16 +5,27 @@ Servers that call themselves OpenAI-compatible leave fields out, or fill them in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from agents.errors import ModelError
+from agents.redaction import Redaction
+from scenarios.transcript import Count
 
 _THOUGHTS_END = "</think>"
 _THOUGHTS_BEGIN = "<think>"
 _ONLY_THOUGHTS = (
     "the model gave nothing but its reasoning. Switch that off on the server, or raise the limit of tokens."
 )
+
+_COUNT = TypeAdapter[int](Count)
+
+_ROUNDING = 1e-3
+"""By so much servers exceed a probability of 1."""
 
 
 def is_completion(body: Mapping[str, Any]) -> bool:
@@ -48,16 +59,34 @@ def readable(body: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def without_spelled_keys(body: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
+    """The same completion without log-probabilities where its tokens, one after another, spell a key."""
+    choices = [
+        {**choice, "logprobs": None}
+        if isinstance(choice, dict) and any(map(redaction.finds, _spelled(choice.get("logprobs"))))
+        else choice
+        for choice in body["choices"]
+    ]
+    return {**body, "choices": choices}
+
+
 def tells_tokens(body: Mapping[str, Any]) -> bool:
-    """Whether an answer says how many tokens were read and written."""
+    """Whether an answer says how many tokens were read and written; a negative number says nothing."""
     usage = _object(body.get("usage"))
-    return all(isinstance(usage.get(name), int) for name in ("prompt_tokens", "completion_tokens"))
+    return all(_count(usage.get(name)) is not None for name in ("prompt_tokens", "completion_tokens"))
 
 
 def cached_tokens(body: Mapping[str, Any]) -> int | None:
     """How many tokens of the prompt came from the server's cache, or None where the answer does not say."""
-    found = _object(_object(body.get("usage")).get("prompt_tokens_details")).get("cached_tokens")
-    return found if isinstance(found, int) else None
+    return _count(_object(_object(body.get("usage")).get("prompt_tokens_details")).get("cached_tokens"))
+
+
+def _count(found: Any) -> int | None:
+    """The number of tokens, or None where that is none."""
+    try:
+        return _COUNT.validate_python(found, strict=True)
+    except ValidationError:
+        return None
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -83,11 +112,22 @@ def _said(choice: Mapping[str, Any]) -> str:
     return text
 
 
+def _spelled(logprobs: Any) -> list[str]:
+    """What the tokens say, by their texts and by their bytes."""
+    content = _object(logprobs).get("content")
+    tokens = [_object(token) for token in content] if isinstance(content, list) else []
+    octets = bytearray()
+    for token in tokens:
+        with suppress(TypeError, ValueError):
+            octets += bytes(token["bytes"] if isinstance(token.get("bytes"), list) else ())
+    return ["".join(str(token.get("token", "")) for token in tokens), octets.decode("utf-8", "replace")]
+
+
 def _log_probabilities(found: Any) -> dict[str, Any] | None:
     """Those of the tokens, or None when they have another form."""
     try:
         return {"content": [_token(one) for one in found["content"]]}
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         return None
 
 
@@ -96,10 +136,13 @@ def _token(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _likely(found: Mapping[str, Any]) -> dict[str, Any]:
-    """One token; AutoGen keeps only its bytes, which servers may leave out."""
-    read = found.get("bytes")
-    return {
-        "token": found["token"],
-        "logprob": float(found["logprob"]),
-        "bytes": list(found["token"].encode()) if read is None else read,
-    }
+    """One token; AutoGen keeps only its bytes, which servers may leave out.
+
+    Raises:
+        ValueError: it has no probability.
+    """
+    token, logprob, octets = str(found["token"]), float(found["logprob"]), found.get("bytes")
+    if not math.exp(logprob) <= 1.0 + _ROUNDING:
+        raise ValueError(f"a token has the log-probability {logprob}")
+    read = bytes(octets) if isinstance(octets, list) else token.encode()
+    return {"token": token, "logprob": logprob, "bytes": list(read)}

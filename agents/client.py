@@ -55,14 +55,19 @@ class Endpoint:
         """The key, read from the environment at the moment of use; it is never stored or logged.
 
         Raises:
-            UsageError: the variable is not set.
+            UsageError: the variable is not set, or holds what no header can.
         """
         if self.api_key_env is None and _is_loopback(self.base_url):
             return _NO_KEY
         variable = self.api_key_env or "OPENAI_API_KEY"
-        key = os.environ.get(variable)
+        key = os.environ.get(variable, "").strip()
         if not key:
             raise UsageError(f"{self.base_url} needs an API key: set the environment variable {variable}.")
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise UsageError(
+                f"the environment variable {variable} holds no API key: there are spaces, letters beyond "
+                "ASCII or control characters in it. Set it to the key alone."
+            )
         return key
 
 
@@ -196,8 +201,7 @@ class ModelClient:
         if isinstance(error, APIConnectionError):
             return ModelError(f"{where} cannot be reached. Is the server running?")
         if isinstance(error, APIStatusError):
-            reason = " ".join(str(error.message).split()).removeprefix(f"Error code: {error.status_code} - ")
-            reason = reason[:300]
+            reason = _in_one_line(str(error.message).removeprefix(f"Error code: {error.status_code} - "))
             return ModelError(f"{where} refused the request with status {error.status_code}: {reason}")
         return ModelError(f"{where} gave an answer that is no chat completion ({type(error).__name__}).")
 
@@ -221,17 +225,19 @@ class ModelClient:
             response = await self._http.get(
                 url, headers={"Authorization": f"Bearer {self.endpoint.api_key()}"}
             )
-            response.raise_for_status()
+            if not response.is_success:
+                raise ValueError(f"status {response.status_code}")
             names = [entry["id"] for entry in response.json()["data"]]
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError) as error:
+            reason = _in_one_line(str(error)) or type(error).__name__
             raise ModelError(
-                f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({error}). "
+                f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({reason}). "
                 "Start a server (hallulab serve MODEL) or correct --base-url."
             ) from error
         if self.endpoint.model not in names:
             raise ModelError(
                 f"{self.endpoint.base_url} does not serve model {self.endpoint.model!r}; it serves: "
-                f"{', '.join(map(str, names)) or 'nothing'}. Correct --model."
+                f"{_in_one_line(', '.join(map(str, names))) or 'nothing'}. Correct --model."
             )
 
     async def close(self) -> None:
@@ -239,6 +245,11 @@ class ModelClient:
         if self._autogen is not None:
             await self._autogen.close()
         await self._http.aclose()
+
+
+def _in_one_line(text: str) -> str:
+    """What an endpoint says, in brief."""
+    return " ".join(text.split())[:300]
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -15,8 +15,11 @@ from typing import Any
 
 import httpx2
 
-from agents.answers import cached_tokens, is_completion, readable, tells_tokens
-from agents.errors import ModelError, ReplayMiss
+from agents.answers import cached_tokens, is_completion, readable, tells_tokens, without_spelled_keys
+from agents.errors import ModelError
+from agents.received import Received, receive
+from agents.redaction import Redaction, redaction
+from scenarios.errors import ReplayMiss
 from scenarios.recording import Recording, digest
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
@@ -85,11 +88,11 @@ class Wire(httpx2.AsyncBaseTransport):
         """Answer from the recording or from the server."""
         body = json.loads(await request.aread() or b"null")
         if request.method != "POST":
-            return await self._send(request)
+            return (await self._send(request)).response(request)
         key = digest([*self._scope, request.url.path.rsplit("/v1/", 1)[-1], body])
         known = self._recording.get("model", key)
         if known is not None:
-            return _response(known, request, replayed=True)
+            return _response(self._repeatable(known), request, replayed=True)
         if self._recording.replaying:
             raise ReplayMiss(
                 f"the recording {self._recording.source} has no answer to this request: the model, prompts, "
@@ -102,36 +105,47 @@ class Wire(httpx2.AsyncBaseTransport):
         async with self._gate:
             started = time.perf_counter()
             try:
-                response = await self._send(request)
+                received = await self._send(request)
             finally:
                 latency = time.perf_counter() - started
                 if (exchange := EXCHANGE.get()) is not None:
                     exchange.under_way_s += latency
-        body = _body(response, request)
-        if response.status_code < 400 and not is_completion(body):
-            raise ModelError(
-                f"{request.url} gave an answer that is no chat completion: {response.text[:120]!r}. "
-                "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
-            )
-        answer = {
-            "status": response.status_code,
-            "latency_s": round(latency, 4),
-            "body": _without_nulls(body),
-        }
-        if is_retryable(response.status_code) and "Retry-After" in response.headers:
-            answer["retry_after"] = response.headers["Retry-After"]
-        if response.status_code < 400 or response.status_code in LASTING_STATUS:
+        status = received.status
+        body = received.value if isinstance(received.value, dict) else {"error": {"message": received.text}}
+        if status < 400:
+            if not 200 <= status < 300 or not is_completion(body):
+                raise ModelError(
+                    f"{request.url} gave an answer that is no chat completion: {received.text[:120]!r}. "
+                    "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
+                )
+            body = without_spelled_keys(body, _redaction_for(request))
+        answer = {"status": status, "latency_s": round(latency, 4), "body": _without_nulls(body)}
+        if is_retryable(status) and received.retry_after is not None:
+            answer["retry_after"] = received.retry_after
+        if status < 400 or status in LASTING_STATUS:
             answer = self._recording.put("model", key, answer)
         return answer
 
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request) -> Received:
+        redacting = _redaction_for(request)
         try:
             async with asyncio.timeout(self.timeout_s):
                 response = await self._inner.handle_async_request(request)
-                await response.aread()
-                return response
+                return await receive(response, request.url, redacting)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error
+        except httpx2.RequestError as error:
+            # What breaks the protocol is quoted in the error.
+            raise type(error)(redacting.text(str(error)), request=request) from None
+
+    def _repeatable(self, known: dict[str, Any]) -> dict[str, Any]:
+        """A known answer; what no endpoint's answer would have been recorded as ends the run."""
+        if known["status"] < 400 and not is_completion(known["body"]):
+            raise ReplayMiss(
+                f"the recording {self._recording.source} holds an answer to this request that is no chat "
+                "completion: it was changed. Restore it, or record again with --record."
+            )
+        return known
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -143,17 +157,8 @@ def is_retryable(status: int) -> bool:
     return status in RETRYABLE_STATUS or status >= 500
 
 
-def _body(response: httpx2.Response, request: httpx2.Request) -> dict[str, Any]:
-    text = response.text
-    if response.status_code >= 400:
-        # Servers repeat the key in their complaint about it; it must reach neither recording nor error text.
-        key = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        text = text.replace(key, "[key]") if key else text
-    try:
-        body = json.loads(text)
-    except ValueError:
-        body = None
-    return body if isinstance(body, dict) else {"error": {"message": text[:2000]}}
+def _redaction_for(request: httpx2.Request) -> Redaction:
+    return redaction(request.headers.get("Authorization", "").removeprefix("Bearer "))
 
 
 def _without_nulls(value: Any) -> Any:
@@ -174,5 +179,5 @@ def _response(answer: dict[str, Any], request: httpx2.Request, replayed: bool) -
         exchange.cached_tokens = cached_tokens(body)
     if answer["status"] < 400:
         body = readable(body)
-    headers = {"Retry-After": answer["retry_after"]} if "retry_after" in answer else None
+    headers = {"Retry-After": str(answer["retry_after"])} if "retry_after" in answer else None
     return httpx2.Response(answer["status"], json=body, headers=headers, request=request)

@@ -20,10 +20,10 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from agents.redaction import without_keys
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
-from scenarios.data_files import without_surrogates
 from scenarios.errors import UsageError
 from scenarios.options import read_options
 from scenarios.transcript import Frozen, Message, Passage
@@ -140,7 +140,7 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
         reply, passages = answer.get("reply"), answer.get("passages")
     if not isinstance(reply, str):
         keys = sorted(map(str, answer)) if isinstance(answer, Mapping) else None
-        returned = repr(answer)[:80] if keys is None else f"a dict with {keys}"
+        returned = without_keys(repr(answer))[:80] if keys is None else f"a dict with {keys}"
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = as_said(target, reply)
     if passages is None:
@@ -159,13 +159,10 @@ def _passage(target: str, number: int, value: object) -> Passage:
         fields.update(value)
     else:
         raise ChatbotError(f"{target}: passage {number} is a {type(value).__name__}, not a text or a dict.")
+    cleaned = {name: without_keys(item) if isinstance(item, str) else item for name, item in fields.items()}
     try:
-        passage = Passage(**fields)
+        return Passage.model_validate(cleaned)
     except (ValidationError, TypeError) as error:
         raise ChatbotError(
             f"{target}: passage {number} is no passage (text, id, document, score, topic)."
         ) from error
-    for text in (passage.text, passage.id, passage.document, passage.topic or ""):
-        if text != without_surrogates(text):
-            raise ChatbotError(f"{target}: passage {number} holds half a character (a lone surrogate).")
-    return passage

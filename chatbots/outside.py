@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.redaction import without_keys
 from chatbots.protocol import ChatbotContext, ChatbotError
-from scenarios.data_files import without_surrogates
 from scenarios.transcript import Message, Passage, Step
 
 
 def as_said(bot: str, reply: str) -> str:
     """The reply without white space around it, and otherwise as the bot gave it: that is what is judged.
 
+    Keys and half characters are no part of it: see `agents.redaction.without_keys`.
+
     Args:
         bot: which bot it is, as the error names it.
 
     Raises:
-        ChatbotError: nothing is left of it, or it is no text that can be written.
+        ChatbotError: nothing is left of it.
     """
-    text = reply.strip()
+    text = without_keys(reply.strip())
     if not text:
         raise ChatbotError(f"{bot}: the bot's reply is empty.")
-    if text != without_surrogates(text):
-        raise ChatbotError(f"{bot}: the bot's reply holds half a character (a lone surrogate).")
     return text
 
 

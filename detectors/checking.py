@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.data_files import without_surrogates
+from agents.redaction import without_keys
 from scenarios.transcript import Judgement
 
 
@@ -29,9 +29,9 @@ def checked(found: object, reply: str) -> Judgement:
         found.model_dump_json()
     except ValueError as error:
         return failure(error)
-    return found
+    return found.model_copy(update={"error": without_keys(found.error)}) if found.error else found
 
 
 def failure(error: Exception) -> Judgement:
     """The judgement of a detector that raised."""
-    return Judgement(outcome="failed", error=without_surrogates(f"{type(error).__name__}: {error}"))
+    return Judgement(outcome="failed", error=without_keys(f"{type(error).__name__}: {error}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from pydantic import BaseModel, ValidationError
 from scenarios.errors import UsageError
 
 Model = TypeVar("Model", bound=BaseModel)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_text(path: Path) -> str:
@@ -31,8 +34,8 @@ def read_text(path: Path) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """The text with `?` for lone surrogates, which no file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """The text with U+FFFD for each half character (a lone surrogate), which no file can hold."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 class YamlText:

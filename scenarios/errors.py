@@ -3,6 +3,7 @@
 HallulabError
 ├── UsageError             the user's input is at fault (exit code 2)
 └── OperationalError       the world is at fault (exit code 1)
+ReplayMiss                 a recording cannot be followed (exit code 1)
 """
 
 
@@ -16,3 +17,12 @@ class UsageError(HallulabError):
 
 class OperationalError(HallulabError):
     """Something outside the input failed: network, disk, server, weights. Exit code 1."""
+
+
+class ReplayMiss(BaseException):
+    """The recording that is replayed has no answer to this request, or none that can be read.
+
+    It is no `Exception`: whoever turns failures into data (a detector that loses one of its samples, the
+    runner, somebody else's chatbot) would make a quietly different run of a stale recording. It ends the
+    run, with exit code 1; `str(error)` is one clear sentence.
+    """

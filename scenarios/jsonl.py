@@ -29,7 +29,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 continue
             try:
                 yield number, json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise UsageError(
                     f"{path}, line {number}: not valid JSON ({error}). Repair or delete that line."
                 ) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from scenarios.batching import Batches
 from scenarios.chunking import DEFAULT_CHUNKING, Chunking, passages
 from scenarios.embedding import Embedder, SentenceEmbedder
+from scenarios.errors import ReplayMiss
 from scenarios.pack import Scenario
 from scenarios.provisioning.cache import cache_dir
 from scenarios.provisioning.steps import Listener, silent
@@ -101,6 +102,7 @@ class KnowledgeBase:
 
         Raises:
             UsageError, OperationalError: like `build`, which the first search may have to do.
+            ReplayMiss: the recording was changed.
         """
         if k < 1:
             raise ValueError(f"k is {k}; a search asks for at least one passage")
@@ -137,4 +139,10 @@ class KnowledgeBase:
         return self._table
 
     def _scored(self, found: Sequence[tuple[str, float]]) -> tuple[Passage, ...]:
+        unknown = [name for name, _ in found if name not in self._by_id]
+        if unknown:
+            raise ReplayMiss(
+                f"the recording {self._recording.source} says that a search found {unknown[0]!r}, which is "
+                "no passage of the documents: it was changed. Restore it, or record again with --record."
+            )
         return tuple(self._by_id[name].model_copy(update={"score": score}) for name, score in found)

@@ -9,14 +9,39 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from scenarios.data_files import in_words, main_error
 from scenarios.errors import OperationalError, UsageError
+from scenarios.json_values import writable
 from scenarios.jsonl import LineWriter, read_lines
+from scenarios.transcript import Number, Seconds
 
 _BEGINNING = b'{"kind":"'
+
+_LONGEST_LINE = 64 << 20
+"""Bytes of a line in a packed recording: four times what an endpoint may answer."""
+
+
+class _ModelAnswer(BaseModel):
+    """What `agents.wire` keeps of an endpoint's answer, as far as it must be so."""
+
+    status: Annotated[int, Field(ge=100, le=599)]
+    latency_s: Seconds
+    body: dict[str, Any]
+
+
+_SHAPES: dict[str, TypeAdapter[Any]] = {
+    "model": TypeAdapter(_ModelAnswer),
+    "search": TypeAdapter(list[tuple[str, Number]]),
+}
+"""What answers of a kind look like; those of other kinds are taken as they are."""
 
 
 def digest(value: Any) -> str:
@@ -41,7 +66,7 @@ class Recording:
         """Record into `path`; answers that it already holds are reused.
 
         Raises:
-            UsageError: `path` is a packed file, or holds something else.
+            UsageError: `path` is a packed file, or holds something else or a damaged entry.
             OperationalError: it cannot be written.
         """
         if path.suffix == ".gz":
@@ -60,6 +85,7 @@ class Recording:
 
         Raises:
             UsageError: the file does not exist, is no recording, or holds no answer.
+            OperationalError: a packed file is damaged.
         """
         if not path.is_file():
             raise UsageError(f"--replay {path}: no such recording. Make one with --record {path}.")
@@ -78,6 +104,7 @@ class Recording:
         for number, entry in _read(path):
             if not _is_entry(entry):
                 raise UsageError(f"{path}, line {number}: not an entry of a recording (kind, key, answer).")
+            _check(f"{path}, line {number}", entry["kind"], entry["answer"])
             self._answers.setdefault((entry["kind"], entry["key"]), entry["answer"])
 
     def get(self, kind: str, key: str) -> Any | None:
@@ -110,7 +137,28 @@ class Recording:
 
 
 def _is_entry(value: Any) -> bool:
-    return isinstance(value, dict) and {"kind", "key", "answer"} <= value.keys()
+    return (
+        isinstance(value, dict)
+        and {"kind", "key", "answer"} <= value.keys()
+        and isinstance(value["kind"], str)
+        and isinstance(value["key"], str)
+    )
+
+
+def _check(place: str, kind: str, answer: Any) -> None:
+    """Raise UsageError unless an answer is one of its kind, and can be written again."""
+    remedy = "Restore the recording, or make a new one."
+    try:
+        if kind in _SHAPES:
+            _SHAPES[kind].validate_python(answer)
+        if writable(answer) != answer:
+            raise ValueError("half a character, or a number that is not finite")
+    except ValidationError as error:
+        first = main_error(error)
+        where = ".".join(map(str, ("answer", *first["loc"])))
+        raise UsageError(f"{place}: {where}: {in_words(first)}. {remedy}") from error
+    except ValueError as error:
+        raise UsageError(f"{place}: answer: {error}. {remedy}") from error
 
 
 def _refuse_what_is_no_recording(path: Path) -> None:
@@ -128,11 +176,20 @@ def _refuse_what_is_no_recording(path: Path) -> None:
         )
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> Iterator[tuple[int, Any]]:
     if path.suffix != ".gz":
-        return read_lines(path)
+        yield from read_lines(path)
+        return
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return [(number, json.loads(line)) for number, line in enumerate(file, start=1)]
-    except (OSError, EOFError, ValueError) as error:
+        # All of it before the first line is read: what tells that a file is damaged stands at its end.
+        with gzip.open(path, "rb") as file:
+            lines = list(iter(lambda: file.readline(_LONGEST_LINE), b""))
+    except (OSError, EOFError, zlib.error) as error:
         raise OperationalError(f"{path}: cannot be read as a recording ({error}).") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"{path}, line {number}: not valid JSON ({error}). Make a new recording."
+            ) from error

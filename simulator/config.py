@@ -13,7 +13,7 @@ from agents.base_url import BaseUrl
 from scenarios.data_files import YamlText, complaint, in_words, main_error, read_text
 from scenarios.errors import UsageError
 from scenarios.pack_files import located
-from scenarios.transcript import Frozen
+from scenarios.transcript import Frozen, Seed
 from simulator.serving.catalogue import CATALOGUE
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -89,8 +89,9 @@ class Experiment(Frozen):
     limit: int | None = Field(default=None, ge=1)
     """At most this many personas."""
     repeats: int = Field(default=1, ge=1)
-    """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …"""
-    seed: int = 0
+    """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …; see
+    `simulator.plan.MOST_CONVERSATIONS`."""
+    seed: Seed = 0
     """Seed of the first repeat."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""
@@ -149,6 +150,12 @@ class Experiment(Frozen):
             if place is None:
                 raise
             raise UsageError(f"{place}: {error}") from error
+
+    @model_validator(mode="after")
+    def _seeds_have_64_bits(self) -> Self:
+        if self.seed + self.repeats > 2**63:
+            raise ValueError(f"seed {self.seed} and {self.repeats} repeats lead beyond 64 bits")
+        return self
 
     @model_validator(mode="after")
     def _turns_in_order(self) -> Self:

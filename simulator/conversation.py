@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agents.audit import is_loop
+from agents.redaction import without_keys
 from agents.user import UserFailed, UserMove
 from chatbots.protocol import Chatbot, ChatbotError
-from scenarios.data_files import without_surrogates
 from scenarios.transcript import Call, Conversation, Message, StopReason, Turn
 
 
@@ -61,7 +61,7 @@ async def converse(
             seed=key.seed,
             turns=tuple(turns),
             stop_reason=reason,
-            error=error and without_surrogates(error),
+            error=error and without_keys(error),
             calls=tuple(loose),
         )
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agents.errors import ReplayMiss
 from chatbots.protocol import Chatbot
 from detectors.checking import checked, failure
 from detectors.protocol import Detector
-from scenarios.errors import HallulabError
+from scenarios.errors import HallulabError, ReplayMiss
 from scenarios.jsonl import LineWriter
 from scenarios.transcript import Conversation, Judgement, Retriever, Turn, TurnView, Verdict
 from simulator.conversation import User, converse

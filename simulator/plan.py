@@ -13,6 +13,9 @@ from scenarios.recording import digest
 from simulator.config import Component, Experiment
 from simulator.conversation import ConversationKey
 
+MOST_CONVERSATIONS = 100_000
+"""Conversations of one experiment. At a second each they take a day; what is planned is held in memory."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -30,8 +33,16 @@ def plan(experiment: Experiment, scenario: Scenario) -> list[Job]:
     """All conversations of the experiment, persona by persona, so that pairs are complete early.
 
     Raises:
-        UsageError: a persona or chatbot does not exist.
+        UsageError: a persona or chatbot does not exist, or there are more than `MOST_CONVERSATIONS`.
     """
+    personas, chatbots = len(chosen_personas(experiment, scenario)), len(experiment.chatbots)
+    wanted = personas * chatbots * experiment.repeats
+    if wanted > MOST_CONVERSATIONS:
+        raise UsageError(
+            f"{personas} × {chatbots} × {experiment.repeats} (personas, chatbots, repeats) are {wanted:,} "
+            f"conversations, and one experiment has at most {MOST_CONVERSATIONS:,}. Lower `repeats` or "
+            "`limit`."
+        )
     return list(_jobs(experiment, scenario))
 
 

@@ -6,8 +6,7 @@ import signal
 import sys
 from types import FrameType
 
-from agents.errors import ReplayMiss
-from scenarios.errors import HallulabError, UsageError
+from scenarios.errors import HallulabError, ReplayMiss, UsageError
 from simulator.cli.app import app
 from simulator.report.wording import harmless
 
@@ -20,7 +19,9 @@ def main() -> None:
     try:
         app()
     except (HallulabError, ReplayMiss) as error:
-        print(harmless(f"error: {error}"), file=sys.stderr)
+        from agents.redaction import without_keys
+
+        print(harmless(without_keys(f"error: {error}")), file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except OSError as error:
         if error.filename is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -248,9 +249,62 @@ async def test_check_says_that_nobody_answers() -> None:
         await pool_at(Dead()).check()
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (httpx2.Response(401, text="Bearer sk-canary-1 is wrong"), r"status 401"),
+        (httpx2.Response(302, headers={"Location": "http://sk-canary-1/"}), r"status 302"),
+        (httpx2.Response(500, extensions={"reason_phrase": b"sk-canary-1"}), r"status 500"),
+        (httpx2.Response(200, text="[" * 200_000), r"Expecting value: .*"),
+        (httpx2.Response(200, json={"data": [7]}), r".*"),
+        (httpx2.Response(200, json={"data": {"sk-canary-1": 1}}), r".*"),
+        (httpx2.Response(200, json=["sk-canary-1"]), r".*"),
+    ],
+)
+async def test_what_is_no_list_of_models_is_told_on_one_line_without_the_key(
+    answer: httpx2.Response, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1")
+    transport = httpx2.MockTransport(lambda _: answer)
+    with pytest.raises(ModelError) as caught:
+        await pool_at(transport, url="https://models.example/v1").check()
+    told = (
+        rf"no OpenAI-compatible endpoint answers at https://models\.example/v1 \({reason}\)\. Start a server"
+    )
+    assert re.match(told, str(caught.value))
+    assert "canary" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+async def test_many_served_models_are_told_in_brief() -> None:
+    names = {"data": [{"id": f"sk-canary-{number}"} for number in range(100_000)]}
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=names))
+    with pytest.raises(ModelError, match="does not serve model 'm'; it serves: sk-canary-0, ") as caught:
+        await pool_at(transport).check()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("key", ["sk secret", "sk\nsecret", "sk-sécret", "sk\x00secret"])
+def test_what_no_header_can_hold_is_no_key_and_is_not_repeated(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": key})
+    with pytest.raises(UsageError) as caught:
+        Endpoint("m", "https://models.example/v1").api_key()
+    assert str(caught.value) == (
+        "the environment variable OPENAI_API_KEY holds no API key: there are spaces, letters beyond ASCII or "
+        "control characters in it. Set it to the key alone."
+    )
+
+
+def test_white_space_around_a_key_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-secret\n")
+    assert Endpoint("m", "https://models.example/v1").api_key() == "sk-secret"
+
+
 async def test_nothing_is_checked_when_a_recording_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text('{"kind":"model","key":"another","answer":1}\n')
+    path.write_text('{"kind":"other","key":"another","answer":1}\n')
     await pool_at(Dead(), recording=Recording.replay(path)).check()
 
 

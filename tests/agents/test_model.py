@@ -11,10 +11,10 @@ import pytest
 from pydantic import BaseModel
 
 from agents.client import Endpoint
-from agents.errors import ModelError, ReplayMiss, UnparseableAnswer
+from agents.errors import ModelError, UnparseableAnswer
 from agents.model import ModelPool
 from agents.prompt import ChatMessage
-from scenarios.errors import OperationalError, UsageError
+from scenarios.errors import OperationalError, ReplayMiss, UsageError
 from scenarios.recording import Recording
 from tests.agents.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
 from tests.scripted import ScriptedTransport, completion, scripted_pool
@@ -149,7 +149,7 @@ async def test_a_replay_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 async def test_a_replay_miss_is_one_sentence_and_is_not_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text('{"kind":"model","key":"another","answer":1}\n')
+    path.write_text('{"kind":"other","key":"another","answer":1}\n')
     pool, transport = scripted_pool(lambda _: "Because.", recording=Recording.replay(path))
     session = pool.session("chatbot")
     with pytest.raises(ReplayMiss) as caught:

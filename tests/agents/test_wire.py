@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from agents.errors import ReplayMiss
+from agents.errors import ModelError
+from agents.received import LARGEST
 from agents.wire import EXCHANGE, Exchange, Wire, is_retryable
+from scenarios.errors import ReplayMiss
 from scenarios.recording import Recording
 from tests.scripted import completion
 
@@ -115,7 +117,7 @@ async def test_a_replayed_answer_keeps_the_recorded_latency(tmp_path: Path) -> N
 
 async def test_a_replay_without_the_answer_says_how_to_get_it(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text('{"kind":"model","key":"another","answer":1}\n')
+    path.write_text('{"kind":"other","key":"another","answer":1}\n')
     with pytest.raises(
         ReplayMiss, match=r"r\.jsonl has no answer to this request: .* or record again with --record\."
     ):
@@ -133,6 +135,139 @@ async def test_the_key_is_in_no_recording_even_when_the_server_repeats_it(tmp_pa
     assert "sk-secret-1" not in path.read_text()
     assert "sk-secret-1" not in response.text
     assert response.json()["error"]["message"] == "bad key [key] given"
+
+
+def _in_json(key: str) -> str:
+    return "".join(f"\\u{ord(char):04x}" for char in key)
+
+
+@pytest.mark.parametrize("status", [200, 302, 400, 401, 404, 429, 500])
+@pytest.mark.parametrize("form", [str, _in_json, lambda key: f"Bearer {key}"])
+async def test_the_key_is_nowhere_in_what_comes_back(
+    status: int, form: Callable[[str], str], tmp_path: Path
+) -> None:
+    """In texts, in keys, at every depth, and in headers."""
+    key = "sk-secret/1-canary"
+    text = (
+        json.dumps(completion("said"))
+        .replace("said", form(key))
+        .replace('"usage"', f'"{form(key)}": [["{form(key)}"]], "usage"')
+    )
+    headers = {"Retry-After": key, "Location": f"http://127.0.0.1/{key}", "X-Echo": key}
+    recording = Recording.record(tmp_path / "r.jsonl")
+    wire = _wire(Server(lambda _: httpx2.Response(status, text=text, headers=headers)), recording)
+    try:
+        response, _ = await _post(wire, {"n": 1}, Authorization=f"Bearer {key}")
+        said = f"{response.text} {response.headers} {response.json()}"
+    except ModelError as error:
+        assert status == 302
+        said = str(error)
+    recording.close()
+    assert "[key]" in said or status == 302
+    assert "canary" not in said + (tmp_path / "r.jsonl").read_text()
+
+
+async def test_the_key_is_not_in_the_error_about_an_answer_that_is_no_json() -> None:
+    wire = _wire(Server(lambda _: httpx2.Response(200, text="<b>Authorization: Bearer sk-secret-1</b>")))
+    with pytest.raises(ModelError) as caught:
+        await _post(wire, {"n": 1}, Authorization="Bearer sk-secret-1")
+    assert "'<b>Authorization: Bearer [key]</b>'" in str(caught.value)
+
+
+@pytest.mark.parametrize("length", range(2000 - 12, 2001))
+async def test_no_part_of_a_key_is_left_where_a_long_answer_is_cut(length: int) -> None:
+    text = "x" * length + "sk-secret-1" + "y" * 100
+    wire = _wire(Server(lambda _: httpx2.Response(400, text=text)))
+    response, _ = await _post(wire, {"n": 1}, Authorization="Bearer sk-secret-1")
+    assert "sk" not in response.text
+
+
+async def test_the_key_is_not_in_an_error_of_the_protocol() -> None:
+    def breaks(_: Any) -> httpx2.Response:
+        raise httpx2.RemoteProtocolError("illegal header line: b'sk-secret-1'")
+
+    with pytest.raises(httpx2.RemoteProtocolError, match=r"illegal header line: b'\[key\]'") as caught:
+        await _post(_wire(Server(breaks)), {"n": 1}, Authorization="Bearer sk-secret-1")
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("by", ["token", "bytes"])
+async def test_a_key_that_tokens_spell_is_not_recorded(by: str) -> None:
+    key = "sk-secret-1"
+    body = completion({"a": 1.0})
+    body["choices"][0]["logprobs"]["content"] = [
+        {"token": char if by == "token" else "", "logprob": 0.0, "bytes": list(char.encode())} for char in key
+    ]
+    recording = Recording()
+    wire = _wire(Server(lambda _: httpx2.Response(200, json=body)), recording)
+    response, _ = await _post(wire, {"n": 1}, Authorization=f"Bearer {key}")
+    assert response.json()["choices"][0].get("logprobs") is None
+    (kept,) = recording._answers.values()
+    assert "logprobs" not in kept["body"]["choices"][0]
+
+
+async def test_what_an_endpoint_says_of_its_models_has_no_key() -> None:
+    wire = _wire(Server(lambda _: httpx2.Response(200, json={"data": [{"id": "sk-secret-1"}]})))
+    request = httpx2.Request(
+        "GET", "http://127.0.0.1:9/v1/models", headers={"Authorization": "Bearer sk-secret-1"}
+    )
+    assert (await wire.handle_async_request(request)).json() == {"data": [{"id": "[key]"}]}
+
+
+async def test_half_characters_and_numbers_that_are_none_are_replaced(tmp_path: Path) -> None:
+    text = json.dumps(completion("a\ud800b")).replace('"created": 0', '"created": NaN')
+    recording = Recording.record(tmp_path / "r.jsonl")
+    response, _ = await _post(_wire(Server(lambda _: httpx2.Response(200, text=text)), recording), {"n": 1})
+    recording.close()
+    assert response.json()["choices"][0]["message"]["content"] == "a\ufffdb"
+    assert "created" not in response.json()
+    again, _ = await _post(_wire(Server(), Recording.replay(tmp_path / "r.jsonl")), {"n": 1})
+    assert again.json() == response.json()
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"choices":' * 200_000, '{"a":' * 300 + "1" + "}" * 300])
+async def test_a_deeply_nested_answer_is_no_chat_completion(text: str) -> None:
+    with pytest.raises(ModelError, match="gave an answer that is no chat completion: '"):
+        await _post(_wire(Server(lambda _: httpx2.Response(200, text=text))), {"n": 1})
+
+
+class Endless(httpx2.AsyncByteStream):
+    """A body without end, and how much of it was read."""
+
+    def __init__(self) -> None:
+        self.given = 0
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            self.given += 1 << 20
+            yield b" " * (1 << 20)
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def test_an_endless_answer_is_read_to_the_limit_and_no_further() -> None:
+    body = Endless()
+    wire = _wire(Server(lambda _: httpx2.Response(200, stream=body)))
+    with pytest.raises(ModelError) as caught:
+        await _post(wire, {"n": 1})
+    assert str(caught.value) == (
+        f"{URL} gave an answer of more than 16 MiB, and so none of a model. Correct --base-url."
+    )
+    assert (body.given, body.closed) == (LARGEST + (1 << 20), True)
+
+
+async def test_a_recorded_answer_that_is_no_completion_ends_the_replay(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    await _post(_wire(Server(), recording), {"n": 1})
+    recording.close()
+    path.write_text(path.read_text().replace('"choices"', '"chosen"'))
+    with pytest.raises(
+        ReplayMiss, match=r"r\.jsonl holds an answer to this request that is no chat completion"
+    ):
+        await _post(_wire(Server(), Recording.replay(path)), {"n": 1})
 
 
 async def test_an_answer_that_is_no_json_becomes_an_error_body() -> None:

@@ -43,7 +43,7 @@ def test_a_judgement_that_no_file_can_hold_is_a_failed_one() -> None:
 
 
 def test_what_a_detector_raises_can_be_written() -> None:
-    assert failure(ValueError("bad \ud800")) == Judgement(outcome="failed", error="ValueError: bad ?")
+    assert failure(ValueError("bad \ud800")) == Judgement(outcome="failed", error="ValueError: bad \ufffd")
 
 
 def test_scores_of_other_words_than_the_reply_has_are_a_failure() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents.errors import ReplayMiss
 from detectors.protocol import DetectorContext
 from detectors.registry import make_detector
+from scenarios.errors import ReplayMiss
 from scenarios.recording import Recording
 from scenarios.transcript import Judgement, TurnView
 from tests.detectors import test_halludetect, test_metarag

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from scenarios.chunking import Chunking
-from scenarios.errors import OperationalError
+from scenarios.errors import OperationalError, ReplayMiss
 from scenarios.knowledge import KnowledgeBase
 from scenarios.pack import Document, Persona, Scenario, Specialist
 from scenarios.provisioning.steps import StepProgress
@@ -343,6 +344,19 @@ async def test_a_recorded_search_needs_neither_embedder_nor_table(tmp_path: Path
     assert await base.search("fee", 2) == expected
     assert (embedder.batches, embedder.asked) == ([], [])
     assert not (tmp_path / "elsewhere").exists()
+
+
+async def test_a_recorded_search_that_found_no_passage_of_ours_ends_the_replay(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    await knowledge(tmp_path, recording=recording).search("courier", 1)
+    recording.close()
+    path.write_text(re.sub(r'\[\["[^"]*"', '[["elsewhere#0"', path.read_text()))
+    base = knowledge(tmp_path, recording=Recording.replay(path))
+    with pytest.raises(
+        ReplayMiss, match=r"r\.jsonl says that a search found 'elsewhere#0', which is no passage"
+    ):
+        await base.search("courier", 1)
 
 
 async def test_a_search_that_is_not_recorded_is_computed_also_in_a_replay(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_folder_of_another_experiment_is_refused_before_a_server_is_started(
     code_and_error: CodeAndError, tmp_path: Path
 ) -> None:
     replay = tmp_path / "other.jsonl"
-    replay.write_text('{"kind":"model","key":"another","answer":1}\n')
+    replay.write_text('{"kind":"other","key":"another","answer":1}\n')
     code_and_error("simulate", "--model", "m", "--limit", "1", "--replay", replay, "--out", tmp_path / "run")
     code, said = code_and_error("run", "--model", "qwen-9000", "--limit", "1", "--out", tmp_path / "run")
     assert (code, said) == (

@@ -34,7 +34,7 @@ def test_an_unknown_chatbot(code_and_error: CodeAndError, tmp_path: Path) -> Non
 def test_an_unknown_detector(code_and_error: CodeAndError, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{closed_port()}/v1"
     replay = tmp_path / "other.jsonl"
-    replay.write_text('{"kind":"model","key":"another","answer":1}\n')
+    replay.write_text('{"kind":"other","key":"another","answer":1}\n')
     code, said = code_and_error(
         "run",
         "--detectors",
@@ -307,3 +307,16 @@ def test_a_file_that_cannot_be_read_is_one_sentence(code_and_error: CodeAndError
     (tmp_path / "experiment.json").mkdir()
     code, said = code_and_error("detect", tmp_path)
     assert (code, said) == (1, f"error: {tmp_path / 'experiment.json'}: Is a directory.\n")
+
+
+def test_a_billion_repeats_are_refused_at_once(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("repeats: 1000000000\nmodel: m\nchatbots: [vanilla]\nlimit: 1\n")
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    code, said = code_and_error("run", "-c", config, "--base-url", url, "--out", tmp_path / "run")
+    assert (code, said) == (
+        2,
+        "error: 1 × 1 × 1000000000 (personas, chatbots, repeats) are 1,000,000,000 conversations, and one "
+        "experiment has at most 100,000. Lower `repeats` or `limit`.\n",
+    )
+    assert not (tmp_path / "run").exists()

@@ -127,7 +127,7 @@ def test_what_was_recorded_is_not_asked_again(
 
 def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
     folder(data, row(1, type="comparison"))
-    (tmp_path / "other.jsonl").write_text('{"kind":"model","key":"another","answer":1}\n')
+    (tmp_path / "other.jsonl").write_text('{"kind":"other","key":"another","answer":1}\n')
     out = tmp_path / "derived.jsonl"
     ended = hallulab(
         "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
@@ -142,7 +142,7 @@ def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, t
 def test_a_replay_that_lacks_an_answer_writes_nothing(
     hallulab: CommandLine, data: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "other.jsonl").write_text('{"kind":"model","key":"another","answer":1}\n')
+    (tmp_path / "other.jsonl").write_text('{"kind":"other","key":"another","answer":1}\n')
     out = tmp_path / "derived.jsonl"
     ended = hallulab(
         "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"

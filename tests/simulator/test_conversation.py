@@ -97,7 +97,7 @@ async def test_a_reply_that_no_file_can_hold_is_recorded_as_a_failure() -> None:
 
 async def test_what_a_chatbot_raises_can_be_written() -> None:
     made = await held(ScriptedUser(says("Hello?")), ScriptedBot(ValueError("bad \ud800")))
-    assert made.error == "chatbot bot: ValueError: bad ?"
+    assert made.error == "chatbot bot: ValueError: bad \ufffd"
 
 
 async def test_a_failed_user_ends_it_and_keeps_what_was_spent() -> None:

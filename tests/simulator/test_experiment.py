@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.errors import ReplayMiss
 from agents.user import UserMove
 from chatbots.protocol import Chatbot, Reply
 from detectors.protocol import ThresholdProtocol
-from scenarios.errors import OperationalError
+from scenarios.errors import OperationalError, ReplayMiss
 from scenarios.jsonl import LineWriter
 from scenarios.pack import Persona
 from scenarios.transcript import Conversation, Judgement, Message, Turn, TurnView, Verdict

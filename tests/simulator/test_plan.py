@@ -110,3 +110,25 @@ def test_personas_are_held_in_the_order_they_are_named() -> None:
 def test_an_unknown_persona_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^scenario s has no persona 'nobody'; "):
         ids(personas=["nobody"])
+
+
+def test_more_conversations_than_anybody_waits_for_are_refused_at_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        ids(repeats=1_000_000_000)
+    assert str(caught.value) == (
+        "1 × 1 × 1000000000 (personas, chatbots, repeats) are 1,000,000,000 conversations, and one "
+        "experiment has at most 100,000. Lower `repeats` or `limit`."
+    )
+
+
+def test_the_largest_experiment_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulator.plan.MOST_CONVERSATIONS", 4)
+    assert len(ids(limit=2, repeats=2)) == 4
+    with pytest.raises(UsageError, match="are 6 conversations"):
+        ids(limit=2, repeats=3)
+
+
+@pytest.mark.parametrize("seed", [2**63 - 1, 2**63, -(2**63) - 1])
+def test_seeds_that_no_server_takes_are_refused(seed: int) -> None:
+    with pytest.raises(UsageError, match="seed"):
+        ids(seed=seed, repeats=2)
