@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.errors import ReplayMiss
 from benchmarks.detectors_table.recordings import growing, recorded
 from benchmarks.detectors_table.samples import CHOSEN_ON, SEED, sample
 from detectors.protocol import Detector, TrainableDetector
-from scenarios.errors import UsageError
+from scenarios.errors import ReplayMiss, UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.recording import Recording
 from simulator.bench.chatbots import chatbot_report
