@@ -11,7 +11,7 @@ from typing import Any
 from agents.errors import ReplayMiss
 from benchmarks.detectors_table.recordings import growing, recorded
 from benchmarks.detectors_table.remembering import Remembering
-from benchmarks.detectors_table.samples import CHOSEN_ON, SEED, sample
+from benchmarks.detectors_table.samples import CHOSEN_ON, LEARNT_FROM, SEED, sample
 from detectors.protocol import Detector, TrainableDetector
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
@@ -85,33 +85,34 @@ def _experiment(detector: str, asked: Asked) -> Experiment:
 
 async def _measured(dataset: str, detector: str, asked: Asked) -> dict[str, Any]:
     replies = sample(dataset, asked.data, asked.limit)
-    chosen_here = dataset in CHOSEN_ON.get(detector, ())
     known = recorded(asked.recordings, dataset, detector)
     try:
-        evaluation, learnt = await _judged(dataset, detector, asked, chosen_here, replies)
+        evaluation, learnt = await _judged(dataset, detector, asked, replies)
     except ReplayMiss:
         return {"missing": UNRECORDED if known is None else STALE, "stale": known is not None}
     return {
         "learnt": learnt,
-        "chosen_here": chosen_here and learnt == "shipped",
+        "chosen_here": learnt == "shipped"
+        and any(dataset in seen.get(detector, ()) for seen in (LEARNT_FROM, CHOSEN_ON)),
         "rows": rows(evaluation, dataset),
         "chatbots": chatbot_report([evaluation]),
     }
 
 
 async def _judged(
-    dataset: str, name: str, asked: Asked, chosen_here: bool, replies: Sequence[LabelledReply]
+    dataset: str, name: str, asked: Asked, replies: Sequence[LabelledReply]
 ) -> tuple[Evaluation, str]:
     """What the detector says, as learnt by folds where what is shipped has seen the data, or as shipped.
 
     It learns from the sample alone: with the rest of the data, it would take an hour to record.
     """
     experiment = _experiment(name, asked)
-    recording = _recording(dataset, name, asked)
-    settings = Settings(replay=None if asked.record else asked.recordings, quiet=True)
     needed = asked.record and await asks(name, asked)
+    learns = dataset in LEARNT_FROM.get(name, ())
+    recording = _recording(dataset, name, asked, grows=needed or (asked.record and learns))
+    settings = Settings(replay=None if asked.record else asked.recordings, quiet=True)
     async with open_pool(experiment, settings, recording, needed) as (pool, _):
-        if chosen_here:
+        if learns:
             [detector] = make_detectors(experiment, pool, {})
             evaluation = await _by_folds(detector, recording, replies, experiment.concurrency)
             if evaluation is not None:
@@ -120,9 +121,9 @@ async def _judged(
         return await evaluate(detector, replies, experiment.concurrency), "shipped"
 
 
-def _recording(dataset: str, detector: str, asked: Asked) -> Recording:
+def _recording(dataset: str, detector: str, asked: Asked, grows: bool) -> Recording:
     """The one that grows, or the one to replay, or an empty one, which will do where nothing is asked."""
-    if asked.record:
+    if grows:
         return Recording.record(growing(asked.recordings, dataset, detector))
     path = recorded(asked.recordings, dataset, detector)
     recording = Recording() if path is None else Recording.replay(path)
