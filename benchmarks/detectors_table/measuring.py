@@ -148,7 +148,7 @@ async def _by_folds(
 def rows(evaluation: Evaluation, dataset: str) -> dict[str, dict[str, Any]]:
     """The numbers by level; of sentences only where the data says where some are hallucinated."""
     groups = group_numbers(evaluation.replies)
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for level in LEVELS:
         items = items_of(evaluation, level, groups)
         if level == "response" or items.gold.any():
