@@ -84,14 +84,11 @@ def choose(dataset: str, data: Path) -> list[LabelledReply]:
     if dataset in ("gold", "mtrag"):
         return list(load_labelled(str(data / dataset / "replies.jsonl")))
     replies = list(load_labelled(dataset, data / dataset, part))
-    return random.Random(0).sample(replies, 200)[:limit]
+    return random.Random(0).sample(replies, min(200, len(replies)))[:limit]
 
 
-async def judge_all(
-    replies: Sequence[LabelledReply], recording: Recording, endpoint: Endpoint
-) -> list[Judgement]:
+async def judge_all(replies: Sequence[LabelledReply], pool: ModelPool) -> list[Judgement]:
     """HalluDetect's judgements, eight replies at a time."""
-    pool = ModelPool({DEFAULT_MODEL: endpoint}, recording=recording)
     detector = HalluDetectDetector("halludetect", DetectorContext(models=pool))
     bench = asyncio.Semaphore(8)
 
@@ -103,10 +100,7 @@ async def judge_all(
                 )
             )
 
-    try:
-        return list(await asyncio.gather(*map(judged, replies)))
-    finally:
-        await pool.close()
+    return list(await asyncio.gather(*map(judged, replies)))
 
 
 def measured(reply: LabelledReply, judgement: Judgement) -> Measured:
@@ -219,7 +213,8 @@ def _level(gold: Sequence[Measured], weights: Weights) -> float:
 
 def _best_cut(odds: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> float:
     """The log-odds from which flagging has the best F1, mean over the data sets."""
-    cuts = np.unique(np.concatenate(list(odds.values())).round(2))
+    levels = np.unique(np.concatenate(list(odds.values())))
+    cuts = (levels[1:] + levels[:-1]) / 2
     means = [
         np.mean([f1_score(labels[name], odds[name] >= cut, zero_division=0.0) for name in odds])
         for cut in cuts
@@ -269,15 +264,17 @@ async def main() -> None:
     given = parser.parse_args()
     recording = Recording.record(given.answers) if given.base_url else Recording.replay(given.answers)
     endpoint = Endpoint(given.model, given.base_url or "http://127.0.0.1:9/v1")
+    pool = ModelPool({DEFAULT_MODEL: endpoint}, recording=recording)
     data: dict[str, list[Measured]] = {}
     for name in SETS:
         replies = choose(name, given.data)
-        judgements = await judge_all(replies, recording, endpoint)
+        judgements = await judge_all(replies, pool)
         data[name] = [
             measured(reply, judgement)
             for reply, judgement in zip(replies, judgements, strict=True)
             if judgement.outcome != "abstained"
         ]
+    await pool.close()
     recording.close()
     mixture = learn(data)
     for name in data:
