@@ -48,13 +48,13 @@ LEARNT_FROM: dict[str, set[str]] = {
 
 CHOSEN_ON: dict[str, set[str]] = {
     "lexical": {"begin"},
-    "halludetect": {"begin"},
-    "metarag": {"begin"},
+    "halludetect": {"gold", "mtrag", "begin", "wice", "ragtruth"},
+    "metarag": {"gold", "begin"},
     "direct-judge": {"begin"},
     "logic-graph": {"wice"},
 }
 """Other detector → the data sets on replies of which its calibration, options or threshold were chosen; see
-`detectors/calibration.yaml`, `detectors/thresholds.yaml` and docs/methods.md."""
+`detectors/calibration.yaml`, `detectors/thresholds.yaml`, `detectors/halludetect/mixture.yaml` and docs/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))
