@@ -54,7 +54,7 @@ CHOSEN_ON: dict[str, set[str]] = {
     "logic-graph": {"wice"},
 }
 """Other detector → the data sets on replies of which its calibration, options or threshold were chosen; see
-`detectors/calibration.yaml`, `detectors/thresholds.yaml`, HalluDetect's `mixture.yaml` and docs/methods.md."""
+`detectors/calibration.yaml`, `detectors/thresholds.yaml`, HalluDetect's `mixture.yaml`, docs/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))
