@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from scenarios.errors import UsageError
+from scenarios.json_text import unwritable
+from scenarios.jsonl import parsed_lines
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -27,7 +30,11 @@ def read_text(path: Path) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: the text is not UTF-8. Save the file as UTF-8.") from error
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.")
 
 
 def without_surrogates(text: str) -> str:
@@ -45,7 +52,7 @@ class YamlText:
         schema: the documentation named in errors.
 
     Raises:
-        UsageError: it is not YAML, not a mapping, or names a key twice.
+        UsageError: it is not YAML, not a mapping, names a key twice, or holds what cannot be written again.
     """
 
     def __init__(self, path: Path, text: str, *, first_line: int = 1, schema: str) -> None:
@@ -69,6 +76,9 @@ class YamlText:
             raise UsageError(
                 f"{path}, line {first_line}: a list of `key: value` lines is expected here; see {schema}."
             )
+        found = unwritable(data)
+        if found is not None:
+            raise self.error(found[0], f"{found[1]}. Correct it.")
         self.data: dict[Any, Any] = data
         """The mapping as it was read."""
 
@@ -87,7 +97,7 @@ class YamlText:
     def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
         """An error about the value at `location`, or the nearest one around it."""
         where = ".".join(map(str, location))
-        return UsageError(f"{self.place(location)}: {where}: {sentence}")
+        return UsageError(f"{self.place(location)}: {f'{where}: ' if where else ''}{sentence}")
 
     def place(self, location: Sequence[int | str]) -> str:
         """File and line of the value at `location`, or of the nearest one around it."""
@@ -215,26 +225,18 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
     Raises:
         UsageError: the file cannot be read, a line is not JSON, or does not fit `model`; names the line.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line, object_pairs_hook=_without_repeated_keys)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f"{path}, line {number}: not valid JSON ({error}). Correct or delete the line."
-            ) from error
-        yield number, check_record(value, model, f"{path}, line {number}", schema)
+    with _opened(path) as file:
+        for number, value in parsed_lines(file, path):
+            yield number, check_record(value, model, f"{path}, line {number}", schema)
 
 
-def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON leaves open what they mean; the library would silently keep the last one."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in found if keys.count(key) > 1)
-        raise ValueError(f"the key {twice} occurs twice")
-    return found
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:

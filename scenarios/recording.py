@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.errors import OperationalError, UsageError
-from scenarios.jsonl import LineWriter, read_lines
+from scenarios.json_text import parse_json
+from scenarios.jsonl import LineWriter, parsed_lines, read_lines
 
 _BEGINNING = b'{"kind":"'
 
@@ -47,9 +48,9 @@ class Recording:
         if path.suffix == ".gz":
             raise UsageError(f"--record {path}: a packed file cannot grow. Record into .jsonl and pack it.")
         recording = cls()
-        recording._load(path)
-        if not recording._answers and path.is_file():
+        if path.is_file():
             _refuse_what_is_no_recording(path)
+        recording._load(path)
         recording._writer = LineWriter(path)
         recording.source = path
         return recording
@@ -114,15 +115,17 @@ def _is_entry(value: Any) -> bool:
 
 
 def _refuse_what_is_no_recording(path: Path) -> None:
-    """Raise UsageError where a file without a complete entry holds more than the beginning of one.
+    """Raise UsageError where the first line is neither an entry nor the beginning of one.
 
-    Writing would cut off its last line, which a killed process of ours may have left, or somebody's only one.
+    Writing would remove an unfinished last line, which a killed process of ours may have left, or somebody's
+    only one.
     """
-    torn = path.read_bytes().strip()
-    beginning = torn[: len(_BEGINNING)] == _BEGINNING[: len(torn)]
+    with path.open("rb") as file:
+        first = next((line.strip() for line in file if line.strip()), b"")
+    beginning = first[: len(_BEGINNING)] == _BEGINNING[: len(first)]
     with suppress(ValueError):
-        beginning = _is_entry(json.loads(torn))
-    if torn and not beginning:
+        beginning = _is_entry(parse_json(first.decode()))
+    if first and not beginning:
         raise UsageError(
             f"--record {path}: the file is there, and no recording. Give another file, or delete that one."
         )
@@ -132,7 +135,7 @@ def _read(path: Path) -> Any:
     if path.suffix != ".gz":
         return read_lines(path)
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return [(number, json.loads(line)) for number, line in enumerate(file, start=1)]
-    except (OSError, EOFError, ValueError) as error:
+        with gzip.open(path, "rb") as file:
+            return list(parsed_lines(file, path))
+    except (OSError, EOFError) as error:
         raise OperationalError(f"{path}: cannot be read as a recording ({error}).") from error
