@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.report.terminal import NARROW, NOTHING, number, standard_output
-from simulator.report.wording import counted, in_brief, noun
+from simulator.report.wording import counted, in_brief, noun, one_line
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Row], str]]
@@ -87,7 +87,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     console.print(Text("Cost and failures"))
     console.print(table(costs, _COSTS))
     if report["friedman"] is not None:
-        console.print(Text(friedman_line(report["friedman"])))
+        console.print(Text(one_line(friedman_line(report["friedman"]))))
     if report["chats"] is not None:
         _print_chats(report["chats"], console)
     console.print(
@@ -97,7 +97,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
         )
     )
     for note in (*data_notes(report["data"]), *notes(costs), *caveats(rows), *reason_lines(costs)):
-        console.print(Text(note))
+        console.print(Text(one_line(note)))
 
 
 def table(rows: Sequence[Row], columns: Columns) -> Table:
@@ -107,7 +107,7 @@ def table(rows: Sequence[Row], columns: Columns) -> Table:
     for heading in columns:
         made.add_column(heading.replace("[", "\\["), justify="right", no_wrap=True)
     for row in rows:
-        made.add_row(Text(row["detector"]), *(Text(cell(row)) for cell in columns.values()))
+        made.add_row(Text(in_brief(row["detector"])), *(Text(cell(row)) for cell in columns.values()))
     return made
 
 
@@ -251,11 +251,13 @@ def _print_chats(chats: Mapping[str, Any], console: Console) -> None:
     }
     console.print(table(chats["rows"], columns))
     for line in chat_friedman_lines(chats):
-        console.print(Text(line))
+        console.print(Text(one_line(line)))
     for test in chats["tests"]:
         console.print(
             Text(
-                f"{test['metric']}, {test['a']} − {test['b']}: {number(test['difference'], 3)} over "
-                f"{test['conversations']} chats, {p_value(test['p_holm'])} (Wilcoxon, Holm)"
+                one_line(
+                    f"{test['metric']}, {test['a']} − {test['b']}: {number(test['difference'], 3)} over "
+                    f"{test['conversations']} chats, {p_value(test['p_holm'])} (Wilcoxon, Holm)"
+                )
             )
         )

@@ -9,6 +9,7 @@ from types import FrameType
 from agents.errors import ReplayMiss
 from scenarios.errors import HallulabError, UsageError
 from simulator.cli.app import app
+from simulator.cli.warnings import warnings_shown
 from simulator.report.wording import harmless
 
 INTERRUPTED = 130
@@ -18,7 +19,8 @@ def main() -> None:
     """Run a command and exit: 0 done, 1 operational error, 2 usage, 130 interrupted."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        app()
+        with warnings_shown():
+            app()
     except (HallulabError, ReplayMiss) as error:
         print(harmless(f"error: {error}"), file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)

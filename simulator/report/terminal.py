@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.report.wording import counted, in_brief, noun
+from simulator.report.wording import counted, in_brief, noun, one_line
 
 WIDTH = 112
 """Columns used when standard output is no terminal."""
@@ -31,7 +31,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     console = console or standard_output()
     console.print(table(report, narrow=console.width < NARROW))
     for line in (*agreement_lines(report["agreement"]), *notes(report)):
-        console.print(Text(line))
+        console.print(Text(one_line(line)))
 
 
 def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
@@ -54,12 +54,13 @@ def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
         if previous not in (None, row["detector"]):
             result.add_section()
         if narrow and previous != row["detector"]:
-            result.add_row(Text(f"by {row['detector']}"))
+            result.add_row(Text(f"by {in_brief(row['detector'])}"))
         previous = row["detector"]
         hpt = with_interval(row["hpt_1"], row["hpt_1_ci95"], 2)
         tokacc = with_interval(row["tokacc_1"], row["tokacc_1_ci95"], 1, 100)
+        names = ("chatbot",) if narrow else ("chatbot", "detector")
         result.add_row(
-            *([Text(row["chatbot"])] if narrow else [Text(row["chatbot"]), Text(row["detector"])]),
+            *(Text(in_brief(row[name])) for name in names),
             number(row["calls_per_reply"], 1),
             Text(hpt.replace(" [", "\n[") if narrow else hpt),
             number(row["hpt_2"], 2),
