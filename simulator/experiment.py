@@ -15,8 +15,9 @@ from scenarios.errors import HallulabError
 from scenarios.jsonl import LineWriter
 from scenarios.transcript import Conversation, Judgement, Retriever, Turn, TurnView, Verdict
 from simulator.conversation import User, converse
+from simulator.journals import first_try, next_try, verdict_key
 from simulator.plan import Job
-from simulator.run_folder import RunFolder, first_try, next_try, verdict_key
+from simulator.run_folder import RunFolder
 
 
 class Observer(Protocol):
@@ -62,13 +63,14 @@ async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: 
         OperationalError: a journal cannot be written. What was written is intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
-    journal = folder.read_conversations()
+    journals = folder.read_journals()
+    journal = journals.conversations
     failed = {first_try(held.id): held for held in journal if held.stop_reason == "error"}
     done = {first_try(held.id) for held in journal} - failed.keys()
     missing = [job for job in jobs if job.key.id not in done]
     again = {job.key.id for job in missing}
     with folder.open_conversations() as conversations, folder.open_verdicts() as verdicts:
-        run = _Run(cast, folder, observer, conversations, verdicts)
+        run = _Run(cast, journals.verdicts, observer, conversations, verdicts)
         observer.expect(len(missing), 0)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -92,7 +94,7 @@ class _Run:
     def __init__(
         self,
         cast: Cast,
-        folder: RunFolder,
+        judged: Sequence[Verdict],
         observer: Observer,
         conversations: LineWriter,
         verdicts: LineWriter,
@@ -101,7 +103,7 @@ class _Run:
         self._observer = observer
         self._conversations = conversations
         self._verdicts = verdicts
-        verdicts_held = {verdict_key(verdict): verdict for verdict in folder.read_verdicts()}
+        verdicts_held = {verdict_key(verdict): verdict for verdict in judged}
         self._failed = {key: held for key, held in verdicts_held.items() if held.outcome == "failed"}
         self._judged = verdicts_held.keys() - self._failed.keys()
         self._stage = asyncio.Semaphore(cast.concurrency)

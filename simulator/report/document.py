@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from scenarios.transcript import Call, Conversation, Verdict
@@ -13,7 +12,6 @@ from simulator.measure.compare import compare
 from simulator.measure.conversations import Flaws, audit_report, chat_statistics
 from simulator.measure.costs import efficiency, ledger
 from simulator.measure.metrics import rows, tally_all
-from simulator.run_folder import write_atomically
 
 SCHEMA = 1
 """Version of the layout of `report.json`; it goes up when a field changes its meaning or goes away."""
@@ -98,11 +96,6 @@ def _was_cut(call: Call) -> bool:
     return wrote and call.finish_reason == "length" and call.completion_tokens != 1
 
 
-def write_report(report: dict[str, Any], path: Path) -> None:
-    """Write `report.json`.
-
-    Raises:
-        OperationalError: the file cannot be written.
-    """
-    text = json.dumps(report, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(path, text + "\n")
+def report_text(report: Mapping[str, Any]) -> str:
+    """The report as the text of `report.json`."""
+    return json.dumps(report, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from scenarios.pack import Persona
@@ -19,7 +18,6 @@ from simulator.report.browser import browser_data
 from simulator.report.charts import LEFT, TOP, WIDTH, chart
 from simulator.report.markup import asset, render
 from simulator.report.terminal import notes, with_interval
-from simulator.run_folder import write_atomically
 
 _PACKAGE = "simulator.report"
 
@@ -69,15 +67,6 @@ def render_page(
         experiment=None if experiment is None else json.dumps(experiment, indent=2, ensure_ascii=False),
         data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas)),
     )
-
-
-def write_page(page: str, path: Path) -> None:
-    """Write `report.html`.
-
-    Raises:
-        OperationalError: the file cannot be written.
-    """
-    write_atomically(path, page)
 
 
 def headlines(report: Mapping[str, Any]) -> list[str]:

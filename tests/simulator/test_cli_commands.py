@@ -99,7 +99,7 @@ def test_detect_adds_a_detectors_verdicts_and_keeps_the_others(hallulab: Hallula
     ended = hallulab("detect", run.path, "--detectors", "lexical", "--json")
     assert (ended.code, ended.err) == (0, "")
     assert run.verdicts.read_text().startswith(before)
-    assert [verdict.detector for verdict in run.read_verdicts()] == ["metarag", "lexical"]
+    assert [verdict.detector for verdict in run.read_journals().verdicts] == ["metarag", "lexical"]
     rows = json.loads(ended.out)["rows"]
     assert {(row["detector"], row["scored_turns"]) for row in rows} == {("metarag", 1), ("lexical", 1)}
 
@@ -170,9 +170,9 @@ def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
     run = RunFolder(tmp_path / "run")
     flags = ("--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
     assert hallulab("simulate", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
-    assert run.read_verdicts() == []
+    assert run.read_journals().verdicts == []
     assert hallulab("detect", run.path, "--replay", RECORDING).code == 0
-    judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_verdicts()]
+    judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_journals().verdicts]
     assert sorted(judged) == [("strict", 0, "scored"), ("strict", 1, "scored")]
 
 

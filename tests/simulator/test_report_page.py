@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from simulator.report.document import build_report
-from simulator.report.page import headlines, render_page, write_page
+from simulator.report.page import headlines, render_page
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 from tests.simulator.journal import conversation
 
@@ -65,7 +65,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 
 
 def show(chromium: webdriver.Chrome, tmp_path: Path, html: str) -> None:
-    write_page(html, tmp_path / "report.html")
+    (tmp_path / "report.html").write_text(html, encoding="utf-8")
     chromium.get_log("browser")
     chromium.get((tmp_path / "report.html").as_uri())
 
