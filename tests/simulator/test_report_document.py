@@ -2,11 +2,7 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 
-import pytest
-
-from scenarios.errors import OperationalError
 from scenarios.transcript import Call
 from simulator.report.document import build_report, report_text
 from simulator.report.terminal import notes
