@@ -23,6 +23,7 @@ _TOO_DEEP = f"more than {MAX_DEPTH} levels of brackets"
 _MOST_DIGITS = 308
 """Somewhat above the largest number of so many digits, floats end."""
 
+_CONTAINERS = (dict, list)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
 """A string; its group is empty where the text ends before it."""
 
@@ -89,14 +90,14 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _is_deep(value: Any) -> bool:
     """Whether there are more than `MAX_DEPTH` levels; what contains itself has endless ones."""
-    level = [value] if isinstance(value, dict | list) else []
+    level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(MAX_DEPTH):
         # What YAML repeats by reference is one object: looking at each once keeps this short.
         inner = {
             id(item): item
             for outer in level
             for item in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(item, dict | list)
+            if isinstance(item, _CONTAINERS)
         }
         level = list(inner.values())
         if not level:
@@ -110,7 +111,7 @@ def _leaves(value: Any) -> Iterator[tuple[Place, Any]]:
     seen: set[int] = set()
     while waiting:
         place, item = waiting.pop()
-        if not isinstance(item, dict | list):
+        if not isinstance(item, _CONTAINERS):
             yield place, item
         elif id(item) not in seen:
             seen.add(id(item))

@@ -13,7 +13,7 @@ from detectors.checking import checked, failure
 from detectors.protocol import Detector
 from scenarios.errors import HallulabError
 from scenarios.jsonl import LineWriter
-from scenarios.transcript import Conversation, Judgement, Retriever, Turn, TurnView, Verdict
+from scenarios.transcript import Conversation, Judgement, Message, Retriever, Turn, TurnView, Verdict
 from simulator.conversation import User, converse
 from simulator.journals import first_try, next_try, verdict_key
 from simulator.plan import Job
@@ -128,6 +128,7 @@ class _Run:
 
     def judge(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> int:
         """Start the judgements that this conversation lacks, and say how many."""
+        said = conversation.history(len(conversation.turns))
         wanted = [
             (turn, detector)
             for turn in conversation.turns
@@ -135,12 +136,15 @@ class _Run:
             if (conversation.id, turn.index, detector.name, detector.version) not in self._judged
         ]
         for turn, detector in wanted:
-            tasks.create_task(self._judge_turn(conversation, turn, detector))
+            tasks.create_task(self._judge_turn(conversation, said, turn, detector))
         return len(wanted)
 
-    async def _judge_turn(self, conversation: Conversation, turn: Turn, detector: Detector) -> None:
+    async def _judge_turn(
+        self, conversation: Conversation, said: Sequence[Message], turn: Turn, detector: Detector
+    ) -> None:
         async with self._bench:
-            judgement = await judge_turn(detector, conversation, turn, self._cast.knowledge)
+            history = tuple(said[: 2 * turn.index])
+            judgement = await judge_turn(detector, history, turn, self._cast.knowledge)
         verdict = Verdict(
             **dict(judgement),
             conversation=conversation.id,
@@ -161,11 +165,18 @@ def _failed_alike(one: Conversation, other: Conversation) -> bool:
 
 
 async def judge_turn(
-    detector: Detector, conversation: Conversation, turn: Turn, knowledge: Retriever | None
+    detector: Detector, history: tuple[Message, ...], turn: Turn, knowledge: Retriever | None
 ) -> Judgement:
-    """One judgement; whatever a detector raises, or gives instead of a judgement, becomes a failed one."""
+    """One judgement; whatever a detector raises, or gives instead of a judgement, becomes a failed one.
+
+    Args:
+        detector: who judges.
+        history: what was said before the turn.
+        turn: whose reply is judged.
+        knowledge: what the detector may search.
+    """
     view = TurnView(
-        history=conversation.history(turn.index),
+        history=history,
         question=turn.user,
         passages=turn.passages,
         reply=turn.reply,

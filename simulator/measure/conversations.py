@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from scenarios.transcript import Conversation, Frozen, Verdict
-from simulator.measure.metrics import Row, mean, rows, tally_all
+from scenarios.transcript import Conversation, Frozen
+from simulator.measure.metrics import Row, Tallies, mean, rows
 from simulator.measure.tokens import tokenize
 
 
@@ -80,14 +80,23 @@ def chat_statistics(
 
 def audit_report(
     conversations: Sequence[Conversation],
-    verdicts: Sequence[Verdict],
+    tallies: Tallies,
     flaws: Flaws,
     chatbots: Sequence[str],
-    detectors: Sequence[str],
 ) -> Audit:
-    """Count the flaws, and compute the rows again without the conversations that have any."""
+    """Count the flaws, and compute the rows again without the conversations that have any.
+
+    Args:
+        conversations: all of the run.
+        tallies: what was counted in each of them.
+        flaws: by conversation id.
+        chatbots: names, in the order of the report.
+    """
     affected = [item for item in conversations if flaws.get(item.id)]
-    sound = [item for item in conversations if not flaws.get(item.id)]
+    sound = {
+        key: tuple(item for item in items if not flaws.get(item.conversation))
+        for key, items in tallies.items()
+    }
     by_chatbot = {
         name: Counter(
             kind
@@ -102,7 +111,7 @@ def audit_report(
         affected_conversations=len(affected),
         flaws=dict(Counter(flaw.kind for item in affected for flaw in flaws[item.id])),
         affected={name: dict(kinds) for name, kinds in by_chatbot.items() if kinds},
-        rows_without_affected=rows(tally_all(sound, verdicts, chatbots, detectors)),
+        rows_without_affected=rows(sound),
     )
 
 

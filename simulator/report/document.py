@@ -61,7 +61,7 @@ def build_report(
         "unknown_personas": sorted(
             set() if personas is None else {item.persona for item in ordered} - set(personas)
         ),
-        "simulator_audit": audit_report(ordered, about, flaws, chatbots, detectors).model_dump(mode="json"),
+        "simulator_audit": audit_report(ordered, tallies, flaws, chatbots).model_dump(mode="json"),
     }
 
 
