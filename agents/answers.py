@@ -8,13 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from agents.errors import ModelError
+from scenarios.transcript import Count
 
 _THOUGHTS_END = "</think>"
 _THOUGHTS_BEGIN = "<think>"
 _ONLY_THOUGHTS = (
     "the model gave nothing but its reasoning. Switch that off on the server, or raise the limit of tokens."
 )
+
+_COUNT = TypeAdapter[int](Count)
 
 
 def is_completion(body: Mapping[str, Any]) -> bool:
@@ -49,15 +54,22 @@ def readable(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tells_tokens(body: Mapping[str, Any]) -> bool:
-    """Whether an answer says how many tokens were read and written."""
+    """Whether an answer says how many tokens were read and written; a negative number says nothing."""
     usage = _object(body.get("usage"))
-    return all(isinstance(usage.get(name), int) for name in ("prompt_tokens", "completion_tokens"))
+    return all(_count(usage.get(name)) is not None for name in ("prompt_tokens", "completion_tokens"))
 
 
 def cached_tokens(body: Mapping[str, Any]) -> int | None:
     """How many tokens of the prompt came from the server's cache, or None where the answer does not say."""
-    found = _object(_object(body.get("usage")).get("prompt_tokens_details")).get("cached_tokens")
-    return found if isinstance(found, int) else None
+    return _count(_object(_object(body.get("usage")).get("prompt_tokens_details")).get("cached_tokens"))
+
+
+def _count(found: Any) -> int | None:
+    """The number of tokens, or None where that is none."""
+    try:
+        return _COUNT.validate_python(found, strict=True)
+    except ValidationError:
+        return None
 
 
 def _object(value: Any) -> Mapping[str, Any]:

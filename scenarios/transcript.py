@@ -6,12 +6,24 @@ Unicode code points into the reply they belong to (Python string indices), end e
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 StopReason = Literal["goal_reached", "gave_up", "max_turns", "loop", "error"]
 Outcome = Literal["scored", "abstained", "failed"]
+
+Number = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
+"""A score, or another measured number: so bounded that sums and squares of many are finite, too."""
+
+Seconds = Annotated[float, Field(ge=0.0, le=1e9, allow_inf_nan=False)]
+"""How long something took: at most thirty years."""
+
+Count = Annotated[int, Field(ge=0, le=10**12)]
+"""How many there are, or how many come before."""
+
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""What random choices depend on; 64 bits, as servers take it."""
 
 
 class Frozen(BaseModel):
@@ -38,7 +50,7 @@ class Passage(Frozen):
     """Name of the document the passage was cut from."""
     text: str
     """The passage itself."""
-    score: float | None = None
+    score: Number | None = None
     """Cosine similarity to the query in [-1, 1]; None where nothing was searched."""
     topic: str | None = None
     """Topic label of the document (MetaRAG section 3.6: a deployment signal), or None."""
@@ -51,13 +63,13 @@ class Call(Frozen):
     """`role.step`, such as `chatbot.generate` or `user.message`; the role is the part before the dot."""
     model: str
     """The name the model is served under."""
-    prompt_tokens: int | None
+    prompt_tokens: Count | None
     """Tokens read; None when the server did not say."""
-    completion_tokens: int | None
+    completion_tokens: Count | None
     """Tokens written; None when the server did not say."""
-    cached_tokens: int | None = None
+    cached_tokens: Count | None = None
     """Prompt tokens the server took from its prefix cache; None when it did not say."""
-    latency_s: float
+    latency_s: Seconds
     """Seconds from sending to the full answer. A replayed call keeps the recorded latency."""
     replayed: bool = False
     """True when the answer came from a recording or from an identical request of the same run."""
@@ -89,7 +101,7 @@ class Step(Frozen):
 class Turn(Frozen):
     """One exchange: a user message and the chatbot's reply to it."""
 
-    index: int = Field(ge=0)
+    index: Count
     """Position in the conversation, from 0."""
     user: str
     """What the user said."""
@@ -119,7 +131,7 @@ class Conversation(Frozen):
     """Name of the chatbot under test."""
     model: str
     """Name of the chatbot's model."""
-    seed: int
+    seed: Seed
     """Seed of the conversation; equal seeds pair conversations across chatbots."""
     turns: tuple[Turn, ...]
     """The finished turns, in order."""
@@ -145,15 +157,15 @@ class Conversation(Frozen):
 class Span(Frozen):
     """A stretch of a reply that a detector holds to be hallucinated."""
 
-    start: int | None
+    start: Count | None
     """First character, or None when the quoted text was not found in the reply (it still counts)."""
-    end: int | None
+    end: Count | None
     """One past the last character, or None like `start`."""
     text: str
     """The flagged text: `reply[start:end]` when located, else the detector's own quotation."""
-    severity: FiniteFloat | None = None
+    severity: Number | None = None
     """1 (harmless) to 5 (critical), for detectors that rate it."""
-    score: FiniteFloat | None = None
+    score: Number | None = None
     """The detector's score for this span, higher is worse."""
     reason: str = ""
     """Why it was flagged."""
@@ -164,8 +176,8 @@ class Span(Frozen):
     def _offsets_agree(self) -> Self:
         if (self.start is None) != (self.end is None):
             raise ValueError("start and end are given together or not at all")
-        if self.start is not None and self.end is not None and not 0 <= self.start < self.end:
-            raise ValueError(f"span [{self.start}, {self.end}) is empty or negative")
+        if self.start is not None and self.end is not None and not self.start < self.end:
+            raise ValueError(f"span [{self.start}, {self.end}) is empty")
         return self
 
 
@@ -176,13 +188,13 @@ class Unit(Frozen):
     """What was scored, for detectors that score the same text at several levels; None: a claim."""
     text: str
     """The unit as the detector saw it."""
-    start: int | None = None
+    start: Count | None = None
     """First character in the reply, or None when it has no place there."""
-    end: int | None = None
+    end: Count | None = None
     """One past the last character, or None like `start`."""
-    score: FiniteFloat | None = None
+    score: Number | None = None
     """The unit's score, higher is worse; None when it could not be scored."""
-    details: dict[str, float | str | None] = Field(default_factory=dict)
+    details: dict[str, Number | str | None] = Field(default_factory=dict)
     """Named intermediate values, such as probabilities of each mutation."""
 
 
@@ -191,7 +203,7 @@ class Judgement(Frozen):
 
     outcome: Outcome
     """`scored`, or `abstained` (nothing to judge by), or `failed` (with `error`)."""
-    score: FiniteFloat | None = None
+    score: Number | None = None
     """Response-level score, higher is worse; None unless scored."""
     flagged: bool | None = None
     """Whether the score reaches the detector's threshold; None unless scored."""
@@ -200,10 +212,10 @@ class Judgement(Frozen):
     not localised (see `localised`)."""
     units: tuple[Unit, ...] = ()
     """What was scored on the way."""
-    word_scores: tuple[FiniteFloat, ...] | None = None
+    word_scores: tuple[Number, ...] | None = None
     """The score of each word of the reply (stretch without white space), in order, higher is worse; for
     detectors that score every word, in place of as many units. None where they do not, or unless scored."""
-    unit_thresholds: dict[Literal["claim", "sentence", "word"], float] = Field(default_factory=dict)
+    unit_thresholds: dict[Literal["claim", "sentence", "word"], Number] = Field(default_factory=dict)
     """Kind of unit → score from which such a unit, or word, is flagged, for detectors that decide on units
     apart from the reply; what `spans` marks is then for reading."""
     truncated: bool = False
@@ -235,7 +247,7 @@ class Verdict(Judgement):
 
     conversation: str
     """Identifier of the conversation."""
-    turn: int
+    turn: Count
     """Index of the turn judged."""
     detector: str
     """Name of the detector."""

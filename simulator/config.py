@@ -14,7 +14,7 @@ from scenarios.data_files import YamlText, complaint, in_words, main_error, read
 from scenarios.errors import UsageError
 from scenarios.json_text import unwritable
 from scenarios.pack_files import located
-from scenarios.transcript import Frozen
+from scenarios.transcript import Frozen, Seed
 from simulator.serving.catalogue import CATALOGUE
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -91,7 +91,7 @@ class Experiment(Frozen):
     """At most this many personas."""
     repeats: int = Field(default=1, ge=1)
     """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …"""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the first repeat."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""

@@ -73,7 +73,19 @@ def test_a_filtered_answer_names_the_filter() -> None:
 
 
 @pytest.mark.parametrize(
-    "usage", [None, "none", [1], {}, {"prompt_tokens": None, "completion_tokens": 2}, {"prompt_tokens": 1}]
+    "usage",
+    [
+        None,
+        "none",
+        [1],
+        {},
+        {"prompt_tokens": None, "completion_tokens": 2},
+        {"prompt_tokens": 1},
+        {"prompt_tokens": -5, "completion_tokens": 2},
+        {"prompt_tokens": 10**13, "completion_tokens": 2},
+        {"prompt_tokens": True, "completion_tokens": 2},
+        {"prompt_tokens": 1.5, "completion_tokens": 2},
+    ],
 )
 async def test_numbers_of_tokens_that_are_not_told_are_unknown_and_not_zero(usage: object) -> None:
     body = {**completion("The courier pays."), "usage": usage}
@@ -89,6 +101,8 @@ async def test_numbers_of_tokens_that_are_not_told_are_unknown_and_not_zero(usag
     [
         ({"prompt_tokens_details": {"cached_tokens": 8}}, 8),
         ({"prompt_tokens_details": "many"}, None),
+        ({"prompt_tokens_details": {"cached_tokens": -8}}, None),
+        ({"prompt_tokens_details": {"cached_tokens": True}}, None),
         ("none", None),
     ],
 )

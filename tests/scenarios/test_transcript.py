@@ -1,13 +1,14 @@
-"""Judgements, spans and units: what they refuse."""
+"""The vocabulary: which numbers it refuses."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from scenarios.transcript import Judgement, Span, Unit
+from scenarios.transcript import Call, Conversation, Judgement, Passage, Span, Turn, Unit, Verdict
 
 INFINITE = pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 
@@ -29,3 +30,84 @@ def test_a_spans_numbers_are_finite(field: str, value: float) -> None:
 def test_a_units_score_is_finite(value: float) -> None:
     with pytest.raises(ValidationError, match="finite"):
         Unit(text="a", score=value)
+
+
+CALL: dict[str, Any] = {
+    "purpose": "user.message",
+    "model": "m",
+    "prompt_tokens": None,
+    "completion_tokens": None,
+    "latency_s": 0.0,
+}
+PASSAGE: dict[str, Any] = {"id": "d#0", "document": "d", "text": "t"}
+TURN: dict[str, Any] = {"index": 0, "user": "u", "reply": "r"}
+CONVERSATION: dict[str, Any] = {
+    "id": "c",
+    "scenario": "s",
+    "persona": "p",
+    "chatbot": "b",
+    "model": "m",
+    "seed": 0,
+    "turns": (),
+    "stop_reason": "loop",
+}
+VERDICT: dict[str, Any] = {
+    "conversation": "c",
+    "turn": 0,
+    "detector": "d",
+    "version": "v",
+    "outcome": "failed",
+    "error": "e",
+}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.1, 1.7e308])
+def test_a_latency_is_a_time_that_can_have_passed(value: float) -> None:
+    with pytest.raises(ValidationError, match="latency_s"):
+        Call.model_validate({**CALL, "latency_s": value})
+
+
+@pytest.mark.parametrize("field", ["prompt_tokens", "completion_tokens", "cached_tokens"])
+@pytest.mark.parametrize("value", [-1, 10**12 + 1])
+def test_a_number_of_tokens_is_a_count(field: str, value: int) -> None:
+    with pytest.raises(ValidationError, match=field):
+        Call.model_validate({**CALL, field: value})
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.7e308])
+def test_a_passages_score_is_bounded(value: float) -> None:
+    with pytest.raises(ValidationError, match="score"):
+        Passage.model_validate({**PASSAGE, "score": value})
+
+
+def test_scores_of_a_judgement_can_be_added_up() -> None:
+    with pytest.raises(ValidationError, match="score"):
+        Judgement(outcome="scored", score=1.7e308, flagged=True)
+    with pytest.raises(ValidationError, match="word_scores"):
+        Judgement(outcome="scored", score=1.0, flagged=True, word_scores=(1.7e308,))
+    with pytest.raises(ValidationError, match="details"):
+        Unit(text="a", details={"P": math.nan})
+
+
+@pytest.mark.parametrize("value", [-1, 10**12 + 1])
+def test_places_are_counted_from_the_beginning(value: int) -> None:
+    for kind, fields in ((Turn, TURN | {"index": value}), (Verdict, VERDICT | {"turn": value})):
+        with pytest.raises(ValidationError, match=r"index|turn"):
+            kind.model_validate(fields)
+    for kind in (Span, Unit):
+        with pytest.raises(ValidationError, match="start"):
+            kind.model_validate({"start": value, "end": 10**12, "text": "a"})
+
+
+@pytest.mark.parametrize("value", [-(2**63) - 1, 2**63])
+def test_a_seed_has_64_bits(value: int) -> None:
+    with pytest.raises(ValidationError, match="seed"):
+        Conversation.model_validate({**CONVERSATION, "seed": value})
+
+
+def test_what_is_plausible_is_taken() -> None:
+    Call.model_validate({**CALL, "prompt_tokens": 10**12, "latency_s": 1e9})
+    Passage.model_validate({**PASSAGE, "score": -1.0})
+    Turn.model_validate({**TURN, "index": 3})
+    Verdict.model_validate({**VERDICT, "turn": 3})
+    Conversation.model_validate({**CONVERSATION, "seed": -(2**63)})
