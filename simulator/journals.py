@@ -93,7 +93,7 @@ def _require_subject(
             f"{place}: field `conversation`: {conversations} has no conversation {verdict.conversation!r}. "
             "Restore it there, or delete the verdicts about it."
         )
-    if not 0 <= verdict.turn < len(conversation.turns):
+    if verdict.turn >= len(conversation.turns):
         raise UsageError(
             f"{place}: field `turn`: there is no turn {verdict.turn} in conversation {conversation.id!r}, "
             f"which has {len(conversation.turns)}. Correct or delete the line."

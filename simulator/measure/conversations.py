@@ -9,7 +9,7 @@ from typing import Protocol
 
 from scenarios.transcript import Conversation, Frozen
 from simulator.measure.metrics import Row, Tallies, mean, rows
-from simulator.measure.tokens import tokenize
+from simulator.measure.tokens import count_tokens
 
 
 class Flaw(Protocol):
@@ -118,7 +118,7 @@ def audit_report(
 def _statistics(chatbot: str, conversations: Sequence[Conversation]) -> ChatStatistics:
     turns = [len(item.turns) for item in conversations]
     tokens = [
-        sum(len(tokenize(turn.user)) + len(tokenize(turn.reply)) for turn in item.turns)
+        sum(count_tokens(turn.user) + count_tokens(turn.reply) for turn in item.turns)
         for item in conversations
     ]
     return ChatStatistics(

@@ -50,6 +50,11 @@ def tokenize(text: str) -> list[Token]:
     return [match.span() for match in _pattern().finditer(text)]
 
 
+def count_tokens(text: str) -> int:
+    """How many tokens a text has."""
+    return len(_pattern().findall(text))
+
+
 def hallucinated(tokens: Iterable[Token], spans: Iterable[Span]) -> list[bool]:
     """For each token whether a located span overlaps it by at least one character.
 

@@ -74,7 +74,8 @@ def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ..
     pieces = []
     covering: list[int] = []
     for left, right in pairwise(sorted({0, len(reply), *begin, *end})):
-        covering = sorted({*covering, *begin[left]} - {*end[left]})
+        ended = {*end.get(left, ())}
+        covering = sorted([number for number in covering if number not in ended] + begin.get(left, []))
         pieces.append((reply[left:right], tuple(covering)))
     return pieces
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.transcript import Span
-from simulator.measure.tokens import hallucinated, tokenize
+from simulator.measure.tokens import count_tokens, hallucinated, tokenize
 
 
 def words(text: str) -> list[str]:
@@ -52,6 +52,7 @@ def test_an_unlocated_span_touches_no_token() -> None:
 @given(st.text(max_size=60))
 def test_tokens_are_ordered_apart_and_cover_all_but_white_space(text: str) -> None:
     tokens = tokenize(text)
+    assert count_tokens(text) == len(tokens)
     assert all(left[1] <= right[0] for left, right in pairwise(tokens))
     assert "".join(words(text)) == "".join(text.split())
 
