@@ -12,7 +12,6 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from scenarios.errors import UsageError
-from scenarios.json_text import unwritable
 from scenarios.jsonl import parsed_lines
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -52,7 +51,7 @@ class YamlText:
         schema: the documentation named in errors.
 
     Raises:
-        UsageError: it is not YAML, not a mapping, names a key twice, or holds what cannot be written again.
+        UsageError: it is not YAML, not a mapping, or names a key twice.
     """
 
     def __init__(self, path: Path, text: str, *, first_line: int = 1, schema: str) -> None:
@@ -76,9 +75,6 @@ class YamlText:
             raise UsageError(
                 f"{path}, line {first_line}: a list of `key: value` lines is expected here; see {schema}."
             )
-        found = unwritable(data)
-        if found is not None:
-            raise self.error(found[0], f"{found[1]}. Correct it.")
         self.data: dict[Any, Any] = data
         """The mapping as it was read."""
 
@@ -97,7 +93,7 @@ class YamlText:
     def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
         """An error about the value at `location`, or the nearest one around it."""
         where = ".".join(map(str, location))
-        return UsageError(f"{self.place(location)}: {f'{where}: ' if where else ''}{sentence}")
+        return UsageError(f"{self.place(location)}: {where}: {sentence}")
 
     def place(self, location: Sequence[int | str]) -> str:
         """File and line of the value at `location`, or of the nearest one around it."""

@@ -54,7 +54,7 @@ def parse_json(text: str) -> Any:
 
 
 def unwritable(value: Any) -> tuple[Place, str] | None:
-    """The first place at which a value of JSON or YAML cannot be written and read again, and why; or None.
+    """The first place at which a value of JSON could not be written and read again, and why; or None.
 
     That is a number that is not finite or too large for a float, half of a character (a lone surrogate), and
     more than `MAX_DEPTH` levels.
@@ -89,36 +89,31 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether there are more than `MAX_DEPTH` levels; what contains itself has endless ones."""
     level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(MAX_DEPTH):
-        # What YAML repeats by reference is one object: looking at each once keeps this short.
-        inner = {
-            id(item): item
+        level = [
+            item
             for outer in level
             for item in (outer.values() if isinstance(outer, dict) else outer)
             if isinstance(item, _CONTAINERS)
-        }
-        level = list(inner.values())
+        ]
         if not level:
             return False
     return True
 
 
 def _leaves(value: Any) -> Iterator[tuple[Place, Any]]:
-    """Every key, text and number in order, and where it stands; what YAML repeats by reference, once."""
+    """Every key, text and number in order, and where it stands."""
     waiting: list[tuple[Place, Any]] = [((), value)]
-    seen: set[int] = set()
     while waiting:
         place, item = waiting.pop()
-        if not isinstance(item, _CONTAINERS):
-            yield place, item
-        elif id(item) not in seen:
-            seen.add(id(item))
+        if isinstance(item, _CONTAINERS):
             if isinstance(item, dict):
                 yield from (((*place, key), key) for key in item)
             inner = item.items() if isinstance(item, dict) else enumerate(item)
             waiting += reversed([((*place, key), one) for key, one in inner])
+        else:
+            yield place, item
 
 
 def _flaw(leaf: Any) -> str | None:

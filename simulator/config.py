@@ -106,7 +106,7 @@ class Experiment(Frozen):
     """Catalogue name, path or hub name of a sentence-transformers model."""
     concurrency: int = Field(default=16, ge=1)
     """Model requests under way at once."""
-    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
+    timeout: float = Field(default=300.0, gt=0)
     """Seconds one model request may take."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
     """Chatbots and detectors of an experiment file, and where they stand in it."""
@@ -171,9 +171,9 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """
     text = None if path is None else YamlText(path, read_text(path), schema=_SCHEMA)
     given = {name: value for name, value in flags.items() if value is not None}
-    found = unwritable(given)
-    if found is not None:
-        raise UsageError(f"field `{'.'.join(map(str, found[0]))}`: {found[1]}. Correct it.")
+    flaw = unwritable(given)
+    if flaw is not None:
+        raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
     values = {**(text.data if text else {}), **given}
     known = CATALOGUE.get(str(values.get("model")).lower())
     try:

@@ -59,22 +59,9 @@ def test_a_hundred_levels_are_read() -> None:
     assert value == []
 
 
-def test_what_yaml_repeats_by_reference_is_looked_at_once() -> None:
-    bomb: list[Any] = ["x"]
-    for _ in range(60):
-        bomb = [bomb, bomb]
-    assert unwritable(bomb) is None
-
-
 @pytest.mark.parametrize("number", [10**308, -(10**308)])
-def test_a_whole_number_of_yaml_that_is_no_float_is_refused(number: int) -> None:
+def test_a_whole_number_of_a_flag_that_is_no_float_is_refused(number: int) -> None:
     assert unwritable({"seed": [number]}) == (("seed", 0), "a number that is too large")
-
-
-def test_what_contains_itself_has_too_many_levels() -> None:
-    endless: list[Any] = []
-    endless.append(endless)
-    assert unwritable(endless) == ((), "more than 100 levels of brackets")
 
 
 @pytest.mark.parametrize(
