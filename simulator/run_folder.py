@@ -94,13 +94,6 @@ class RunFolder:
                 "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
             )
 
-    def page_is_current(self) -> bool:
-        """Whether there is a page, and all that it is derived from is older."""
-        sources = (self.experiment, self.conversations, self.verdicts)
-        return self.page.exists() and all(
-            path.stat().st_mtime_ns < self.page.stat().st_mtime_ns for path in sources if path.exists()
-        )
-
     def read_experiment(self) -> dict[str, Any] | None:
         """The resolved experiment, or None when the folder has none.
 
@@ -172,6 +165,8 @@ def write_atomically(path: Path, text: str) -> None:
 def write_together(texts: Mapping[Path, str]) -> None:
     """`write_atomically` of several files: none is replaced before all are written.
 
+    A file that holds its text already is left alone, so that it may lie where nothing can be written.
+
     Raises:
         OperationalError: one cannot be written; the old files are intact.
     """
@@ -181,6 +176,8 @@ def write_together(texts: Mapping[Path, str]) -> None:
     path = files[0][0]
     try:
         for path, data in files:
+            if path.is_file() and path.read_bytes() == data:
+                continue
             if path.is_file() or not path.exists():
                 target = Path(os.path.realpath(path))
                 beside[target] = _written_beside(target, data)

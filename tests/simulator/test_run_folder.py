@@ -104,6 +104,14 @@ def test_a_folder_in_the_place_of_one_of_two_files_leaves_the_other_one(tmp_path
     assert report.read_text() == "old"
 
 
+def test_a_file_that_holds_its_text_already_is_left_alone(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text("same")
+    inode = report.stat().st_ino
+    write_together({report: "same", tmp_path / "report.html": "new"})
+    assert report.stat().st_ino == inode
+
+
 def test_text_that_cannot_be_encoded_touches_nothing(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write_together({tmp_path / "report.json": "new", tmp_path / "report.html": "\ud800"})
