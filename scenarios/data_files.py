@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from scenarios.errors import UsageError
+from scenarios.jsonl import parsed_lines
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -30,7 +32,11 @@ def read_text(path: Path) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: the text is not UTF-8. Save the file as UTF-8.") from error
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.")
 
 
 def without_surrogates(text: str) -> str:
@@ -218,26 +224,18 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
     Raises:
         UsageError: the file cannot be read, a line is not JSON, or does not fit `model`; names the line.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line, object_pairs_hook=_without_repeated_keys)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f"{path}, line {number}: not valid JSON ({error}). Correct or delete the line."
-            ) from error
-        yield number, check_record(value, model, f"{path}, line {number}", schema)
+    with _opened(path) as file:
+        for number, value in parsed_lines(file, path):
+            yield number, check_record(value, model, f"{path}, line {number}", schema)
 
 
-def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON leaves open what they mean; the library would silently keep the last one."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in found if keys.count(key) > 1)
-        raise ValueError(f"the key {twice} occurs twice")
-    return found
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:

@@ -149,6 +149,15 @@ class Conversation(Frozen):
     calls: tuple[Call, ...] = ()
     """Calls outside any finished turn: the user's closing decision, or a turn that failed."""
 
+    @model_validator(mode="after")
+    def _turns_in_order(self) -> Self:
+        for position, turn in enumerate(self.turns):
+            if turn.index != position:
+                raise ValueError(
+                    f"`turns.{position}.index` is {turn.index}; turns are numbered from 0, in order"
+                )
+        return self
+
     def history(self, turn: int) -> tuple[Message, ...]:
         """The messages before turn number `turn`, oldest first."""
         return tuple(

@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 from agents.base_url import BaseUrl
 from scenarios.data_files import YamlText, complaint, in_words, main_error, read_text
 from scenarios.errors import UsageError
+from scenarios.json_text import unwritable
 from scenarios.pack_files import located
 from scenarios.transcript import Frozen, Seed
 from simulator.serving.catalogue import CATALOGUE
@@ -177,6 +178,9 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """
     text = None if path is None else YamlText(path, read_text(path), schema=_SCHEMA)
     given = {name: value for name, value in flags.items() if value is not None}
+    flaw = unwritable(given)
+    if flaw is not None:
+        raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
     values = {**(text.data if text else {}), **given}
     known = CATALOGUE.get(str(values.get("model")).lower())
     try:

@@ -28,8 +28,8 @@ LOG_ODDS = "log-odds"
 """Detail of a rated sentence: what the mixture makes of it."""
 
 MISPLACED = 0.96
-"""Probability that a sentence is wrong which gives a body a contact that the evidence has for another one, where
-it has this body's own: a one-token answer overlooks that."""
+"""Probability that a sentence is wrong which gives a body a contact that the evidence has for another one,
+where it has this body's own: a one-token answer overlooks that."""
 _CONTACT = re.compile(r"\+?\d[\d\s()-]{2,}\d")
 """A phone number or short code: at least four characters, no decimals, no unit."""
 

@@ -11,6 +11,7 @@ import typer
 from simulator.bench.wrong_answers import Wrong
 from simulator.cli.options import ModelOptions, RecordingOptions, grouped
 from simulator.cli.running import flags_of, settings
+from simulator.cli.saying import say
 
 if TYPE_CHECKING:
     from scenarios.labelled import LabelledData
@@ -50,7 +51,7 @@ def hotpotqa_derived(
     derived = asyncio.run(build_command(chosen, experiment))
     _say_written(derived.data, out)
     for line in account(derived):
-        typer.echo(line, err=True)
+        say(line, err=True)
 
 
 def audit_corpus(out: Out) -> None:
@@ -69,4 +70,4 @@ def _say_written(replies: LabelledData, out: Path) -> None:
     from simulator.report.wording import noun
 
     written = f"{len(replies)} {noun(len(replies), 'reply', 'replies')} written to {out}"
-    typer.echo(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")
+    say(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")

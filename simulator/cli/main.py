@@ -8,6 +8,7 @@ from types import FrameType
 
 from scenarios.errors import HallulabError, ReplayMiss, UsageError
 from simulator.cli.app import app
+from simulator.cli.warnings import warnings_shown
 from simulator.report.wording import harmless
 
 INTERRUPTED = 130
@@ -17,7 +18,8 @@ def main() -> None:
     """Run a command and exit: 0 done, 1 operational error, 2 usage, 130 interrupted."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        app()
+        with warnings_shown():
+            app()
     except (HallulabError, ReplayMiss) as error:
         from agents.redaction import without_keys
 

@@ -21,6 +21,7 @@ from simulator.cli.options import (
     grouped,
     names,
 )
+from simulator.cli.saying import say
 
 if TYPE_CHECKING:
     from simulator.laboratory import Settings
@@ -65,7 +66,7 @@ def simulate(
     What stands after `--` is passed on to the model server.
     """
     flags = {**flags_of(models), **flags_of(conversations)}
-    typer.echo(_execute(context, models.config, flags, folder, recording, judge=False).path)
+    say(_execute(context, models.config, flags, folder, recording, judge=False).path)
 
 
 @grouped

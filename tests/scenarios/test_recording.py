@@ -114,7 +114,7 @@ def test_a_recording_that_is_not_there(tmp_path: Path) -> None:
         Recording.replay(path)
 
 
-@pytest.mark.parametrize("text", ["", "\n", "{}", '{"kind":"note","key":"a","ans'])
+@pytest.mark.parametrize("text", ["", "\n", '{"kind":"note","key":"a","ans'])
 def test_a_file_without_an_answer_is_not_replayed(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(text)
