@@ -9,7 +9,7 @@ RECORDING := tests/recordings/demo.jsonl.gz
 # Without AVX512 (and without a GPU) the 1.5B model takes 8 minutes for one persona.
 PERSONAS ?= $(shell if grep -qs avx512 /proc/cpuinfo || command -v nvidia-smi >/dev/null; then echo 2; else echo 1; fi)
 
-.PHONY: setup demo test live replay bench lint format browser clean
+.PHONY: setup demo test soak live replay bench lint format browser clean
 
 setup: $(STAMP)
 
@@ -25,6 +25,9 @@ demo: $(STAMP)  ## set up everything, then the main job on a real served model, 
 
 test: $(STAMP) browser  ## all tests but the live ones
 	$(BIN)/python -m pytest
+
+soak: $(STAMP)  ## the fuzz tests with fifty times as many examples (hours)
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest tests/fuzz
 
 live: $(STAMP) browser  ## the tests that start a real vLLM
 	$(BIN)/python -m pytest -m live

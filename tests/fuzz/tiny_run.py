@@ -1,0 +1,50 @@
+"""The smallest run that is one: a pack of one document and one persona, and the flags to run it with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tests.scenarios.hashed_words import HashedWords
+
+FILES = {
+    "scenario.yaml": "schema: 1\nname: tiny\ntitle: Tiny\ndescription: A tiny pack.\ndomain: tea\n"
+    "assistant: help with tea\ndocuments: documents\npersonas: personas.yaml\n",
+    "personas.yaml": "personas:\n  - {id: ann, name: Ann, grievance: Her tea is cold., goals: [Warm tea], "
+    "manner: Brief., summary: She asked for warm tea.}\n",
+    "documents/kettle.md": "# The kettle\n\nWater boils at 100 degrees. A kettle takes three minutes.\n",
+}
+
+URL = "http://127.0.0.1:9/v1"
+
+
+def make_pack(folder: Path) -> Path:
+    """Write the pack into a new folder."""
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def flags(pack: Path, *more: str | Path, url: str = URL, detectors: str = "lexical,halludetect") -> list[str]:
+    """Arguments of `run`: two turns at most with one chatbot, judged."""
+    return [
+        *("run", "--scenario", str(pack), "--model", "m", "--base-url", url, "--chatbots", "vanilla"),
+        *("--detectors", detectors, "--min-turns", "1", "--max-turns", "2", "--quiet"),
+        *map(str, more),
+    ]
+
+
+@contextmanager
+def words_for_vectors() -> Iterator[None]:
+    """Passages are found by their words: no weights are loaded."""
+
+    def embedder(*_: Any, **__: Any) -> HashedWords:
+        return HashedWords()
+
+    with patch("scenarios.knowledge.SentenceEmbedder", embedder):
+        yield
