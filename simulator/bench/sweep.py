@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from scenarios.data_files import YamlText, read_text
 from scenarios.transcript import Frozen
+from scenarios.yaml_text import read_yaml
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import group_numbers, items_of
 from simulator.bench.rows import costs
@@ -86,7 +86,7 @@ def load_sweep(path: Path) -> Sweep:
     Raises:
         UsageError: it is missing or something in it is wrong; names file, line and remedy.
     """
-    return YamlText(path, read_text(path), schema=SCHEMA).check(Sweep)
+    return read_yaml(path, SCHEMA).check(Sweep)
 
 
 def configurations(sweep: Sweep) -> list[Component]:
