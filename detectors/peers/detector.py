@@ -31,6 +31,7 @@ from detectors.protocol import DetectorContext, ThresholdProtocol
 from detectors.spans import spoken_sentences
 from scenarios.errors import OperationalError, UsageError
 from scenarios.options import read_options
+from scenarios.paths import expanded
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
@@ -294,7 +295,7 @@ def _program(peer: str) -> list[str]:
 
 def _model_source(owner: str, option: str, given: str) -> str:
     """A folder with a model as an absolute path, or a hub name as it is."""
-    folder = Path(given).expanduser()
+    folder = expanded(given)
     if (folder / "config.json").is_file():
         return str(folder.absolute())
     if folder.exists():

