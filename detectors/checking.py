@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scenarios.data_files import without_surrogates
+from scenarios.plugins import reason_of
 from scenarios.transcript import Judgement
 
 
@@ -32,6 +33,6 @@ def checked(found: object, reply: str) -> Judgement:
     return found
 
 
-def failure(error: Exception) -> Judgement:
+def failure(error: BaseException) -> Judgement:
     """The judgement of a detector that raised."""
-    return Judgement(outcome="failed", error=without_surrogates(f"{type(error).__name__}: {error}"))
+    return Judgement(outcome="failed", error=without_surrogates(reason_of(error)))

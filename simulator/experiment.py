@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agents.errors import ReplayMiss
+from agents.foreign import require_failure, require_running
 from chatbots.protocol import Chatbot
 from detectors.checking import checked, failure
 from detectors.protocol import Detector
@@ -118,6 +119,7 @@ class _Run:
                 self._cast.max_turns,
                 self._observer.turn_done,
             )
+        require_running()
         if failed is not None and _failed_alike(failed, conversation):
             conversation = failed
         else:
@@ -139,6 +141,7 @@ class _Run:
     async def _judge_turn(self, conversation: Conversation, turn: Turn, detector: Detector) -> None:
         async with self._bench:
             judgement = await judge_turn(detector, conversation, turn, self._cast.knowledge)
+        require_running()
         verdict = Verdict(
             **dict(judgement),
             conversation=conversation.id,
@@ -171,5 +174,6 @@ async def judge_turn(
     )
     try:
         return checked(await detector.detect(view), turn.reply)
-    except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
+    except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
+        require_failure(error)
         return failure(error)
