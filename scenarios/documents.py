@@ -16,6 +16,7 @@ from scenarios.boundary import Boundary, entries
 from scenarios.data_files import read_bytes, read_text, without_surrogates
 from scenarios.errors import UsageError
 from scenarios.pack import Document
+from scenarios.plugins import reason_of
 from scenarios.silence import silenced
 from scenarios.transcript import Frozen
 from scenarios.yaml_text import YamlText
@@ -149,8 +150,9 @@ def _read_pdf(path: Path) -> str:
             reader = PdfReader(content)
             text = "\n\n".join(page.extract_text() for page in reader.pages)
     except Exception as error:  # pypdf lets nearly any exception out of a damaged file
+        reason = reason_of(error)
         raise UsageError(
-            f"{path}: cannot be read as PDF ({error}). Repair or decrypt it, or convert it to text."
+            f"{path}: cannot be read as PDF ({reason}). Repair or decrypt it, or convert it to text."
         ) from error
     # Broken fonts yield lone surrogates.
     return without_surrogates(text).replace("\x00", "")

@@ -22,7 +22,7 @@ TEXTS = st.text(st.characters(), max_size=20)
 """Short texts, half characters among them."""
 
 JSON = st.one_of(
-    st.sampled_from(ODD),
+    st.sampled_from(ODD).map(copy.deepcopy),
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
