@@ -96,6 +96,9 @@ _PATTERNS = {
 _SHORT = 40
 """Longer values are not repeated in an error."""
 
+_LONG = 300
+"""Longer reasons, which hold a value, are cut off."""
+
 
 def in_words(error: Any) -> str:
     """What is wrong with a value, by a pydantic error, in words of the file and not of Python.
@@ -116,6 +119,7 @@ def in_words(error: Any) -> str:
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
     message: str = error["msg"].removeprefix("Value error, ").rstrip(".")
+    message = message if len(message) <= _LONG else f"{message[: _LONG - 1]}…"
     return (message[0].lower() + message[1:]).replace("tuple", "list")
 
 

@@ -16,7 +16,7 @@ from scenarios.boundary import ANYWHERE, Boundary
 from scenarios.documents import SCHEMA, DocumentDefaults, read_documents
 from scenarios.errors import UsageError
 from scenarios.pack import Identifier, Persona, Scenario, Specialist
-from scenarios.paths import expanded
+from scenarios.paths import expanded, is_folder, is_there
 from scenarios.transcript import Frozen
 from scenarios.yaml_text import read_yaml
 
@@ -99,8 +99,8 @@ def located(name_or_path: str, folder: Path | None = None) -> str:
         return name_or_path
     path = expanded(name_or_path)
     beside = folder / path if folder is not None else path
-    found = beside if beside.exists() else path
-    return str(found.absolute()) if found.exists() else name_or_path
+    found = beside if is_there(beside) else path
+    return str(found.absolute()) if is_there(found) else name_or_path
 
 
 def load_scenario(name_or_path: str | Path) -> Scenario:
@@ -116,14 +116,14 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     if str(name_or_path) in names:
         return _load(_BUILT_IN / str(name_or_path) / SCENARIO_FILE, ANYWHERE)
     path = expanded(name_or_path)
-    if path.is_dir():
+    if is_folder(path):
         path = path / SCENARIO_FILE
-        if not path.exists():
+        if not is_there(path):
             raise UsageError(
                 f"{path}: there is no such file, so the folder is no scenario pack. "
                 "`hallulab init-scenario DIR` writes one to start from."
             )
-    if not path.exists():
+    if not is_there(path):
         raise UsageError(
             f"{name_or_path}: no such scenario pack. Give the folder or YAML file of a pack, or one of: "
             f"{', '.join(names)}."
@@ -148,7 +148,7 @@ def _load(path: Path, boundary: Boundary) -> Scenario:
             f"another specialist is called {file.specialists[repeated].name} too. Rename one.",
         )
     folder = path.parent / file.documents
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise yaml_text.error(["documents"], f"there is no folder {folder}. Create it or correct the path.")
     documents = read_documents(folder, file.document_defaults, boundary)
     for topic in file.identity_thresholds:
@@ -158,7 +158,7 @@ def _load(path: Path, boundary: Boundary) -> Scenario:
                 "no document has this topic, so the threshold would never apply. Correct or remove it.",
             )
     personas = path.parent / file.personas
-    if not personas.exists():
+    if not is_there(personas):
         raise yaml_text.error(["personas"], f"there is no file {personas}. Create it or correct the path.")
     shared = file.model_dump(exclude={"schema_number", "documents", "document_defaults", "personas"})
     return Scenario(**shared, documents=documents, personas=_load_personas(personas, boundary))

@@ -20,7 +20,7 @@ from scenarios.loaders.jsonl import load_jsonl
 from scenarios.loaders.ragtruth import RagTruthOptions, load_ragtruth
 from scenarios.loaders.request import LoadRequest
 from scenarios.loaders.wice import load_wice
-from scenarios.paths import expanded
+from scenarios.paths import expanded, is_file
 from scenarios.transcript import Frozen
 
 Loader = Callable[[LoadRequest], LabelledData]
@@ -63,7 +63,7 @@ def load_labelled(
             raise UsageError(f"data set {dataset}: it has no options. Leave {', '.join(options)} out.")
         return LOADERS[dataset](LoadRequest(dataset, data, source, options or {}))
     path = expanded(dataset)
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(
             f"{dataset}: no such labelled data. Give the path of a JSONL file, or one of: "
             f"{', '.join(LOADERS)}."

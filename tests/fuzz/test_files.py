@@ -31,8 +31,8 @@ from tests.fuzz.promises import ended, examples, keeping
 from tests.fuzz.tiny_run import FILES, make_pack, words_for_vectors
 from tests.scenarios.test_pack_files import pdf
 
-LONGEST = 2_000
-"""Characters of a sentence about a small file."""
+LONGEST = 6_000
+"""Characters of a sentence about a small file; a path that it names may be long."""
 
 ODD_YAML = [
     *("*a", "&a [*a]", "{<<: x}", "<<", "{a: 1, a: 2}", "{[a]: 1}", "{?}", "? a", "- a", "| ", "> ", "# "),

@@ -154,3 +154,25 @@ def test_no_flag_with_a_path_prints_a_traceback(
     code, said = code_and_error(*command, *endpoint, flag, f"{NOBODY}/y")
     assert code in (1, 2)
     assert said.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "command", [("list", "personas", "--scenario"), ("bench",), ("serve",)], ids=" ".join
+)
+def test_a_path_that_no_system_takes_is_one_sentence(
+    code_and_error: CodeAndError, command: tuple[str, ...]
+) -> None:
+    path = "x" * 300 + "/y"
+    assert code_and_error(*command, path) == (
+        2,
+        f"error: {path}: cannot be read (File name too long). Correct the path.\n",
+    )
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e400", "1e10", "0"])
+def test_a_timeout_is_a_finite_time(code_and_error: CodeAndError, seconds: str) -> None:
+    code, said = code_and_error(
+        "run", "--timeout", seconds, "--base-url", "http://127.0.0.1:9/v1", "--model", "m"
+    )
+    assert code == 2
+    assert said.startswith("error: field `timeout`: input should be ")
