@@ -138,7 +138,7 @@ class _Loader(yaml.SafeLoader):
     """The library's safe loader, within bounds and without the types that JSON lacks."""
 
     yaml_constructors: ClassVar = {tag: yaml.SafeLoader.yaml_constructors[tag] for tag in (*_PLAIN, None)}
-    yaml_implicit_resolvers: ClassVar = {
+    yaml_implicit_resolvers: Any = {  # noqa: RUF012 - so the stubs have it
         letter: [(tag, pattern) for tag, pattern in resolvers if tag in (*_PLAIN, _MERGE)]
         for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
@@ -169,12 +169,16 @@ class _Loader(yaml.SafeLoader):
         self._values += 1
         self._level += 1
         if self._values > MOST:
-            raise _TooMuch(problem=f"more than {MOST:,} values", problem_mark=self.peek_event().start_mark)
+            raise self._too_much(f"more than {MOST:,} values")
         if self._level > DEEPEST:
-            raise _TooMuch(problem=_NESTED, problem_mark=self.peek_event().start_mark)
+            raise self._too_much(_NESTED)
         node = super().compose_node(parent, index)
         self._level -= 1
         return node
+
+    def _too_much(self, problem: str) -> _TooMuch:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        return _TooMuch(problem=problem, problem_mark=event.start_mark)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """See `BaseConstructor`; takes no value that a field of ours could not hold."""
