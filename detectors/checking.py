@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.redaction import without_keys
+from scenarios.plugins import reason_of
 from scenarios.transcript import Judgement
 
 
@@ -33,6 +34,6 @@ def misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
     return None
 
 
-def failure(error: Exception) -> Judgement:
+def failure(error: BaseException) -> Judgement:
     """The judgement of a detector that raised."""
-    return Judgement(outcome="failed", error=without_keys(f"{type(error).__name__}: {error}"))
+    return Judgement(outcome="failed", error=without_keys(reason_of(error)))

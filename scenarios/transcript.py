@@ -27,9 +27,9 @@ Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class Frozen(BaseModel):
-    """Base of all value types: immutable, and a field that the type does not know is an error."""
+    """Base of all value types: immutable; an unknown field, or a number that is not finite, is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
 class Message(Frozen):

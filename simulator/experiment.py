@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from agents.foreign import require_failure, require_running
 from chatbots.protocol import Chatbot
 from detectors.checking import checked, failure
 from detectors.protocol import Detector
@@ -119,6 +120,7 @@ class _Run:
                 self._cast.max_turns,
                 self._observer.turn_done,
             )
+        require_running()
         if failed is not None and _failed_alike(failed, conversation):
             conversation = failed
         else:
@@ -144,6 +146,7 @@ class _Run:
         async with self._bench:
             history = tuple(said[: 2 * turn.index])
             judgement = await judge_turn(detector, history, turn, self._cast.knowledge)
+        require_running()
         verdict = Verdict(
             **dict(judgement),
             conversation=conversation.id,
@@ -183,5 +186,6 @@ async def judge_turn(
     )
     try:
         return checked(await detector.detect(view), turn.reply)
-    except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
+    except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
+        require_failure(error)
         return failure(error)

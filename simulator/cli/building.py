@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from simulator.bench.wrong_answers import Wrong
 from simulator.cli.options import ModelOptions, RecordingOptions, grouped
 from simulator.cli.running import flags_of, settings
 from simulator.cli.saying import say
+from simulator.stopping import run_until_stopped
 
 if TYPE_CHECKING:
     from scenarios.labelled import LabelledData
@@ -48,7 +48,7 @@ def hotpotqa_derived(
 
     experiment = load_experiment(models.config, flags_of(models))
     chosen = BuildSettings(data, models.config, out, limit, seed, wrong, both, settings(context, recording))
-    derived = asyncio.run(build_command(chosen, experiment))
+    derived = run_until_stopped(build_command(chosen, experiment))
     _say_written(derived.data, out)
     for line in account(derived):
         say(line, err=True)

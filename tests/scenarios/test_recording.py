@@ -201,8 +201,6 @@ def test_kind_and_key_are_texts(tmp_path: Path, field: str, value: str) -> None:
     ("answer", "where"),
     [
         (1, "answer: "),
-        ({**ANSWER, "latency_s": float("nan")}, "answer.latency_s: "),
-        ({**ANSWER, "latency_s": float("inf")}, "answer.latency_s: "),
         ({**ANSWER, "latency_s": 1.7e308}, "answer.latency_s: "),
         ({**ANSWER, "latency_s": -1}, "answer.latency_s: "),
         ({**ANSWER, "latency_s": "soon"}, "answer.latency_s: "),
