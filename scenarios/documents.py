@@ -31,7 +31,7 @@ _FENCE = "---"
 LARGEST = 50_000_000
 """Bytes of a document."""
 
-_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>[^ \t\n].*)$", re.MULTILINE)
 
 
 class DocumentDefaults(Frozen):
@@ -106,8 +106,9 @@ def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Documen
     else:
         labels, body = _split_front_matter(path, read_text(path, LARGEST))
     heading = _HEADING.search(body) if path.suffix.lower() == ".md" else None
-    title = labels.title or (heading["title"] if heading else path.stem)
-    if heading and heading["title"] == title and not body[: heading.start()].strip():
+    headline = _without_closing(heading["title"]) if heading else None
+    title = labels.title or headline or path.stem
+    if heading and headline == title and not body[: heading.start()].strip():
         body = body[heading.end() :]
     body = body.strip()
     if not body:
@@ -123,6 +124,12 @@ def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Documen
         sector=labels.sector or defaults.sector,
         text=body,
     )
+
+
+def _without_closing(title: str) -> str:
+    """A heading without the `#` that may close it. As part of the pattern they would take time with the cube
+    of the spaces in a line."""
+    return title.rstrip(" \t").rstrip("#").rstrip(" \t") or "#"
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[DocumentLabels, str]:
