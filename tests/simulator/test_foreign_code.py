@@ -62,7 +62,7 @@ async def test_what_a_detector_raises_is_a_failed_verdict(
 ) -> None:
     folder = RunFolder(tmp_path)
     await execute(cast(Judge(error=error)), [job("a")], folder, Listener())
-    assert [(line.outcome, line.error) for line in folder.read_verdicts()] == [("failed", told)] * 2
+    assert [(line.outcome, line.error) for line in folder.read_journals().verdicts] == [("failed", told)] * 2
     reply = LabelledReply(id="r", dataset="d", task="qa", group="g", reply="A.", passages=(), label=False)
     found = await evaluate(Judge(error=error), [reply], 1)
     assert [(line.outcome, line.error) for line in found.judgements] == [("failed", told)]
