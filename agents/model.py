@@ -64,7 +64,10 @@ class ModelPool:
         """Limit of one try, in seconds."""
         self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
-        self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
+        self._clients = {
+            name: self._connect(endpoint, self._wire, known=self.recording)
+            for name, endpoint in endpoints.items()
+        }
         self._others: dict[Endpoint, ModelClient] = {}
 
     def get(self, name: str | None = None) -> ModelClient:

@@ -2,7 +2,8 @@
 
 Models' answers are replayed from recordings (`--recordings`), one for each data set and detector; a detector
 without one is not measured, and the table says so. `--record` asks the model served at `--base-url` for what
-the recordings do not hold yet; the command may be stopped at any time and goes on where it was.
+the recordings do not hold yet, and keeps what forests learn, which takes minutes, too; the command may be
+stopped at any time and goes on where it was.
 
 `--data` holds a folder for each data set: mtrag, gold, ragtruth, wice, begin. The first two are measured on
 whole, the others on a seeded sample.
@@ -16,22 +17,17 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks.detectors_table.markdown import render
-from benchmarks.detectors_table.measuring import Asked, measure_one
+from benchmarks.detectors_table.measuring import Asked
 from benchmarks.detectors_table.recordings import FOLDER
-from benchmarks.detectors_table.samples import SOURCES, described
+from benchmarks.detectors_table.running import table
+from benchmarks.detectors_table.samples import SOURCES
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from scenarios.errors import HallulabError, UsageError
-from simulator.config import Experiment
-from simulator.laboratory import with_model
 from simulator.outputs import check_outputs
-from simulator.progress import bars
 from simulator.report.wording import harmless
 from simulator.run_folder import write_atomically
 
@@ -47,51 +43,6 @@ DETECTORS = (
 )
 """Those that need no environment of their own."""
 
-_LONGEST = "combined"
-"""Begun first, as it learns longest."""
-
-
-def table(
-    asked: Asked, datasets: Sequence[str], detectors: Sequence[str], workers: int, quiet: bool = False
-) -> dict[str, Any]:
-    """The report: what is measured on (`data`), by which `model`, and the `lines` of `measure_one`.
-
-    Args:
-        workers: processes that measure; with one, this one does.
-
-    Raises:
-        UsageError: see `measure_one`.
-        OperationalError: likewise.
-    """
-    data = [{"title": SOURCES[name].title, **described(name, asked.data, asked.limit)} for name in datasets]
-    jobs = [(dataset, detector) for dataset in datasets for detector in detectors]
-    found = {}
-    with bars(quiet) as shown:
-        task = shown.add_task("measuring", total=len(jobs))
-        for line in _measured(sorted(jobs, key=lambda job: job[1] != _LONGEST), asked, workers):
-            found[line["dataset"], line["detector"]] = line
-            shown.advance(task)
-    model = with_model(Experiment(model=asked.model)).model
-    return {"model": model, "data": data, "lines": [found[job] for job in jobs]}
-
-
-def _measured(jobs: Sequence[tuple[str, str]], asked: Asked, workers: int) -> Iterator[dict[str, Any]]:
-    """The lines, as they get ready."""
-    if workers == 1:
-        yield from (measure_one(dataset, detector, asked) for dataset, detector in jobs)
-        return
-    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as pool:
-        try:
-            for done in as_completed(pool.submit(measure_one, *job, asked) for job in jobs):
-                yield done.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _one_thread() -> None:
-    """Keep OpenMP from starting a thread for each core in each process: they would wait for each other."""
-    os.environ["OMP_NUM_THREADS"] = "1"
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; returns the exit code."""
@@ -99,8 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         datasets = _chosen("--datasets", given.datasets, tuple(SOURCES))
         detectors = _chosen("--detectors", given.detectors, DETECTORS)
-        if given.record and given.base_url is None:
-            raise UsageError("--record: say where the model is served with --base-url (hallulab serve).")
         check_outputs({"--out": given.out, "--json": given.json}, (given.data, given.recordings))
         asked = Asked(given.data, given.recordings, given.limit, given.record, given.base_url, given.model)
         # Those that record share one served model, which is busy enough with one of them.

@@ -10,7 +10,8 @@ from typing import Any
 
 from agents.errors import ReplayMiss
 from benchmarks.detectors_table.recordings import growing, recorded
-from benchmarks.detectors_table.samples import CHOSEN_ON, SEED, sample
+from benchmarks.detectors_table.remembering import Remembering
+from benchmarks.detectors_table.samples import CHOSEN_ON, LEARNT_FROM, SEED, sample
 from detectors.protocol import Detector, TrainableDetector
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
@@ -68,61 +69,77 @@ def measure_one(dataset: str, detector: str, asked: Asked) -> dict[str, Any]:
     return {"dataset": dataset, "detector": detector, "missing": None, "stale": False, **found}
 
 
-async def _measured(dataset: str, detector: str, asked: Asked) -> dict[str, Any]:
+async def asks(detector: str, asked: Asked) -> bool:
+    """Whether the detector asks the served model.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    return await check_detectors(_experiment(detector, asked), Settings(quiet=True))
+
+
+def _experiment(detector: str, asked: Asked) -> Experiment:
     flags = {"detectors": [detector], "model": asked.model, "base_url": asked.base_url, "seed": SEED}
-    experiment = load_experiment(None, flags)
+    return load_experiment(None, flags)
+
+
+async def _measured(dataset: str, detector: str, asked: Asked) -> dict[str, Any]:
     replies = sample(dataset, asked.data, asked.limit)
     known = recorded(asked.recordings, dataset, detector)
-    needed = await check_detectors(experiment, Settings(quiet=True))
-    settings, recording = Settings(quiet=True), Recording()
-    if needed and asked.record:
-        recording = Recording.record(growing(asked.recordings, dataset, detector))
-    elif needed:
-        # Whoever abstains from every reply asks nothing, so there can be nothing to replay.
-        settings = Settings(replay=known or growing(asked.recordings, dataset, detector), quiet=True)
-        recording = Recording.replay(known) if known is not None else recording
-        recording.replaying = True
     try:
-        evaluation, learnt = await _judged(experiment, settings, recording, needed, replies)
+        evaluation, learnt = await _judged(dataset, detector, asked, replies)
     except ReplayMiss:
         return {"missing": UNRECORDED if known is None else STALE, "stale": known is not None}
     return {
         "learnt": learnt,
-        "chosen_here": learnt == "shipped" and dataset in CHOSEN_ON.get(detector, ()),
+        "chosen_here": learnt == "shipped"
+        and any(dataset in seen.get(detector, ()) for seen in (LEARNT_FROM, CHOSEN_ON)),
         "rows": rows(evaluation, dataset),
         "chatbots": chatbot_report([evaluation]),
     }
 
 
 async def _judged(
-    experiment: Experiment,
-    settings: Settings,
-    recording: Recording,
-    needed: bool,
-    replies: Sequence[LabelledReply],
+    dataset: str, name: str, asked: Asked, replies: Sequence[LabelledReply]
 ) -> tuple[Evaluation, str]:
-    """What the detector says, and whether it learnt from the other folds or is as shipped.
+    """What the detector says, as learnt by folds where what is shipped has seen the data, or as shipped.
 
-    It learns from the sample alone: its folds are all that a replay has time for.
+    It learns from the sample alone: with the rest of the data, it would take an hour to record.
     """
+    experiment = _experiment(name, asked)
+    needed = asked.record and await asks(name, asked)
+    learns = dataset in LEARNT_FROM.get(name, ())
+    recording = _recording(dataset, name, asked, grows=needed or (asked.record and learns))
+    settings = Settings(replay=None if asked.record else asked.recordings, quiet=True)
     async with open_pool(experiment, settings, recording, needed) as (pool, _):
-        [detector] = make_detectors(experiment, pool, {})
-        learnt = await _by_folds(detector, replies, experiment.concurrency)
-        if learnt is not None:
-            return learnt, "folds"
+        if learns:
+            [detector] = make_detectors(experiment, pool, {})
+            evaluation = await _by_folds(detector, recording, replies, experiment.concurrency)
+            if evaluation is not None:
+                return evaluation, "folds"
         [detector] = make_detectors(experiment, pool, {})
         return await evaluate(detector, replies, experiment.concurrency), "shipped"
 
 
+def _recording(dataset: str, detector: str, asked: Asked, grows: bool) -> Recording:
+    """The one that grows, or the one to replay, or an empty one, which will do where nothing is asked."""
+    if grows:
+        return Recording.record(growing(asked.recordings, dataset, detector))
+    path = recorded(asked.recordings, dataset, detector)
+    recording = Recording() if path is None else Recording.replay(path)
+    recording.replaying = True
+    return recording
+
+
 async def _by_folds(
-    detector: Detector, replies: Sequence[LabelledReply], concurrency: int
+    detector: Detector, recording: Recording, replies: Sequence[LabelledReply], concurrency: int
 ) -> Evaluation | None:
     """Its judgement of each fold after learning from the others; None where these cannot teach it."""
     if not isinstance(detector, TrainableDetector):
         return None
     try:
         jury = Jury(fold_replies(replies, FOLDS, SEED), replies, concurrency, quiet=True)
-        [evaluation] = await jury.evaluate([detector], SEED)
+        [evaluation] = await jury.evaluate([Remembering(detector, recording)], SEED)
     except UsageError:
         return None
     return None if jury.not_trained else evaluation
@@ -131,7 +148,7 @@ async def _by_folds(
 def rows(evaluation: Evaluation, dataset: str) -> dict[str, dict[str, Any]]:
     """The numbers by level; of sentences only where the data says where some are hallucinated."""
     groups = group_numbers(evaluation.replies)
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for level in LEVELS:
         items = items_of(evaluation, level, groups)
         if level == "response" or items.gold.any():

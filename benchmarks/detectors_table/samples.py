@@ -39,18 +39,22 @@ SOURCES = {
 }
 """The data sets by the name of their loader, which is that of their folder, too."""
 
-CHOSEN_ON: dict[str, set[str]] = {
+LEARNT_FROM: dict[str, set[str]] = {
     "combined": {"ragtruth", "wice", "begin"},
     **{name: {"ragtruth"} for name in EVIDENCE_CHAIN},
+}
+"""Detector that learns → the data sets that the model it comes with has learnt from; see
+`benchmarks/train_combined.py` and `benchmarks/train_evidence_chain.py`."""
+
+CHOSEN_ON: dict[str, set[str]] = {
     "lexical": {"begin"},
     "halludetect": {"begin"},
     "metarag": {"begin"},
     "direct-judge": {"begin"},
     "logic-graph": {"wice"},
 }
-"""Detector → the data sets on replies of which its model, calibration or threshold was chosen; see
-`benchmarks/train_combined.py`, `benchmarks/train_evidence_chain.py`, `detectors/calibration.yaml`,
-`detectors/thresholds.yaml` and docs/methods.md."""
+"""Other detector → the data sets on replies of which its calibration, options or threshold were chosen; see
+`detectors/calibration.yaml`, `detectors/thresholds.yaml` and docs/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))

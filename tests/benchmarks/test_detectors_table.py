@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -12,11 +14,14 @@ from typing import Any
 
 import pytest
 
+import benchmarks
 from benchmarks import stub_endpoint
-from benchmarks.detectors_table.__main__ import DETECTORS, main, table
+from benchmarks.detectors_table.__main__ import DETECTORS, main
 from benchmarks.detectors_table.markdown import render
 from benchmarks.detectors_table.measuring import STALE, UNRECORDED, Asked
+from benchmarks.detectors_table.running import table
 from benchmarks.detectors_table.samples import SOURCES
+from benchmarks.pack_recordings import pack
 from benchmarks.stub_endpoint import MODEL
 from scenarios.embedding import Embedder
 from tests.benchmarks.labelled_folder import FACTS, write_data
@@ -86,14 +91,29 @@ def numbers(report: dict[str, Any]) -> list[Any]:
     ]
 
 
+def _rounded(found: Any) -> Any:
+    """To the digits that a packed recording keeps."""
+    if isinstance(found, dict):
+        return {key: _rounded(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_rounded(value) for value in found]
+    return round(found, 3) if isinstance(found, float) else found
+
+
 @pytest.mark.usefixtures("no_weights")
-def test_what_was_recorded_is_replayed_with_the_same_numbers(endpoint: str, tmp_path: Path) -> None:
+def test_what_was_recorded_and_packed_is_replayed_with_the_same_numbers(
+    endpoint: str, tmp_path: Path
+) -> None:
     write_data(tmp_path / "data")
     recorded = table(asked(tmp_path, endpoint), tuple(SOURCES), ASKING, workers=1, quiet=True)
     files = sorted(path.name for path in (tmp_path / "recordings").iterdir())
     assert files == sorted(f"{data}.{detector}.jsonl" for data in SOURCES for detector in ASKING)
+    for file in (tmp_path / "recordings").iterdir():
+        if file.stat().st_size:
+            pack(file, file.with_name(f"{file.name}.gz"))
+        file.unlink()
     replayed = table(asked(tmp_path), tuple(SOURCES), ASKING, workers=1, quiet=True)
-    assert numbers(replayed) == numbers(recorded)
+    assert _rounded(numbers(replayed)) == _rounded(numbers(recorded))
     covered = {
         (line["dataset"], line["detector"]): line["rows"]["response"]["coverage"]
         for line in replayed["lines"]
@@ -190,10 +210,26 @@ def test_a_recording_that_lacks_an_answer_is_told_and_ends_with_1(
     assert keys(recording.read_text()) == keys(whole)
 
 
+def test_the_command_measures_in_several_processes(tmp_path: Path) -> None:
+    write_data(tmp_path / "data")
+    command = (sys.executable, "-m", "benchmarks.detectors_table", "--data", str(tmp_path / "data"))
+    done = subprocess.run(
+        (*command, "--datasets", "wice,begin", "--detectors", "lexical"),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(benchmarks.__file__).parent.parent,
+    )
+    assert [line.split(" | ")[2] for line in lines(done.stdout, "lexical")] == ["1.000", "1.000"]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--record",), "--record: say where the model is served with --base-url (hallulab serve)."),
+        (
+            ("--record", "--detectors", "lexical,self-check"),
+            "--record: self-check asks a model. Say where it is served with --base-url.",
+        ),
         (("--datasets", "wcie"), "--datasets wcie: there is no such one. Give some of: mtrag, gold, "),
         (("--detectors", "hhem"), "--detectors hhem: there is no such one. Give some of: lexical, "),
     ],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from detectors.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Passage, TurnView
+from scenarios.transcript import Call, Judgement, Passage, TurnView
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.levels import group_numbers, items_of
 from simulator.bench.results import measure
@@ -101,6 +101,7 @@ def test_every_number_of_a_row() -> None:
         "tokens": 60,
         "calls_per_reply": 0.833333,
         "tokens_per_reply": 10.0,
+        "computed_tokens_per_reply": None,
         "seconds": 1.235,
         "train_s": None,
         "cold_s": None,
@@ -128,6 +129,28 @@ def test_a_reply_with_a_replayed_answer_has_no_time() -> None:
     remembered = scored(0.9).model_copy(update={"calls": (call("detector.ask"), replayed)})
     assert times((remembered, 0.001), (scored(0.1), 2.0)) == (2000.0, 2000.0)
     assert times((remembered, 0.001)) == (None, None)
+
+
+def computed(*judgements: Judgement) -> object:
+    replies = tuple(reply(number, True) for number in range(len(judgements)))
+    return costs(Evaluation("judge", 0.5, "published", replies, judgements, 9.0))["computed_tokens_per_reply"]
+
+
+def test_computed_tokens_are_without_cached_ones_and_told_of_all_calls_or_not_at_all() -> None:
+    told = call("detector.ask").model_copy(update={"cached_tokens": 4})
+    lost = Call(
+        purpose="detector.ask",
+        model="m",
+        prompt_tokens=None,
+        completion_tokens=None,
+        latency_s=1.0,
+        error="no answer",
+    )
+    cheap, failed = (scored(0.9).model_copy(update={"calls": calls}) for calls in ((told,), (told, lost)))
+    assert computed(cheap, scored(0.9).model_copy(update={"calls": ()})) == 4.0
+    assert computed(cheap, failed) == 8.0
+    assert computed(cheap, scored(0.9)) is None
+    assert computed() is None
 
 
 def test_a_detector_that_always_fails_is_neither_good_nor_bad() -> None:

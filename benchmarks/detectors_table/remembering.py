@@ -1,0 +1,86 @@
+"""Detectors that learn, with what they say after learning kept in a recording.
+
+To learn from every four fifths of four data sets takes a forest minutes, where a replay is to take seconds.
+What is kept counts as long as the code of the detector and what it learns from are the same; else it is made
+anew, with the same result on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from detectors.protocol import BatchDetector, TrainableDetector
+from detectors.rule_version import rule_sources
+from scenarios.labelled import LabelledReply
+from scenarios.recording import Recording, digest
+from scenarios.transcript import Judgement, TurnView
+
+_CODE = ("detectors.combined.", "detectors.evidence_chain.", "detectors.spans", "scenarios.abbreviations")
+"""Modules that decide what is learnt and said; of others that they import, any edit would count."""
+_LEFT_OUT: Any = {
+    "word_scores": True,
+    "spans": {"__all__": {"reason", "evidence"}},
+    "units": {"__all__": {"details"}},
+}
+"""Fields of judgements."""
+
+
+class Remembering:
+    """A detector that learns, and judges in batches, only where the recording does not know the outcome.
+
+    Word scores and reasons are not kept, and not given: the table has no use for them.
+
+    Args:
+        detector: one that does both.
+        recording: where the outcome is looked up and kept.
+    """
+
+    def __init__(self, detector: TrainableDetector, recording: Recording) -> None:
+        if not isinstance(detector, BatchDetector):
+            raise ValueError(f"{detector.name} does not judge in batches")
+        self._learner: TrainableDetector = detector
+        self._judge: BatchDetector = detector
+        self._recording = recording
+        self._lesson: tuple[Sequence[LabelledReply], int] | None = None
+        sources = rule_sources(type(detector).__module__)
+        code = {name: text for name, text in sources.items() if name.startswith(_CODE)}
+        self._code = digest([type(detector).__qualname__, code])
+        self._learnt = self._code
+        self.name = detector.name
+        self.version = detector.version
+        self.threshold = detector.threshold
+        self.threshold_protocol = detector.threshold_protocol
+
+    def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
+        """See `TrainableDetector.fit`."""
+        self._learnt = digest([self._code, seed, [reply.model_dump_json() for reply in replies]])
+        self._lesson = (replies, seed)
+        known = self._recording.get("lesson", self._learnt)
+        if known is None:
+            self._learn()
+            known = self._recording.put("lesson", self._learnt, {"threshold": self._learner.threshold})
+        self.threshold = known["threshold"]
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`."""
+        return self.detect_batch([view])[0]
+
+    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+        """See `BatchDetector.detect_batch`."""
+        key = digest([self._learnt, [view.model_dump(mode="json") for view in views]])
+        known = self._recording.get("judgements", key)
+        if known is None:
+            self._learn()
+            told = [
+                one.model_dump(mode="json", exclude_defaults=True, exclude=_LEFT_OUT)
+                for one in self._judge.detect_batch(views)
+            ]
+            known = self._recording.put("judgements", key, told)
+        return [Judgement.model_validate(one) for one in known]
+
+    def _learn(self) -> None:
+        """Learn what is still to learn."""
+        if self._lesson is not None:
+            self._learner.fit(*self._lesson)
+            self._lesson = None

@@ -1,0 +1,69 @@
+"""All detectors on all data sets, in several processes.
+
+Apart from the command, which processes that are started do not import.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any
+
+from benchmarks.detectors_table.measuring import Asked, asks, measure_one
+from benchmarks.detectors_table.samples import SOURCES, described
+from scenarios.errors import UsageError
+from simulator.config import Experiment
+from simulator.laboratory import with_model
+from simulator.progress import bars
+
+_LONGEST = "combined"
+"""Begun first, as it learns longest."""
+
+
+def table(
+    asked: Asked, datasets: Sequence[str], detectors: Sequence[str], workers: int, quiet: bool = False
+) -> dict[str, Any]:
+    """The report: what is measured on (`data`), by which `model`, and the `lines` of `measure_one`.
+
+    Args:
+        workers: processes that measure; with one, this one does.
+
+    Raises:
+        UsageError: see `measure_one`; or a model is to be asked, and nobody says where.
+        OperationalError: likewise.
+    """
+    if asked.record and asked.base_url is None:
+        for name in detectors:
+            if asyncio.run(asks(name, asked)):
+                raise UsageError(f"--record: {name} asks a model. Say where it is served with --base-url.")
+    data = [{"title": SOURCES[name].title, **described(name, asked.data, asked.limit)} for name in datasets]
+    jobs = [(dataset, detector) for dataset in datasets for detector in detectors]
+    found = {}
+    with bars(quiet) as shown:
+        task = shown.add_task("measuring", total=len(jobs))
+        for line in _measured(sorted(jobs, key=lambda job: job[1] != _LONGEST), asked, workers):
+            found[line["dataset"], line["detector"]] = line
+            shown.advance(task)
+    model = with_model(Experiment(model=asked.model)).model
+    return {"model": model, "data": data, "lines": [found[job] for job in jobs]}
+
+
+def _measured(jobs: Sequence[tuple[str, str]], asked: Asked, workers: int) -> Iterator[dict[str, Any]]:
+    """The lines, as they get ready."""
+    if workers == 1:
+        yield from (measure_one(dataset, detector, asked) for dataset, detector in jobs)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as pool:
+        try:
+            for done in as_completed(pool.submit(measure_one, *job, asked) for job in jobs):
+                yield done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _one_thread() -> None:
+    """Keep OpenMP from starting a thread for each core in each process: they would wait for each other."""
+    os.environ["OMP_NUM_THREADS"] = "1"

@@ -1,0 +1,95 @@
+"""What a detector says after learning is kept, and learnt anew only where something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.detectors_table.remembering import Remembering
+from detectors.protocol import ThresholdProtocol
+from scenarios.labelled import LabelledReply
+from scenarios.recording import Recording
+from scenarios.transcript import Judgement, Passage, TurnView
+
+FACT = Passage(id="p#0", document="p", text="Evidence.")
+
+
+class Learner:
+    """Flags what is as long as the longest hallucinated reply it learnt; counts its lessons."""
+
+    name = "learner"
+    version = "1"
+    threshold_protocol: ThresholdProtocol = "tuned"
+
+    def __init__(self) -> None:
+        self.threshold: float | None = 100.0
+        self.lessons = 0
+
+    def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
+        self.lessons += 1
+        self.threshold = float(max(len(reply.reply) for reply in replies if reply.label))
+
+    async def detect(self, view: TurnView) -> Judgement:
+        return self.detect_batch([view])[0]
+
+    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+        assert self.threshold is not None
+        return [
+            Judgement(
+                outcome="scored",
+                score=float(len(view.reply)),
+                flagged=len(view.reply) >= self.threshold,
+                word_scores=(0.5,),
+            )
+            for view in views
+        ]
+
+
+def wrong(text: str) -> LabelledReply:
+    return LabelledReply(
+        id=text, dataset="d", task="qa", passages=(FACT,), reply=text, label=True, group=text
+    )
+
+
+def view(text: str) -> TurnView:
+    return TurnView(question="", passages=(FACT,), reply=text)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A recording of what was said of two replies after one lesson."""
+    path = tmp_path / "d.learner.jsonl"
+    recording = Recording.record(path)
+    remembering = Remembering(Learner(), recording)
+    remembering.fit([wrong("four")], 1)
+    remembering.detect_batch([view("four"), view("two")])
+    recording.close()
+    return path
+
+
+def test_what_is_kept_needs_no_lesson(file: Path) -> None:
+    learner = Learner()
+    remembering = Remembering(learner, Recording.replay(file))
+    remembering.fit([wrong("four")], 1)
+    found = remembering.detect_batch([view("four"), view("two")])
+    assert [(one.flagged, one.score, one.word_scores) for one in found] == [(True, 4, None), (False, 3, None)]
+    assert (remembering.threshold, learner.lessons) == (4.0, 0)
+
+
+@pytest.mark.parametrize(("lesson", "seed"), [("three", 1), ("four", 2)])
+def test_another_lesson_is_learnt(lesson: str, seed: int, file: Path) -> None:
+    learner = Learner()
+    remembering = Remembering(learner, Recording.replay(file))
+    remembering.fit([wrong(lesson)], seed)
+    [judgement, _] = remembering.detect_batch([view("four"), view("two")])
+    assert (judgement.flagged, remembering.threshold, learner.lessons) == (seed == 2, len(lesson), 1)
+
+
+def test_a_reply_that_is_not_kept_is_judged_after_the_lesson(file: Path) -> None:
+    learner = Learner()
+    remembering = Remembering(learner, Recording.replay(file))
+    remembering.fit([wrong("four")], 1)
+    assert [one.flagged for one in remembering.detect_batch([view("three")])] == [True]
+    assert learner.lessons == 1
