@@ -193,6 +193,8 @@ class ModelClient:
             # Endpoints may answer under another of the model's names. AutoGen warns that its estimates of
             # costs may be wrong then; we use none.
             warnings.filterwarnings("ignore", message="Resolved model mismatch", category=UserWarning)
+            # AutoGen writes answers into its log; where an unread field is of another type, pydantic warns.
+            warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
             self._autogen = BaseOpenAIChatCompletionClient(
                 QuickOpenAI(
                     base_url=self.endpoint.base_url,

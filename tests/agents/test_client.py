@@ -345,3 +345,9 @@ async def test_a_pause_that_is_no_number_of_seconds_is_not_one(told: str) -> Non
     with pytest.raises(ModelError, match="status 429"):
         await pool.session("chatbot").text("generate", QUESTION)
     assert len(transport.requests) == 2
+
+
+async def test_an_unread_field_of_another_type_is_no_failure() -> None:
+    odd = httpx2.Response(200, json={**completion("Because."), "id": 5, "system_fingerprint": [1]})
+    pool, _ = scripted_pool(lambda _: odd)
+    assert await pool.session("a").text("x", QUESTION) == "Because."
