@@ -60,10 +60,11 @@ def _finished(file: Iterable[bytes], path: Path) -> Iterator[bytes]:
 def _value(line: bytes, number: int, path: Path) -> Any:
     try:
         return parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}, line {number}: the text is not UTF-8. Save the file as UTF-8.") from error
     except ValueError as error:
-        flaw = "the text is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
         raise UsageError(
-            f"{path}, line {number}: not valid JSON ({flaw}). Correct or delete the line."
+            f"{path}, line {number}: not valid JSON ({error}). Correct or delete the line."
         ) from error
 
 

@@ -48,7 +48,7 @@ def test_an_unfinished_last_line_is_passed_over_with_a_warning(
 def test_a_last_line_that_is_finished_and_no_json_is_an_error(tmp_path: Path, mistake: bytes) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"1\n" + mistake)
-    with pytest.raises(UsageError, match=r"a\.jsonl, line 2: not valid JSON"):
+    with pytest.raises(UsageError, match=r"a\.jsonl, line 2: (not valid JSON|the text is not UTF-8\.)"):
         list(read_lines(path))
 
 
@@ -64,11 +64,17 @@ def test_a_pipe_in_the_place_of_a_journal_is_not_waited_for(tmp_path: Path) -> N
         list(read_lines(tmp_path / "a.jsonl"))
 
 
-@pytest.mark.parametrize("bad", [b"{oops}\n", b'{"a": "\xff"}\n'])
-def test_a_broken_whole_line_is_named(tmp_path: Path, bad: bytes) -> None:
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (b"{oops}\n", r"not valid JSON .* Correct or delete the line\."),
+        (b'{"a": "\xff"}\n', r"the text is not UTF-8\. Save the file as UTF-8\."),
+    ],
+)
+def test_a_broken_whole_line_is_named(tmp_path: Path, bad: bytes, told: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"1\n" + bad + b"3\n")
-    with pytest.raises(UsageError, match=r"a\.jsonl, line 2: not valid JSON .* Correct or delete the line\."):
+    with pytest.raises(UsageError, match=r"a\.jsonl, line 2: " + told):
         list(read_lines(path))
 
 
