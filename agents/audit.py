@@ -14,6 +14,7 @@ from functools import cache
 from typing import Literal
 
 from rapidfuzz.fuzz import ratio
+from rapidfuzz.process import extract_iter
 from rapidfuzz.utils import default_process
 
 from agents.prompt import load_prompt
@@ -101,11 +102,13 @@ def audit(
         persona: who the user was to be; without it, goals and manner are not compared.
         min_turns: replies before which no stop is in time.
     """
-    flaws = [
-        Flaw(turn=turn.index, kind=kind, detail=detail)
-        for turn in conversation.turns
-        for kind, detail in message_flaws(turn.user, conversation.history(turn.index), persona)
-    ]
+    flaws = []
+    before = _Said()
+    for turn in conversation.turns:
+        found = _message_flaws(turn.user, before, persona)
+        flaws += [Flaw(turn=turn.index, kind=kind, detail=detail) for kind, detail in found]
+        before.by_user.texts.append(turn.user)
+        before.by_assistant.texts.append(turn.reply)
     stop = premature_stop(conversation, persona, min_turns)
     if stop is not None:
         last = max(len(conversation.turns) - 1, 0)
@@ -117,13 +120,55 @@ def message_flaws(
     text: str, history: Sequence[Message], persona: Persona | None = None
 ) -> tuple[tuple[FlawKind, str], ...]:
     """Flaws of one user message that follows `history`: (kind, words at fault), at most one of a kind."""
+    return _message_flaws(text, _Said(history), persona)
+
+
+class _Texts:
+    """What one side has said, in the forms in which a message is compared with all of it.
+
+    The forms are made when they are asked for, once: a conversation may have any number of turns, and
+    nothing is compared with the last reply.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = list(texts)
+        self._windows: set[str] = set()
+        self._windowed = 0
+        self._words: list[str | None] = []
+
+    def windows(self) -> set[str]:
+        """All that `_windows` makes of the texts."""
+        for text in self.texts[self._windowed :]:
+            self._windows.update(_windows(text))
+        self._windowed = len(self.texts)
+        return self._windows
+
+    def same(self, text: str) -> str | None:
+        """The first text that is the `_same` as this one."""
+        self._words += map(_long_enough, self.texts[len(self._words) :])
+        words = _long_enough(text)
+        if words is None:
+            return None
+        found = extract_iter(words, self._words, scorer=ratio, score_cutoff=SAME_RATIO)
+        return next((self.texts[place] for _, _, place in found), None)
+
+
+class _Said:
+    """What was said before a message."""
+
+    def __init__(self, history: Sequence[Message] = ()) -> None:
+        self.by_user = _Texts([message.text for message in history if message.role == "user"])
+        self.by_assistant = _Texts([message.text for message in history if message.role == "assistant"])
+
+
+def _message_flaws(text: str, before: _Said, persona: Persona | None) -> tuple[tuple[FlawKind, str], ...]:
     if not any(character.isalnum() for character in text):
         return (("empty", "no words"),)
     found: list[tuple[FlawKind, str]] = []
     checks: tuple[tuple[FlawKind, str | None], ...] = (
-        ("role_swap", role_swap(text, history)),
+        ("role_swap", _role_swap(text, before)),
         ("leaked_instructions", leaked_instructions(text, persona)),
-        ("repeated", repeated(text, history)),
+        ("repeated", before.by_user.same(text)),
     )
     for kind, detail in checks:
         if detail is not None:
@@ -138,6 +183,10 @@ def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
     advice in the second person in a sentence that is no question; and a message of which at least half of
     the 8-word sequences stand in an earlier reply and in no earlier message of the user.
     """
+    return _role_swap(text, _Said(history))
+
+
+def _role_swap(text: str, before: _Said) -> str | None:
     plain = _straight(text)
     phrase = _SPEAKER_LABEL.search(plain) or _ASSISTANT_SPEECH.search(plain)
     if phrase:
@@ -147,10 +196,7 @@ def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
         if advice and not sentence.rstrip().endswith("?"):
             return advice[0]
     windows = _windows(text)
-    replies = {
-        window for message in history if message.role == "assistant" for window in _windows(message.text)
-    }
-    own = {window for message in history if message.role == "user" for window in _windows(message.text)}
+    replies, own = before.by_assistant.windows(), before.by_user.windows()
     copied = [window for window in windows if window in replies and window not in own]
     if copied and 2 * len(copied) >= len(windows):
         return f"copies the assistant: {copied[0]}"
@@ -199,9 +245,7 @@ def repeated(text: str, history: Sequence[Message]) -> str | None:
     Two messages are the same from a similarity of `SAME_RATIO` on; messages under `SHORT_WORDS` words are
     not compared.
     """
-    return next(
-        (message.text for message in history if message.role == "user" and _same(message.text, text)), None
-    )
+    return _Said(history).by_user.same(text)
 
 
 def premature_stop(
@@ -249,6 +293,12 @@ def _same(one: str, other: str) -> bool:
     if min(len(_words(text).split()) for text in (one, other)) < SHORT_WORDS:
         return False
     return _similar(one, other)
+
+
+def _long_enough(text: str) -> str | None:
+    """The words of a message, or None where there are too few for it to be compared."""
+    words = _words(text)
+    return words if len(words.split()) >= SHORT_WORDS else None
 
 
 def _about(goal: str, reply: str) -> bool:

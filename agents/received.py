@@ -53,7 +53,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
         redaction: takes the keys out.
 
     Raises:
-        ModelError: it has more than `LARGEST` bytes.
+        ModelError: it has more than `LARGEST` bytes, or is not packed as it says.
     """
     read = bytearray()
     try:
@@ -64,9 +64,11 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
                     f"{asked} gave an answer of more than {LARGEST >> 20} MiB, and so none of a model. "
                     "Correct --base-url."
                 )
+    except httpx2.DecodingError as error:
+        raise ModelError(f"{asked} gave an answer that cannot be unpacked. Correct --base-url.") from error
     finally:
         await response.aclose()
-    text = read.decode("utf-8-sig", "replace")
+    text = read.decode(json.detect_encoding(read), "replace")
     # Cut after the redaction: half a key would not be found. The first cut is only for speed.
     excerpt = redaction.text(text[: 16 * _EXCERPT])[:_EXCERPT]
     return Received(response.status_code, _value(text, redaction), excerpt, _retry_after(response.headers))

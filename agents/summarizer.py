@@ -19,6 +19,7 @@ from agents.model import Session
 from agents.prompt import dialogue, load_prompt
 from scenarios.data_files import read_text
 from scenarios.errors import UsageError
+from scenarios.json_text import parse_json
 from scenarios.transcript import Message
 
 MAX_TOKENS = 320
@@ -84,11 +85,13 @@ def read_chat(path: Path) -> tuple[Message, ...]:
 
 def _from_json(path: Path, text: str) -> tuple[Message, ...]:
     try:
-        entries = json.loads(text)
+        entries = parse_json(text)
     except json.JSONDecodeError as error:
         raise UsageError(
             f"reference chat {path}, line {error.lineno}: not valid JSON ({error.msg})."
         ) from error
+    except ValueError as error:
+        raise UsageError(f"reference chat {path}: not valid JSON ({error}).") from error
     if not isinstance(entries, list):
         raise UsageError(f"reference chat {path}: not a list of messages.")
     return tuple(_message(f"{path}, message {number}", entry) for number, entry in enumerate(entries, 1))
@@ -100,7 +103,7 @@ def _from_jsonl(path: Path, text: str) -> tuple[Message, ...]:
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
+            entry = parse_json(line)
         except ValueError as error:
             raise UsageError(f"reference chat {path}, line {number}: {_NO_MESSAGE}") from error
         chat.append(_message(f"{path}, line {number}", entry))

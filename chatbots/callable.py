@@ -20,12 +20,14 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from agents.foreign import require_failure
 from agents.redaction import without_keys
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from scenarios.errors import UsageError
 from scenarios.options import read_options
+from scenarios.plugins import reason_of
 from scenarios.transcript import Frozen, Message, Passage
 
 Dialogue = list[dict[str, str]]
@@ -65,11 +67,12 @@ class CallableBot:
         try:
             async with clock:
                 answer = await self._ask(dialogue)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            require_failure(error)
             if clock.expired():
                 reason = f"{self._target} gave no reply within {limit:g} s (--timeout)."
             else:
-                reason = f"{self._target} raised {type(error).__name__}: {error}"
+                reason = f"{self._target} raised {reason_of(error)}"
             raise ChatbotError(reason) from error
         text, passages = read_answer(self._target, answer)
         if passages is not None:
@@ -116,8 +119,10 @@ def find_callable(target: str) -> Callable[..., Any]:
         sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        reason = reason_of(error)
         raise UsageError(f"{target}: cannot import {module_name} from {here} ({reason}).") from error
     function = getattr(module, attribute, None)
     if function is None:

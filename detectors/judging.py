@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from agents.model import ModelPool, Session
@@ -95,12 +96,20 @@ def format_evidence(passages: Sequence[Passage], max_characters: int) -> Evidenc
 
 def best_passage(text: str, passages: Sequence[Passage]) -> str:
     """The passage that shares most words with `text` (earliest on a tie), as `id: text`; or empty."""
+    if not passages:
+        return ""
     wanted = set(words(text))
-    shared = [len(wanted & set(words(passage.text))) for passage in passages]
-    if not shared or max(shared) == 0:
+    shared = [len(wanted & _words_of(passage.text)) for passage in passages]
+    if max(shared) == 0:
         return ""
     best = passages[shared.index(max(shared))]
     return f"{best.id}: {best.text}"
+
+
+@lru_cache(maxsize=64)
+def _words_of(passage: str) -> frozenset[str]:
+    """The words of a passage, which are asked for again by every span of a reply."""
+    return frozenset(words(passage))
 
 
 def flagged_spans(

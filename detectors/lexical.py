@@ -69,11 +69,12 @@ class LexicalDetector:
     def _units(self, reply: str, known: set[str]) -> Iterable[Unit]:
         for region in sentences(reply):
             text = region.of(reply)
-            unknown = ", ".join(dict.fromkeys(word for word in words(text) if word not in known))
+            found = words(text)
+            unknown = [word for word in found if word not in known]
             yield Unit(
                 text=text,
                 start=region.start,
                 end=region.end,
-                score=unknown_share(text, known),
-                details={"unknown": unknown},
+                score=len(unknown) / len(found) if found else None,
+                details={"unknown": ", ".join(dict.fromkeys(unknown))},
             )

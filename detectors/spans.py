@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -38,14 +39,21 @@ class Region(NamedTuple):
 
 _WORD = re.compile(r"\w+")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\(?(?:\d{1,2}|[a-zA-Z])[.)])[ \t]+\S")
-_LIST_MARK = re.compile(r"[ \t]*(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
-_HEADING_LINE = re.compile(r"[ \t]*(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
+_LIST_MARK = re.compile(r"(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
+_HEADING_LINE = re.compile(r"[ \t]*+(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
+_BLANK_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
+_NO_BLANK = re.compile(r"[^ \t]")
 _NO_SPACE = re.compile(r"\S")
 _LONG = 7
 """So many letters and digits before a full stop are neither a list mark nor a word of `is_abbreviation`."""
-# Both ways begin with the stop's own characters, to which a search can leap.
+_LONGEST = 64
+"""Characters before a full stop that are looked at for an abbreviation."""
+# Both ways begin with the stop's own characters, to which a search can leap. A row of stops is looked at from
+# its first one only, and a word after a stop no further than any name of a site or a person reaches: what is
+# longer would be gone through again for every stop.
 _STOP = re.compile(
-    r"[.!?…](?:[.!?…]*[\"'”’)\]*_]*(?=\s)|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+(?![\w.@/-]*[.@/]\w)))"
+    r"[.!?…](?<![.!?…][.!?…])(?:[.!?…]*+[\"'”’)\]*_]*+(?=\s)"
+    r"|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]++(?![\w.@/-]{0,100}[.@/]\w)))"
 )
 
 
@@ -70,22 +78,25 @@ def _line_cuts(text: str) -> Iterable[int]:
     start = 0
     in_list = False
     for match in re.finditer(r"\n", text):
-        line, following = text[start : match.start()], text[match.end() :]
+        line, end = text[start : match.start()], match.end()
         in_list = _LIST_ITEM.match(line) is not None or (in_list and line.startswith((" ", "\t")))
-        blank = not line.strip() or re.match(r"[ \t]*(?:\n|\Z)", following)
-        after_item = in_list and following[:1].isupper()
-        if blank or after_item or _LIST_ITEM.match(following) or _HEADING_LINE.match(line):
-            yield match.end()
-        start = match.end()
+        blank = not line.strip() or _BLANK_LINE.match(text, end)
+        after_item = in_list and text[end : end + 1].isupper()
+        if blank or after_item or _LIST_ITEM.match(text, end) or _HEADING_LINE.match(line):
+            yield end
+        start = end
 
 
 def _stop_cuts(text: str) -> Iterable[int]:
     line = seen = 0
+    first = _first_not_blank(text, 0)
     for match in _STOP.finditer(text):
         stop, end = match.span()
-        line = text.rfind("\n", seen, stop) + 1 or line
+        before, line = line, text.rfind("\n", seen, stop) + 1 or line
+        if line != before:
+            first = _first_not_blank(text, line)
         seen = stop
-        if text[stop] == "." and _belongs_to_word(text, line, stop, end):
+        if text[stop] == "." and _belongs_to_word(text, first, stop, end):
             continue
         if match[0].startswith(("..", "…")) and _next_character(text, end).islower():
             continue
@@ -98,20 +109,26 @@ def _next_character(text: str, at: int) -> str:
     return found[0] if found else ""
 
 
-def _belongs_to_word(text: str, line: int, stop: int, end: int) -> bool:
+def _first_not_blank(text: str, at: int) -> int:
+    found = _NO_BLANK.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _belongs_to_word(text: str, first: int, stop: int, end: int) -> bool:
     """Whether the full stop at `stop` belongs to a list mark or an abbreviation.
 
     Whole lines or rests of a long text are not looked at: that would cost more than everything else.
 
     Args:
-        line: where the line of the stop begins.
+        first: first character of the stop's line that is no blank.
         end: where what is written after the stop begins.
     """
     if stop >= _LONG and text[stop - _LONG : stop].isalnum():
         return False
-    if _LIST_MARK.match(text, line, stop + 1):
+    if _LIST_MARK.match(text, first, stop + 1):
         return True
-    tail = text[max(line, text.rfind(" ", line, stop) + 1) : stop]
+    since = max(first, stop - _LONGEST)
+    tail = text[max(since, text.rfind(" ", since, stop) + 1) : stop]
     word = tail.split()[-1] if tail and not tail[-1].isspace() else ""
     return is_abbreviation(word, _next_character(text, end))
 
@@ -151,7 +168,7 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
     found = _pick(verbatim, text, near, mention)
     if found is not None:
         return found
-    likened, origin = _plain(text)
+    likened, origin = _likened(text)
     wanted = plain(quote)
     for form in dict.fromkeys((wanted, wanted.strip(" .,;:!?\"'*_-()[]…"))):
         spots = [Region(origin[at], origin[at + len(form) - 1] + 1) for at in _occurrences(form, likened)]
@@ -213,6 +230,12 @@ def _plain(text: str) -> tuple[str, list[int]]:
         out.pop()
         origin.pop()
     return "".join(out), origin
+
+
+@lru_cache(maxsize=2)
+def _likened(text: str) -> tuple[str, list[int]]:
+    """`_plain` of a text in which one quotation after the other is looked for."""
+    return _plain(text)
 
 
 def _fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Region | None:

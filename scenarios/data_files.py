@@ -1,133 +1,67 @@
-"""Reading what users write by hand (YAML, JSON lines, text) with errors that say where and what to do."""
+"""Reading what users write by hand (JSON lines, text) with errors that say where and what to do."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from scenarios.errors import UsageError
+from scenarios.jsonl import parsed_lines
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, largest: int | None = None) -> str:
     """The text of a UTF-8 file, line ends as `\\n`, without a byte order mark.
 
+    Args:
+        largest: bytes that it may have; None: any number.
+
     Raises:
-        UsageError: the file cannot be read or is not UTF-8.
+        UsageError: the file cannot be read, is too large or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        data = read_bytes(path, largest)
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: the text is not UTF-8. Save the file as UTF-8.") from error
+
+
+def read_bytes(path: Path, largest: int | None = None) -> bytes:
+    """The content of a file.
+
+    Args:
+        largest: bytes that it may have; None: any number.
+
+    Raises:
+        UsageError: the file cannot be read or is too large.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read() if largest is None else file.read(largest + 1)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error
+        raise _unreadable(path, error) from error
+    if largest is not None and len(data) > largest:
+        raise UsageError(f"{path}: has more than {largest:,} bytes. Split it, or name another file.")
+    return data
+
+
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.")
 
 
 def without_surrogates(text: str) -> str:
     """The text with U+FFFD for each half character (a lone surrogate), which no file can hold."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-class YamlText:
-    """A YAML mapping, checked against a model, with the line of each value at hand for errors.
-
-    Args:
-        path: the file named in errors.
-        text: the YAML.
-        first_line: line of the file on which the YAML begins.
-        schema: the documentation named in errors.
-
-    Raises:
-        UsageError: it is not YAML, not a mapping, or names a key twice.
-    """
-
-    def __init__(self, path: Path, text: str, *, first_line: int = 1, schema: str) -> None:
-        self._path = path
-        self._first_line = first_line
-        self._schema = schema
-        try:
-            # What yaml.safe_load does, in two steps: the nodes know their lines.
-            loader = yaml.SafeLoader(text)
-            self._root = loader.get_single_node()
-            self._refuse_repeated_keys(self._root, [])
-            data = {} if self._root is None else loader.construct_document(self._root)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            line = first_line + (mark.line if mark else 0)
-            raise UsageError(f"{path}, line {line}: not valid YAML ({error.problem}). Correct it.") from error
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            reason = str(error).splitlines()[0]
-            raise UsageError(f"{path}: not valid YAML ({reason}). Correct it.") from error
-        if not isinstance(data, dict):
-            raise UsageError(
-                f"{path}, line {first_line}: a list of `key: value` lines is expected here; see {schema}."
-            )
-        self.data: dict[Any, Any] = data
-        """The mapping as it was read."""
-
-    def check(self, model: type[Model]) -> Model:
-        """The mapping as `model`.
-
-        Raises:
-            UsageError: a key is unknown or missing, or a value is wrong; names the first one.
-        """
-        try:
-            return model.model_validate(self.data)
-        except ValidationError as error:
-            first = main_error(error)
-            raise self.error(first["loc"], complaint(first, self._schema)) from error
-
-    def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
-        """An error about the value at `location`, or the nearest one around it."""
-        where = ".".join(map(str, location))
-        return UsageError(f"{self.place(location)}: {where}: {sentence}")
-
-    def place(self, location: Sequence[int | str]) -> str:
-        """File and line of the value at `location`, or of the nearest one around it."""
-        return f"{self._path}, line {self._line(location)}"
-
-    def _line(self, location: Sequence[int | str]) -> int:
-        node, line = self._root, 0
-        for step in location:
-            if isinstance(node, yaml.MappingNode):
-                found = [(key, value) for key, value in node.value if key.value == str(step)]
-                if not found:
-                    break
-                line, node = found[0][0].start_mark.line, found[0][1]
-            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-                node = node.value[step]
-                line = node.start_mark.line
-            else:
-                break
-        return self._first_line + line
-
-    def _refuse_repeated_keys(self, node: yaml.Node | None, above: list[yaml.Node]) -> None:
-        """YAML forbids them; the library would silently keep the last one."""
-        if any(node is other for other in above):
-            return
-        if isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode):
-                    if key.value in seen:
-                        raise yaml.MarkedYAMLError(
-                            problem=f"the key {key.value} occurs twice", problem_mark=key.start_mark
-                        )
-                    seen.add(key.value)
-                self._refuse_repeated_keys(value, [*above, node])
-        elif isinstance(node, yaml.SequenceNode):
-            for item in node.value:
-                self._refuse_repeated_keys(item, [*above, node])
 
 
 def main_error(error: ValidationError) -> Any:
@@ -171,6 +105,9 @@ _PATTERNS = {
 _SHORT = 40
 """Longer values are not repeated in an error."""
 
+_LONG = 300
+"""Longer reasons, which hold a value, are cut off."""
+
 
 def in_words(error: Any) -> str:
     """What is wrong with a value, by a pydantic error, in words of the file and not of Python.
@@ -191,6 +128,7 @@ def in_words(error: Any) -> str:
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
     message: str = error["msg"].removeprefix("Value error, ").rstrip(".")
+    message = message if len(message) <= _LONG else f"{message[: _LONG - 1]}…"
     return (message[0].lower() + message[1:]).replace("tuple", "list")
 
 
@@ -218,26 +156,18 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
     Raises:
         UsageError: the file cannot be read, a line is not JSON, or does not fit `model`; names the line.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line, object_pairs_hook=_without_repeated_keys)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f"{path}, line {number}: not valid JSON ({error}). Correct or delete the line."
-            ) from error
-        yield number, check_record(value, model, f"{path}, line {number}", schema)
+    with _opened(path) as file:
+        for number, value in parsed_lines(file, path):
+            yield number, check_record(value, model, f"{path}, line {number}", schema)
 
 
-def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON leaves open what they mean; the library would silently keep the last one."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in found if keys.count(key) > 1)
-        raise ValueError(f"the key {twice} occurs twice")
-    return found
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:

@@ -5,16 +5,21 @@ Names and texts come from files and are only ever data: no path is built from wh
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import Field
 
-from scenarios.data_files import YamlText, read_text, without_surrogates
+from scenarios.boundary import Boundary, entries
+from scenarios.data_files import read_bytes, read_text, without_surrogates
 from scenarios.errors import UsageError
 from scenarios.pack import Document
+from scenarios.plugins import reason_of
+from scenarios.silence import silenced
 from scenarios.transcript import Frozen
+from scenarios.yaml_text import YamlText
 
 SCHEMA = "docs/scenario-packs.md"
 """Where the files of a pack are described."""
@@ -22,7 +27,11 @@ SCHEMA = "docs/scenario-packs.md"
 _TEXTS = (".md", ".txt")
 _PDF = ".pdf"
 _FENCE = "---"
-_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+LARGEST = 50_000_000
+"""Bytes of a document."""
+
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>[^ \t\n].*)$", re.MULTILINE)
 
 
 class DocumentDefaults(Frozen):
@@ -43,14 +52,18 @@ class DocumentLabels(DocumentDefaults):
     """Title; None: the first heading, else the file's name."""
 
 
-def read_documents(folder: Path, defaults: DocumentDefaults) -> tuple[Document, ...]:
+def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary) -> tuple[Document, ...]:
     """All documents of a folder and the folders in it, by path; hidden files are skipped.
 
     A document is called as its path in `folder`, without suffix.
 
+    Args:
+        boundary: what the folder and its files lie in.
+
     Raises:
         UsageError: no document is in the folder, or one of its files cannot be used.
     """
+    boundary.require_inside(folder)
     paths = {path.relative_to(folder).as_posix(): path for path in _visible_files(folder)}
     if not paths:
         raise UsageError(f"{folder}: no documents in it. Put .md, .txt or .pdf files there.")
@@ -61,28 +74,41 @@ def read_documents(folder: Path, defaults: DocumentDefaults) -> tuple[Document, 
             raise UsageError(
                 f"{paths[relative]}: another document is called {name} too. Rename one of the two files."
             )
+        boundary.require_file(paths[relative])
         documents[name] = _read_document(paths[relative], name, defaults)
     return tuple(documents.values())
 
 
 def _visible_files(folder: Path) -> Iterable[Path]:
-    for path in folder.rglob("*"):
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts):
-            if path.suffix.lower() not in (*_TEXTS, _PDF):
+    """What is in a folder and the folders in it, but for these folders; links to folders are refused."""
+    waiting = [folder]
+    while waiting:
+        for path in entries(waiting.pop()):
+            if path.name.startswith("."):
+                continue
+            if path.is_dir():
+                if path.is_symlink():
+                    raise UsageError(
+                        f"{path}: links to folders are not followed. Put the folder itself there."
+                    )
+                waiting.append(path)
+            elif path.suffix.lower() not in (*_TEXTS, _PDF):
                 raise UsageError(
                     f"{path}: only .md, .txt and .pdf documents are read. Convert the file or move it away."
                 )
-            yield path
+            else:
+                yield path
 
 
 def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Document:
     if path.suffix.lower() == _PDF:
         labels, body = DocumentLabels(), _read_pdf(path)
     else:
-        labels, body = _split_front_matter(path, read_text(path))
+        labels, body = _split_front_matter(path, read_text(path, LARGEST))
     heading = _HEADING.search(body) if path.suffix.lower() == ".md" else None
-    title = labels.title or (heading["title"] if heading else path.stem)
-    if heading and heading["title"] == title and not body[: heading.start()].strip():
+    headline = _without_closing(heading["title"]) if heading else None
+    title = labels.title or headline or path.stem
+    if heading and headline == title and not body[: heading.start()].strip():
         body = body[heading.end() :]
     body = body.strip()
     if not body:
@@ -98,6 +124,12 @@ def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Documen
         sector=labels.sector or defaults.sector,
         text=body,
     )
+
+
+def _without_closing(title: str) -> str:
+    """A heading without the `#` that may close it. As part of the pattern they would take time with the cube
+    of the spaces in a line."""
+    return title.rstrip(" \t").rstrip("#").rstrip(" \t") or "#"
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[DocumentLabels, str]:
@@ -119,12 +151,15 @@ def _read_pdf(path: Path) -> str:
     """The text of all pages, a blank line between them."""
     from pypdf import PdfReader
 
+    content = io.BytesIO(read_bytes(path, LARGEST))
     try:
-        reader = PdfReader(path)
-        text = "\n\n".join(page.extract_text() for page in reader.pages)
+        with silenced("pypdf"):
+            reader = PdfReader(content)
+            text = "\n\n".join(page.extract_text() for page in reader.pages)
     except Exception as error:  # pypdf lets nearly any exception out of a damaged file
+        reason = reason_of(error)
         raise UsageError(
-            f"{path}: cannot be read as PDF ({error}). Repair or decrypt it, or convert it to text."
+            f"{path}: cannot be read as PDF ({reason}). Repair or decrypt it, or convert it to text."
         ) from error
     # Broken fonts yield lone surrogates.
     return without_surrogates(text).replace("\x00", "")

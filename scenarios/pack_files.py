@@ -12,11 +12,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scenarios.data_files import YamlText, read_text
+from scenarios.boundary import ANYWHERE, Boundary
 from scenarios.documents import SCHEMA, DocumentDefaults, read_documents
 from scenarios.errors import UsageError
 from scenarios.pack import Identifier, Persona, Scenario, Specialist
+from scenarios.paths import expanded, is_folder, is_there
 from scenarios.transcript import Frozen
+from scenarios.yaml_text import read_yaml
 
 SCENARIO_FILE = "scenario.yaml"
 """The file that makes a folder a pack."""
@@ -67,11 +69,11 @@ class ScenarioFile(Frozen):
     identity_thresholds: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
     """See `Scenario.identity_thresholds`."""
     documents: Text
-    """Folder of the documents, relative to the file, or absolute."""
+    """Folder of the documents, relative to the file."""
     document_defaults: DocumentDefaults = DocumentDefaults()
     """Labels of documents that do not say otherwise."""
     personas: Text
-    """File of the personas, relative to the file, or absolute."""
+    """File of the personas, relative to the file."""
 
 
 class PersonasFile(Frozen):
@@ -95,10 +97,10 @@ def located(name_or_path: str, folder: Path | None = None) -> str:
     """
     if name_or_path in built_in_packs():
         return name_or_path
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     beside = folder / path if folder is not None else path
-    found = beside if beside.exists() else path
-    return str(found.absolute()) if found.exists() else name_or_path
+    found = beside if is_there(beside) else path
+    return str(found.absolute()) if is_there(found) else name_or_path
 
 
 def load_scenario(name_or_path: str | Path) -> Scenario:
@@ -112,25 +114,26 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     """
     names = built_in_packs()
     if str(name_or_path) in names:
-        return _load(_BUILT_IN / str(name_or_path) / SCENARIO_FILE)
-    path = Path(name_or_path).expanduser()
-    if path.is_dir():
+        return _load(_BUILT_IN / str(name_or_path) / SCENARIO_FILE, ANYWHERE)
+    path = expanded(name_or_path)
+    if is_folder(path):
         path = path / SCENARIO_FILE
-        if not path.is_file():
+        if not is_there(path):
             raise UsageError(
                 f"{path}: there is no such file, so the folder is no scenario pack. "
                 "`hallulab init-scenario DIR` writes one to start from."
             )
-    if not path.is_file():
+    if not is_there(path):
         raise UsageError(
             f"{name_or_path}: no such scenario pack. Give the folder or YAML file of a pack, or one of: "
             f"{', '.join(names)}."
         )
-    return _load(path)
+    return _load(path, Boundary(path.parent))
 
 
-def _load(path: Path) -> Scenario:
-    yaml_text = YamlText(path, read_text(path), schema=SCHEMA)
+def _load(path: Path, boundary: Boundary) -> Scenario:
+    boundary.require_file(path)
+    yaml_text = read_yaml(path, SCHEMA)
     if yaml_text.data.get("schema", 1) != 1:
         raise yaml_text.error(
             ["schema"],
@@ -144,25 +147,26 @@ def _load(path: Path) -> Scenario:
             ["specialists", repeated, "name"],
             f"another specialist is called {file.specialists[repeated].name} too. Rename one.",
         )
-    folder = path.parent / Path(file.documents).expanduser()
-    if not folder.is_dir():
+    folder = path.parent / file.documents
+    if not is_folder(folder):
         raise yaml_text.error(["documents"], f"there is no folder {folder}. Create it or correct the path.")
-    documents = read_documents(folder, file.document_defaults)
+    documents = read_documents(folder, file.document_defaults, boundary)
     for topic in file.identity_thresholds:
         if topic not in {document.topic for document in documents}:
             raise yaml_text.error(
                 ["identity_thresholds", topic],
                 "no document has this topic, so the threshold would never apply. Correct or remove it.",
             )
-    personas = path.parent / Path(file.personas).expanduser()
-    if not personas.is_file():
+    personas = path.parent / file.personas
+    if not is_there(personas):
         raise yaml_text.error(["personas"], f"there is no file {personas}. Create it or correct the path.")
     shared = file.model_dump(exclude={"schema_number", "documents", "document_defaults", "personas"})
-    return Scenario(**shared, documents=documents, personas=_load_personas(personas))
+    return Scenario(**shared, documents=documents, personas=_load_personas(personas, boundary))
 
 
-def _load_personas(path: Path) -> tuple[Persona, ...]:
-    yaml_text = YamlText(path, read_text(path), schema=SCHEMA)
+def _load_personas(path: Path, boundary: Boundary) -> tuple[Persona, ...]:
+    boundary.require_file(path)
+    yaml_text = read_yaml(path, SCHEMA)
     personas = yaml_text.check(PersonasFile).personas
     repeated = _repeated([persona.id for persona in personas])
     if repeated is not None:

@@ -38,9 +38,11 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
         raise UsageError(f"there is no {what} {name!r}; there are: {', '.join(component_names(own, group))}.")
     try:
         return cast(Factory, point.load())
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise UsageError(
-            f"{what} {name!r}: cannot load its entry point {point.value} ({_reason(error)})."
+            f"{what} {name!r}: cannot load its entry point {point.value} ({reason_of(error)})."
         ) from error
 
 
@@ -63,10 +65,10 @@ def make_component(
         return make()
     try:
         made = make()
-    except HallulabError:
+    except (HallulabError, KeyboardInterrupt):
         raise
-    except Exception as error:
-        raise UsageError(f"{what} {name!r}: its constructor raised {_reason(error)}.") from error
+    except BaseException as error:
+        raise UsageError(f"{what} {name!r}: its constructor raised {reason_of(error)}.") from error
     lacking = next((part for part in parts if not hasattr(made, part)), None)
     if lacking is not None:
         raise UsageError(
@@ -75,6 +77,10 @@ def make_component(
     return made
 
 
-def _reason(error: Exception) -> str:
-    """An exception on one line, without a full stop."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+def reason_of(error: BaseException) -> str:
+    """An exception of somebody else's code on one line, without a full stop."""
+    try:
+        message = " ".join(str(error).split()).rstrip(".")
+    except Exception as unsayable:  # noqa: BLE001 - it is theirs, too
+        message = f"its message raised {type(unsayable).__name__}"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -19,8 +19,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from scenarios.data_files import in_words, main_error
 from scenarios.errors import OperationalError, UsageError
+from scenarios.json_text import parse_json
 from scenarios.json_values import writable
-from scenarios.jsonl import LineWriter, read_lines
+from scenarios.jsonl import LineWriter, parsed_lines, read_lines
 from scenarios.transcript import Number, Seconds
 
 _BEGINNING = b'{"kind":"'
@@ -72,9 +73,9 @@ class Recording:
         if path.suffix == ".gz":
             raise UsageError(f"--record {path}: a packed file cannot grow. Record into .jsonl and pack it.")
         recording = cls()
-        recording._load(path)
-        if not recording._answers and path.is_file():
+        if path.is_file():
             _refuse_what_is_no_recording(path)
+        recording._load(path)
         recording._writer = LineWriter(path)
         recording.source = path
         return recording
@@ -162,15 +163,17 @@ def _check(place: str, kind: str, answer: Any) -> None:
 
 
 def _refuse_what_is_no_recording(path: Path) -> None:
-    """Raise UsageError where a file without a complete entry holds more than the beginning of one.
+    """Raise UsageError where the first line is neither an entry nor the beginning of one.
 
-    Writing would cut off its last line, which a killed process of ours may have left, or somebody's only one.
+    Writing would remove an unfinished last line, which a killed process of ours may have left, or somebody's
+    only one.
     """
-    torn = path.read_bytes().strip()
-    beginning = torn[: len(_BEGINNING)] == _BEGINNING[: len(torn)]
+    with path.open("rb") as file:
+        first = next((line.strip() for line in file if line.strip()), b"")
+    beginning = first[: len(_BEGINNING)] == _BEGINNING[: len(first)]
     with suppress(ValueError):
-        beginning = _is_entry(json.loads(torn))
-    if torn and not beginning:
+        beginning = _is_entry(parse_json(first.decode()))
+    if first and not beginning:
         raise UsageError(
             f"--record {path}: the file is there, and no recording. Give another file, or delete that one."
         )
@@ -186,10 +189,4 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
             lines = list(iter(lambda: file.readline(_LONGEST_LINE), b""))
     except (OSError, EOFError, zlib.error) as error:
         raise OperationalError(f"{path}: cannot be read as a recording ({error}).") from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield number, json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f"{path}, line {number}: not valid JSON ({error}). Make a new recording."
-            ) from error
+    yield from parsed_lines(lines, path)

@@ -27,9 +27,9 @@ Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class Frozen(BaseModel):
-    """Base of all value types: immutable, and a field that the type does not know is an error."""
+    """Base of all value types: immutable; an unknown field, or a number that is not finite, is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
 class Message(Frozen):
@@ -148,6 +148,15 @@ class Conversation(Frozen):
     """What failed when `stop_reason` is `error`; the turns before it are kept."""
     calls: tuple[Call, ...] = ()
     """Calls outside any finished turn: the user's closing decision, or a turn that failed."""
+
+    @model_validator(mode="after")
+    def _turns_in_order(self) -> Self:
+        for position, turn in enumerate(self.turns):
+            if turn.index != position:
+                raise ValueError(
+                    f"`turns.{position}.index` is {turn.index}; turns are numbered from 0, in order"
+                )
+        return self
 
     def history(self, turn: int) -> tuple[Message, ...]:
         """The messages before turn number `turn`, oldest first."""

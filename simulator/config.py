@@ -10,10 +10,12 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from agents.base_url import BaseUrl
-from scenarios.data_files import YamlText, complaint, in_words, main_error, read_text
+from scenarios.data_files import complaint, in_words, main_error
 from scenarios.errors import UsageError
+from scenarios.json_text import unwritable
 from scenarios.pack_files import located
 from scenarios.transcript import Frozen, Seed
+from scenarios.yaml_text import read_yaml
 from simulator.serving.catalogue import CATALOGUE
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -106,7 +108,7 @@ class Experiment(Frozen):
     """Catalogue name, path or hub name of a sentence-transformers model."""
     concurrency: int = Field(default=16, ge=1)
     """Model requests under way at once."""
-    timeout: float = Field(default=300.0, gt=0)
+    timeout: float = Field(default=300.0, gt=0, le=1e9)
     """Seconds one model request may take."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
     """Chatbots and detectors of an experiment file, and where they stand in it."""
@@ -175,8 +177,11 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     Raises:
         UsageError: the file is missing, malformed or has a wrong field.
     """
-    text = None if path is None else YamlText(path, read_text(path), schema=_SCHEMA)
+    text = None if path is None else read_yaml(path, _SCHEMA)
     given = {name: value for name, value in flags.items() if value is not None}
+    flaw = unwritable(given)
+    if flaw is not None:
+        raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
     values = {**(text.data if text else {}), **given}
     known = CATALOGUE.get(str(values.get("model")).lower())
     try:

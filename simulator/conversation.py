@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agents.audit import is_loop
+from agents.foreign import require_failure, require_running
 from agents.redaction import without_keys
 from agents.user import UserFailed, UserMove
 from chatbots.protocol import Chatbot, ChatbotError
+from scenarios.plugins import reason_of
 from scenarios.transcript import Call, Conversation, Message, StopReason, Turn
 
 
@@ -77,6 +79,7 @@ async def converse(
         asked = Message(role="user", text=move.text)
         try:
             reply = await chatbot.reply([*history, asked])
+            require_running()
             turn = Turn(
                 index=len(turns),
                 user=move.text,
@@ -90,9 +93,10 @@ async def converse(
         except ChatbotError as error:
             loose.extend([*move.calls, *error.calls])
             return ended("error", f"chatbot {key.chatbot}: {error}")
-        except Exception as error:  # noqa: BLE001 - somebody else's chatbot may raise anything; a failure is data
+        except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything; a failure is data
+            require_failure(error)
             loose.extend(move.calls)
-            return ended("error", f"chatbot {key.chatbot}: {type(error).__name__}: {error}")
+            return ended("error", f"chatbot {key.chatbot}: {reason_of(error)}")
         turns.append(turn)
         history += [asked, Message(role="assistant", text=reply.text)]
         on_turn(turn)

@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from agents.foreign import require_failure, require_running
 from chatbots.protocol import Chatbot
 from detectors.checking import checked, failure
 from detectors.protocol import Detector
 from scenarios.errors import HallulabError, ReplayMiss
 from scenarios.jsonl import LineWriter
-from scenarios.transcript import Conversation, Judgement, Retriever, Turn, TurnView, Verdict
+from scenarios.transcript import Conversation, Judgement, Message, Retriever, Turn, TurnView, Verdict
 from simulator.conversation import User, converse
+from simulator.journals import first_try, next_try, verdict_key
 from simulator.plan import Job
-from simulator.run_folder import RunFolder, first_try, next_try, verdict_key
+from simulator.run_folder import RunFolder
 
 
 class Observer(Protocol):
@@ -61,13 +63,14 @@ async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: 
         OperationalError: a journal cannot be written. What was written is intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
-    journal = folder.read_conversations()
+    journals = folder.read_journals()
+    journal = journals.conversations
     failed = {first_try(held.id): held for held in journal if held.stop_reason == "error"}
     done = {first_try(held.id) for held in journal} - failed.keys()
     missing = [job for job in jobs if job.key.id not in done]
     again = {job.key.id for job in missing}
     with folder.open_conversations() as conversations, folder.open_verdicts() as verdicts:
-        run = _Run(cast, folder, observer, conversations, verdicts)
+        run = _Run(cast, journals.verdicts, observer, conversations, verdicts)
         observer.expect(len(missing), 0)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -91,7 +94,7 @@ class _Run:
     def __init__(
         self,
         cast: Cast,
-        folder: RunFolder,
+        judged: Sequence[Verdict],
         observer: Observer,
         conversations: LineWriter,
         verdicts: LineWriter,
@@ -100,7 +103,7 @@ class _Run:
         self._observer = observer
         self._conversations = conversations
         self._verdicts = verdicts
-        verdicts_held = {verdict_key(verdict): verdict for verdict in folder.read_verdicts()}
+        verdicts_held = {verdict_key(verdict): verdict for verdict in judged}
         self._failed = {key: held for key, held in verdicts_held.items() if held.outcome == "failed"}
         self._judged = verdicts_held.keys() - self._failed.keys()
         self._stage = asyncio.Semaphore(cast.concurrency)
@@ -117,6 +120,7 @@ class _Run:
                 self._cast.max_turns,
                 self._observer.turn_done,
             )
+        require_running()
         if failed is not None and _failed_alike(failed, conversation):
             conversation = failed
         else:
@@ -125,6 +129,7 @@ class _Run:
 
     def judge(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> int:
         """Start the judgements that this conversation lacks, and say how many."""
+        said = conversation.history(len(conversation.turns))
         wanted = [
             (turn, detector)
             for turn in conversation.turns
@@ -132,12 +137,16 @@ class _Run:
             if (conversation.id, turn.index, detector.name, detector.version) not in self._judged
         ]
         for turn, detector in wanted:
-            tasks.create_task(self._judge_turn(conversation, turn, detector))
+            tasks.create_task(self._judge_turn(conversation, said, turn, detector))
         return len(wanted)
 
-    async def _judge_turn(self, conversation: Conversation, turn: Turn, detector: Detector) -> None:
+    async def _judge_turn(
+        self, conversation: Conversation, said: Sequence[Message], turn: Turn, detector: Detector
+    ) -> None:
         async with self._bench:
-            judgement = await judge_turn(detector, conversation, turn, self._cast.knowledge)
+            history = tuple(said[: 2 * turn.index])
+            judgement = await judge_turn(detector, history, turn, self._cast.knowledge)
+        require_running()
         verdict = Verdict(
             **dict(judgement),
             conversation=conversation.id,
@@ -158,11 +167,18 @@ def _failed_alike(one: Conversation, other: Conversation) -> bool:
 
 
 async def judge_turn(
-    detector: Detector, conversation: Conversation, turn: Turn, knowledge: Retriever | None
+    detector: Detector, history: tuple[Message, ...], turn: Turn, knowledge: Retriever | None
 ) -> Judgement:
-    """One judgement; whatever a detector raises, or gives instead of a judgement, becomes a failed one."""
+    """One judgement; whatever a detector raises, or gives instead of a judgement, becomes a failed one.
+
+    Args:
+        detector: who judges.
+        history: what was said before the turn.
+        turn: whose reply is judged.
+        knowledge: what the detector may search.
+    """
     view = TurnView(
-        history=conversation.history(turn.index),
+        history=history,
         question=turn.user,
         passages=turn.passages,
         reply=turn.reply,
@@ -170,5 +186,6 @@ async def judge_turn(
     )
     try:
         return checked(await detector.detect(view), turn.reply)
-    except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
+    except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
+        require_failure(error)
         return failure(error)

@@ -33,16 +33,17 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
         UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files.
     """
     refuse_overwriting(out, folder.files)
+    journals = folder.read_journals()
     verdicts = {
         (verdict.conversation, verdict.turn): verdict
-        for verdict in current_verdicts(folder.read_verdicts(), folder.read_experiment())
+        for verdict in current_verdicts(journals.verdicts, folder.read_experiment())
         if verdict.detector == detector and verdict.outcome == "scored"
     }
     if detector is not None and not verdicts:
         raise UsageError(f"{folder.path} has no scored verdicts of a detector {detector!r}.")
     chosen = [
         (conversation, turn)
-        for conversation in folder.read_conversations()
+        for conversation in journals.conversations
         for turn in conversation.turns
         if detector is None or (conversation.id, turn.index) in verdicts
     ]

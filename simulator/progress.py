@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from scenarios.transcript import Conversation, Turn, Verdict
+from simulator.report.wording import one_line
 
 LINE_EVERY = 30.0
 """Seconds between two reports in a log."""
@@ -40,6 +41,14 @@ class TimeLeft(ProgressColumn):
             return Text("-:--:--", style="progress.remaining")
         left = task.elapsed * max(0.0, task.total - task.completed) / task.completed
         return Text(str(timedelta(seconds=round(left))), style="progress.remaining")
+
+
+class _Description(ProgressColumn):
+    """What a task is called. Names come from files, so no markup in them is read, as `TextColumn` would."""
+
+    def render(self, task: Task) -> Text:
+        """See `ProgressColumn`."""
+        return Text(one_line(task.description))
 
 
 class LoggedProgress(Progress):
@@ -93,7 +102,7 @@ def bars(quiet: bool, amount: ProgressColumn | None = None) -> Progress:
     Args:
         amount: says how much is done; by default as `3/8`.
     """
-    what = TextColumn("{task.description}")
+    what = _Description()
     numbers = (amount or MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeLeft())
     if quiet or sys.stderr.isatty():
         return Progress(what, BarColumn(), *numbers, console=Console(stderr=True), disable=quiet)

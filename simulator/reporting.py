@@ -10,18 +10,30 @@ from scenarios.errors import UsageError
 from scenarios.pack import Persona
 from scenarios.pack_files import load_scenario
 from scenarios.transcript import Conversation, Verdict
-from simulator.report.document import build_report, write_report
-from simulator.report.page import render_page, write_page
-from simulator.run_folder import RunFolder
+from simulator.journals import Journals
+from simulator.report.document import build_report, report_text
+from simulator.report.page import render_page
+from simulator.run_folder import RunFolder, write_together
 from simulator.saved_experiment import saved_claim_checks
 
 
-def write_reports(folder: RunFolder) -> dict[str, Any]:
-    """Derive both reports from the journals, write them, and return the report."""
+def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[str, Any]:
+    """Derive both reports from the folder's journals, write them, and return the report.
+
+    Args:
+        folder: the run.
+        journals: of the folder, where they were read already.
+
+    Raises:
+        UsageError: experiment.json or the journals are wrong, or a report is a link to elsewhere.
+        OperationalError: a report cannot be written; the old ones are intact.
+    """
     folder.require()
+    folder.refuse_links_out((folder.report, folder.page))
+    journals = journals or folder.read_journals()
     saved = folder.read_experiment()
-    conversations = folder.read_conversations()
-    verdicts = current_verdicts(folder.read_verdicts(), saved)
+    conversations = journals.conversations
+    verdicts = current_verdicts(journals.verdicts, saved)
     personas = _personas(saved)
     min_turns = saved["experiment"].get("min_turns", MIN_TURNS) if saved else MIN_TURNS
     flaws = {
@@ -37,9 +49,8 @@ def write_reports(folder: RunFolder) -> dict[str, Any]:
         personas=personas if saved else None,
         claim_checks=saved_claim_checks(folder, saved or {}),
     )
-    write_report(report, folder.report)
     page = render_page(report, conversations, verdicts, flaws=flaws, personas=personas, experiment=saved)
-    write_page(page, folder.page)
+    write_together({folder.report: report_text(report), folder.page: page})
     return report
 
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from scenarios.data_files import read_text
 from scenarios.errors import OperationalError, UsageError
-from scenarios.jsonl import LineWriter, read_lines
-from scenarios.transcript import Conversation, Verdict
+from scenarios.json_text import parse_json
+from scenarios.jsonl import LineWriter
+from scenarios.transcript import Conversation
 from simulator.config import Experiment, describe
-
-Line = TypeVar("Line", bound=BaseModel)
-
-_TRY = re.compile(r"-try([0-9]+)$")
+from simulator.journals import Journals, read_conversations, read_journals
 
 
 class RunFolder:
@@ -44,9 +43,10 @@ class RunFolder:
         locked: a lock file would have to stay there, as removing one is a race.
 
         Raises:
-            UsageError: somebody else writes here.
+            UsageError: somebody else writes here, or a file of the run leads elsewhere.
             OperationalError: the folder cannot be made.
         """
+        self.refuse_links_out(self.files)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path, os.O_RDONLY)
@@ -67,6 +67,20 @@ class RunFolder:
             with suppress(OSError):
                 self.path.rmdir()
 
+    def refuse_links_out(self, files: Iterable[Path]) -> None:
+        """Raise UsageError when one of the run's `files` is a link that leads out of the folder.
+
+        A folder that somebody sent could else have any file of ours overwritten.
+        """
+        here = Path(os.path.realpath(self.path))
+        for file in files:
+            target = Path(os.path.realpath(file))
+            if target.parent != here:
+                raise UsageError(
+                    f"{file}: this link leads out of the run folder, to {target}, which is not written to. "
+                    "Delete the link, or put the file in its place."
+                )
+
     def clear(self) -> None:
         """Delete the run's own five files, and nothing else in the folder."""
         for file in self.files:
@@ -80,13 +94,6 @@ class RunFolder:
                 "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
             )
 
-    def page_is_current(self) -> bool:
-        """Whether there is a page, and all that it is derived from is older."""
-        sources = (self.experiment, self.conversations, self.verdicts)
-        return self.page.exists() and all(
-            path.stat().st_mtime_ns < self.page.stat().st_mtime_ns for path in sources if path.exists()
-        )
-
     def read_experiment(self) -> dict[str, Any] | None:
         """The resolved experiment, or None when the folder has none.
 
@@ -95,8 +102,10 @@ class RunFolder:
         """
         if not self.experiment.exists():
             return None
+        if not self.experiment.is_file():
+            raise UsageError(f"{self.experiment}: this is no file. Restore it or use --fresh.")
         try:
-            value = json.loads(self.experiment.read_text(encoding="utf-8"))
+            value = parse_json(read_text(self.experiment))
         except ValueError as error:
             raise UsageError(
                 f"{self.experiment}: not valid JSON ({error}). Restore it or use --fresh."
@@ -122,31 +131,16 @@ class RunFolder:
 
     def write_experiment(self, value: dict[str, Any]) -> None:
         """Replace experiment.json in one step."""
-        write_atomically(self.experiment, json.dumps(value, indent=2, sort_keys=True) + "\n")
+        text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False)
+        write_atomically(self.experiment, text + "\n")
 
     def read_conversations(self) -> list[Conversation]:
-        """The journal of conversations.
+        """The journal of conversations, as far as it counts (`simulator.journals`)."""
+        return read_conversations(self.conversations)
 
-        The first line of an identifier counts; in place of a failed conversation, the next try of it.
-        """
-        found: dict[str, Conversation] = {}
-        for line in _parsed(self.conversations, Conversation):
-            first = first_try(line.id)
-            earlier = found.get(first)
-            if first != line.id and earlier is not None and earlier.stop_reason == "error":
-                found[first] = line
-            else:
-                found.setdefault(line.id, line)
-        return list(found.values())
-
-    def read_verdicts(self) -> list[Verdict]:
-        """The journal of verdicts; the first line of a key counts, or the next one where it failed."""
-        found: dict[tuple[str, int, str, str], Verdict] = {}
-        for line in _parsed(self.verdicts, Verdict):
-            key = verdict_key(line)
-            if key not in found or found[key].outcome == "failed":
-                found[key] = line
-        return list(found.values())
+    def read_journals(self) -> Journals:
+        """Both journals, checked against each other (`simulator.journals`)."""
+        return read_journals(self.conversations, self.verdicts)
 
     def open_conversations(self) -> LineWriter:
         """The journal of conversations, for appending."""
@@ -157,34 +151,6 @@ class RunFolder:
         return LineWriter(self.verdicts)
 
 
-def verdict_key(verdict: Verdict) -> tuple[str, int, str, str]:
-    """What a verdict is about: resuming skips keys of which the journal has a verdict that did not fail."""
-    return (verdict.conversation, verdict.turn, verdict.detector, verdict.version)
-
-
-def first_try(conversation: str) -> str:
-    """The identifier that a conversation had when it was first held."""
-    return _TRY.sub("", conversation)
-
-
-def next_try(conversation: str) -> str:
-    """The identifier for holding a failed conversation again.
-
-    It is another one, so that verdicts on what was said before the failure are not taken for verdicts on what
-    is said now, at whatever moment the run is killed.
-    """
-    found = _TRY.search(conversation)
-    return f"{first_try(conversation)}-try{int(found[1]) + 1 if found else 2}"
-
-
-def _parsed(path: Path, kind: type[Line]) -> Iterator[Line]:
-    for number, value in read_lines(path):
-        try:
-            yield kind.model_validate(value)
-        except ValidationError as error:
-            raise UsageError(f"{path}, line {number}: {describe(error)}") from error
-
-
 def write_atomically(path: Path, text: str) -> None:
     """Write beside `path` and rename, so that a reader sees the old file or the new one.
 
@@ -193,22 +159,54 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OperationalError: it cannot be written; the old file is intact.
     """
+    write_together({path: text})
+
+
+def write_together(texts: Mapping[Path, str]) -> None:
+    """`write_atomically` of several files: none is replaced before all are written.
+
+    A file that holds its text already is left alone, so that it may lie where nothing can be written.
+
+    Raises:
+        OperationalError: one cannot be written; the old files are intact.
+    """
+    # What cannot be encoded is found before anything is touched.
+    files = [(path, text.encode()) for path, text in texts.items()]
+    beside: dict[Path, Path] = {}
+    path = files[0][0]
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-            return
-        target = Path(os.path.realpath(path))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(target)
-        except OSError:
-            with suppress(OSError):
-                beside.unlink()
-            raise
+        for path, data in files:
+            if path.is_file() and path.read_bytes() == data:
+                continue
+            if path.is_file() or not path.exists():
+                target = Path(os.path.realpath(path))
+                beside[target] = _written_beside(target, data)
+            elif path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            else:
+                path.write_bytes(data)
+        for path, made in beside.items():
+            made.replace(path)
     except OSError as error:
         raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
+    finally:
+        for made in beside.values():
+            made.unlink(missing_ok=True)
+
+
+def _written_beside(target: Path, data: bytes) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    # Whatever has the name, perhaps a link to elsewhere, is left of a process that is no more.
+    beside.unlink(missing_ok=True)
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    return beside
 
 
 def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:

@@ -32,6 +32,7 @@ from detectors.protocol import DetectorContext, ThresholdProtocol
 from detectors.spans import spoken_sentences
 from scenarios.errors import OperationalError, UsageError
 from scenarios.options import read_options
+from scenarios.paths import expanded, is_file, is_there
 from scenarios.recording import digest
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
@@ -297,10 +298,10 @@ def _program(peer: str) -> list[str]:
 
 def _model_source(owner: str, option: str, given: str) -> str:
     """A folder with a model as an absolute path, or a hub name as it is."""
-    folder = Path(given).expanduser()
-    if (folder / "config.json").is_file():
+    folder = expanded(given)
+    if is_file(folder / "config.json"):
         return str(folder.absolute())
-    if folder.exists():
+    if is_there(folder):
         raise UsageError(f"detector {owner}: option `{option}`: {folder} holds no config.json of a model.")
     if not _HUB_NAME.fullmatch(given):
         raise UsageError(

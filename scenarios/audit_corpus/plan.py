@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, RootModel
 
-from scenarios.data_files import YamlText, read_text
 from scenarios.transcript import Frozen
+from scenarios.yaml_text import read_yaml
 
 Split = Literal["train", "calibration", "test"]
 """The paper's partition by source; its "dev" is `calibration`."""
@@ -121,4 +121,4 @@ def read_blueprints(file: str) -> tuple[Blueprint, ...]:
 
 def _read(file: str, model: type[Model]) -> Model:
     path = Path(__file__).with_name(file)
-    return YamlText(path, read_text(path), schema="scenarios/audit_corpus/plan.py").check(model)
+    return read_yaml(path, "scenarios/audit_corpus/plan.py").check(model)

@@ -22,6 +22,7 @@ from scenarios.loaders.mtrag import load_mtrag
 from scenarios.loaders.ragtruth import RagTruthOptions, load_ragtruth
 from scenarios.loaders.request import LoadRequest
 from scenarios.loaders.wice import load_wice
+from scenarios.paths import expanded, is_file
 from scenarios.transcript import Frozen
 
 Loader = Callable[[LoadRequest], LabelledData]
@@ -65,8 +66,8 @@ def load_labelled(
         if options and dataset not in OPTIONS:
             raise UsageError(f"data set {dataset}: it has no options. Leave {', '.join(options)} out.")
         return LOADERS[dataset](LoadRequest(dataset, data, source, options or {}))
-    path = Path(dataset).expanduser()
-    if not path.is_file():
+    path = expanded(dataset)
+    if not is_file(path):
         raise UsageError(
             f"{dataset}: no such labelled data. Give the path of a JSONL file, or one of: "
             f"{', '.join(LOADERS)}."

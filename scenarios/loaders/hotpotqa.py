@@ -7,7 +7,6 @@ it, as LogicGraph does.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, Self
@@ -16,6 +15,7 @@ from pydantic import Field, model_validator
 
 from scenarios.data_files import check_record, read_records, read_text
 from scenarios.errors import UsageError
+from scenarios.json_text import parse_json
 from scenarios.loaders.request import SCHEMA, LoadRequest
 from scenarios.transcript import Frozen, Passage
 
@@ -85,8 +85,8 @@ def read_hotpotqa(data: Path | None) -> tuple[HotpotQuestion, ...]:
 
 def _read_array(path: Path) -> Iterator[HotpotQuestion]:
     try:
-        rows = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
+        rows = parse_json(read_text(path))
+    except ValueError as error:
         raise UsageError(f"{path}: not valid JSON ({error}). Download it again.") from error
     if not isinstance(rows, list):
         raise UsageError(f"{path}: it is no list of questions. Download it again.")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scenarios.errors import OperationalError
+from scenarios.paths import expanded
 from scenarios.provisioning.steps import Listener, StepProgress
 
 CACHE_VARIABLE = "HALLULAB_CACHE"
@@ -21,7 +22,7 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     import platformdirs
 
     chosen = environ.get(CACHE_VARIABLE)
-    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("hallulab")
+    return expanded(chosen).absolute() if chosen else platformdirs.user_cache_path("hallulab")
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from typing import IO
 from pydantic import Field
 
 from scenarios.errors import OperationalError, UsageError
+from scenarios.paths import expanded, is_folder
 from scenarios.provisioning.cache import building, cache_dir, replacing
 from scenarios.provisioning.seal import is_whole, require_sha256, write_seal
 from scenarios.provisioning.steps import Listener, StepProgress, silent
@@ -262,8 +263,8 @@ def embedding_model_path(name: str, *, cache: Path | None = None, on_progress: L
     """
     if name.lower() in EMBEDDING_MODELS:
         return str(fetch(name.lower(), EMBEDDING_MODELS[name.lower()], cache=cache, on_progress=on_progress))
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = expanded(name)
+    if is_folder(path):
         return str(path.absolute())
     if looks_like_path(name):
         raise UsageError(

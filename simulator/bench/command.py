@@ -13,6 +13,7 @@ from detectors.protocol import Detector, TrainableDetector
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.loaders import LOADERS, load_labelled
+from scenarios.paths import expanded
 from simulator.bench.audit_tables import write_audit_tables
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.jury import Jury
@@ -137,7 +138,7 @@ def _write(settings: BenchSettings, report: Mapping[str, Any], results: Results)
 
 def _check_outputs(settings: BenchSettings) -> None:
     """Raise UsageError where an output cannot be written, or would overwrite an input or another one."""
-    own = None if settings.dataset in LOADERS else Path(settings.dataset).expanduser()
+    own = None if settings.dataset in LOADERS else expanded(settings.dataset)
     run = settings.run
     check_outputs(
         {"--json": settings.json_file, "--html": settings.html_file},

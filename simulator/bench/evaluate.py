@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from agents.foreign import require_failure
 from detectors.checking import checked, failure
 from detectors.origin import OriginDetector, origin_of
 from detectors.protocol import BatchDetector, Detector, ThresholdProtocol, scores_are_probabilities
@@ -147,7 +148,8 @@ async def _judge_all(
                 (checked(judgement, reply.reply), each)
                 for judgement, reply in zip(judgements, batch, strict=True)
             ]
-        except Exception:  # noqa: BLE001 - one by one, only the reply at fault fails
+        except BaseException as error:  # noqa: BLE001 - one by one, only the reply at fault fails
+            require_failure(error)
             judged += [await _judge(detector, reply) for reply in batch]
         on_judged(len(batch))
         await asyncio.sleep(0)
@@ -173,7 +175,8 @@ async def _judge(detector: Detector, reply: LabelledReply) -> Timed:
         else:
             judgement = await detector.detect(_view(reply))
         judgement = checked(judgement, reply.reply)
-    except Exception as error:  # noqa: BLE001 - somebody else's detector may raise anything
+    except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
+        require_failure(error)
         judgement = failure(error)
     return judgement, time.perf_counter() - started
 

@@ -11,12 +11,12 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from scenarios.data_files import YamlText, read_text
 from scenarios.transcript import Frozen
+from scenarios.yaml_text import read_yaml
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import group_numbers, items_of
 from simulator.bench.rows import costs
@@ -26,6 +26,9 @@ from simulator.measure.pareto import pareto_front
 
 SCHEMA = "docs/bench.md"
 """Where the file is described."""
+
+MOST_RUNS = 10_000
+"""Configurations times repeats; their evaluations are held in memory."""
 
 QUALITIES = ("f1", "precision", "recall", "accuracy", "auroc")
 _COSTS = ("tokens_per_reply", "p50_ms")
@@ -74,6 +77,14 @@ class Sweep(Frozen):
             raise ValueError(f"{both[0]} is varied, too; leave it out here or there")
         return options
 
+    @model_validator(mode="after")
+    def _can_be_done(self) -> Self:
+        combined = math.prod(map(len, self.grid.values())) if self.grid else 0
+        runs = (combined + len(self.configurations)) * self.repeats
+        if runs > MOST_RUNS:
+            raise ValueError(f"these are {runs:,} runs, and one sweep has at most {MOST_RUNS:,}")
+        return self
+
     @property
     def varied(self) -> tuple[str, ...]:
         """The options that differ between configurations."""
@@ -86,7 +97,7 @@ def load_sweep(path: Path) -> Sweep:
     Raises:
         UsageError: it is missing or something in it is wrong; names file, line and remedy.
     """
-    return YamlText(path, read_text(path), schema=SCHEMA).check(Sweep)
+    return read_yaml(path, SCHEMA).check(Sweep)
 
 
 def configurations(sweep: Sweep) -> list[Component]:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.report.terminal import standard_output
-from simulator.report.wording import number
+from simulator.report.wording import number, one_line
 
 _FRONTS = {"tokens": "T", "latency": "L", "precision_recall": "P"}
 
@@ -28,8 +28,8 @@ def print_sweep(report: Mapping[str, Any], console: Console | None = None) -> No
     for row in best_first(report):
         spread = "" if row["f1_sd"] is None else f" ± {row['f1_sd']:.3f}"
         table.add_row(
-            Text(row["name"].rsplit("-", 1)[-1]),
-            Text("/".join(map(option_value, row["config"].values()))),
+            Text(one_line(row["name"].rsplit("-", 1)[-1])),
+            Text(one_line("/".join(map(option_value, row["config"].values())))),
             f"{number(row['f1'], 3)}{spread}",
             number(row["f1_cv"], 2, 100),
             number(row["precision"], 3),
@@ -40,7 +40,8 @@ def print_sweep(report: Mapping[str, Any], console: Console | None = None) -> No
             "".join(_FRONTS[name] for name in row["pareto"]),
         )
     options, repeats = " / ".join(report["rows"][0]["config"]), report["file"]["repeats"]
-    console.print(Text(f"Sweep of {report['file']['detector']}, {repeats} seeds each. Config: {options}"))
+    heading = f"Sweep of {report['file']['detector']}, {repeats} seeds each. Config: {options}"
+    console.print(Text(one_line(heading)))
     console.print(table)
     console.print(
         Text("Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.")

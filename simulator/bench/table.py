@@ -12,7 +12,7 @@ from rich.text import Text
 
 from simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
 from simulator.report.terminal import NARROW, standard_output
-from simulator.report.wording import NOTHING, counted, in_brief, noun, number
+from simulator.report.wording import NOTHING, counted, in_brief, noun, number, one_line
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Row], str]]
@@ -88,7 +88,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     console.print(Text("Cost and failures"))
     console.print(table(costs, _COSTS))
     if report["friedman"] is not None:
-        console.print(Text(friedman_line(report["friedman"])))
+        console.print(Text(one_line(friedman_line(report["friedman"]))))
     if report["chats"] is not None:
         _print_chats(report["chats"], console)
     if report["chatbots"] is not None:
@@ -101,7 +101,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     )
     found = (*data_notes(report["data"]), *interval_notes(rows), *notes(costs), *caveats(rows))
     for note in (*found, *reason_lines(costs)):
-        console.print(Text(note))
+        console.print(Text(one_line(note)))
 
 
 def table(rows: Sequence[Row], columns: Columns) -> Table:
@@ -111,7 +111,7 @@ def table(rows: Sequence[Row], columns: Columns) -> Table:
     for heading in columns:
         made.add_column(heading.replace("[", "\\["), justify="right", no_wrap=True)
     for row in rows:
-        made.add_row(Text(row["detector"]), *(Text(cell(row)) for cell in columns.values()))
+        made.add_row(Text(in_brief(row["detector"])), *(Text(cell(row)) for cell in columns.values()))
     return made
 
 
@@ -299,12 +299,14 @@ def _print_chats(chats: Mapping[str, Any], console: Console) -> None:
     }
     console.print(table(chats["rows"], columns))
     for line in chat_friedman_lines(chats):
-        console.print(Text(line))
+        console.print(Text(one_line(line)))
     for test in chats["tests"]:
         console.print(
             Text(
-                f"{test['metric']}, {test['a']} − {test['b']}: {number(test['difference'], 3)} over "
-                f"{test['conversations']} chats, {p_value(test['p_holm'])} (Wilcoxon, Holm)"
+                one_line(
+                    f"{test['metric']}, {test['a']} − {test['b']}: {number(test['difference'], 3)} over "
+                    f"{test['conversations']} chats, {p_value(test['p_holm'])} (Wilcoxon, Holm)"
+                )
             )
         )
 
@@ -312,7 +314,7 @@ def _print_chats(chats: Mapping[str, Any], console: Console) -> None:
 def _print_chatbots(chatbots: Sequence[Row], console: Console) -> None:
     console.print(Text("Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"))
     columns: Columns = {
-        "Chatbot": lambda row: str(row["chatbot"] or f"mean of {row['chatbots']}"),
+        "Chatbot": lambda row: in_brief(str(row["chatbot"] or f"mean of {row['chatbots']}")),
         "Turns": lambda row: str(row["turns"]),
         "Cov\n%": _plain("coverage", 0, 100),
         "Labels'\nHPT-1": _plain("labels_hpt_1"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,23 +11,24 @@ import typer
 from scenarios.errors import UsageError
 from simulator.cli.options import Detectors, ModelOptions, RecordingOptions, grouped, names
 from simulator.cli.running import flags_of, settings
+from simulator.stopping import run_until_stopped
 
 
 def _options(given: list[str]) -> dict[str, Any]:
     """Options of a data set by name; values are read as YAML.
 
     Raises:
-        UsageError: one is not of the form NAME=VALUE.
+        UsageError: one is not of the form NAME=VALUE, or its value is no YAML.
     """
-    import yaml
+    from scenarios.yaml_text import read_value
 
     options: dict[str, Any] = {}
     for option in given:
         name, equals, value = option.partition("=")
         try:
-            options[name] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            equals = ""
+            options[name] = read_value(value)
+        except ValueError as error:
+            raise UsageError(f"--option {name}: not valid YAML ({error}). Correct the value.") from error
         if not equals or not name:
             raise UsageError(f"--option {option}: give NAME=VALUE, such as --option implicit_true=false.")
     return options
@@ -130,4 +130,4 @@ def bench(
         html_file=results.html,
         tables_folder=results.tables,
     )
-    asyncio.run(bench_command(chosen))
+    run_until_stopped(bench_command(chosen))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,8 @@ import typer
 from simulator.bench.wrong_answers import Wrong
 from simulator.cli.options import ModelOptions, RecordingOptions, grouped
 from simulator.cli.running import flags_of, settings
+from simulator.cli.saying import say
+from simulator.stopping import run_until_stopped
 
 if TYPE_CHECKING:
     from scenarios.labelled import LabelledData
@@ -47,10 +48,10 @@ def hotpotqa_derived(
 
     experiment = load_experiment(models.config, flags_of(models))
     chosen = BuildSettings(data, models.config, out, limit, seed, wrong, both, settings(context, recording))
-    derived = asyncio.run(build_command(chosen, experiment))
+    derived = run_until_stopped(build_command(chosen, experiment))
     _say_written(derived.data, out)
     for line in account(derived):
-        typer.echo(line, err=True)
+        say(line, err=True)
 
 
 def audit_corpus(out: Out) -> None:
@@ -69,4 +70,4 @@ def _say_written(replies: LabelledData, out: Path) -> None:
     from simulator.report.wording import noun
 
     written = f"{len(replies)} {noun(len(replies), 'reply', 'replies')} written to {out}"
-    typer.echo(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")
+    say(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")

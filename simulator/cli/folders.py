@@ -9,6 +9,7 @@ import typer
 
 from scenarios.errors import OperationalError, UsageError
 from simulator.cli.options import AsJson, RunArgument
+from simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
     from simulator.run_folder import RunFolder
@@ -22,17 +23,16 @@ def report(folder: RunArgument, as_json: AsJson = False) -> None:
 
 
 def view(folder: RunArgument) -> None:
-    """Open the page of a run folder in the browser, made anew when its journals are newer."""
+    """Derive the page of a run folder anew and open it in the browser."""
     import webbrowser
 
     from simulator.reporting import write_reports
     from simulator.run_folder import RunFolder
 
     run = RunFolder(folder)
-    run.require()
-    if not run.page_is_current():
-        write_reports(run)
-    typer.echo(run.page)
+    # A page that is there may be anybody's, and a browser would run what is in it.
+    write_reports(run)
+    say(run.page)
     webbrowser.open(run.page.resolve().as_uri())
 
 
@@ -54,15 +54,15 @@ def export(
     run = RunFolder(folder)
     run.require()
     exported = export_annotated(run, detector, out)
-    typer.echo(f"{exported.written} {noun(exported.written, 'reply', 'replies')} written to {out}")
+    say(f"{exported.written} {noun(exported.written, 'reply', 'replies')} written to {out}")
     if detector is None:
-        typer.echo(
+        say(
             "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
             "--detector",
             err=True,
         )
     if exported.without_evidence:
-        typer.echo(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
+        say(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 
 
 def show_report(folder: RunFolder, as_json: bool) -> None:
@@ -77,16 +77,16 @@ def show_report(folder: RunFolder, as_json: bool) -> None:
     from simulator.reporting import write_reports
 
     folder.require()
-    conversations = folder.read_conversations()
-    if not conversations:
+    journals = folder.read_journals()
+    if not journals.conversations:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
-    made = write_reports(folder)
+    made = write_reports(folder, journals)
     if as_json:
-        typer.echo(folder.report.read_text(encoding="utf-8"), nl=False)
+        say_json(folder.report.read_text(encoding="utf-8"))
     else:
         print_report(made)
-        typer.echo(f"\nreport: {folder.page}")
-    failed = [conversation for conversation in conversations if not conversation.turns]
-    if len(failed) == len(conversations):
+        say(f"\nreport: {folder.page}")
+    failed = [conversation for conversation in journals.conversations if not conversation.turns]
+    if len(failed) == len(journals.conversations):
         error = in_brief(failed[0].error or "")
         raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from simulator.cli.saying import say
+
 Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]
 
 
@@ -24,13 +26,15 @@ def list_things(
     from rich.table import Table
     from rich.text import Text
 
+    from simulator.report.wording import one_line
+
     headings, rows = _TABLES[kind](scenario)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(headings[0], min_width=max(len(row[0]) for row in rows))
     for heading in headings[1:]:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(one_line(cell)) for cell in row))
     Console().print(table)
 
 
@@ -41,7 +45,7 @@ def init_scenario(
     from scenarios.skeleton import init_scenario as write
 
     write(directory)
-    typer.echo(
+    say(
         f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
         f"`hallulab run --scenario {directory}`"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,8 @@ from simulator.cli.options import (
     grouped,
     names,
 )
+from simulator.cli.saying import say
+from simulator.stopping import run_until_stopped
 
 if TYPE_CHECKING:
     from simulator.laboratory import Settings
@@ -65,7 +66,7 @@ def simulate(
     What stands after `--` is passed on to the model server.
     """
     flags = {**flags_of(models), **flags_of(conversations)}
-    typer.echo(_execute(context, models.config, flags, folder, recording, judge=False).path)
+    say(_execute(context, models.config, flags, folder, recording, judge=False).path)
 
 
 @grouped
@@ -96,7 +97,7 @@ def detect(
     flags = {**flags_of(models), "detectors": names(detectors)}
     values.update({name: value for name, value in flags.items() if value is not None})
     experiment = load_experiment(None, values).with_places_of(file)
-    asyncio.run(execute_experiment(experiment, run, settings(context, recording), simulate=False))
+    run_until_stopped(execute_experiment(experiment, run, settings(context, recording), simulate=False))
     show_report(run, as_json)
 
 
@@ -143,7 +144,7 @@ def _execute(
     run = RunFolder(folder.out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
     experiment = load_experiment(config, flags)
     check_outputs({}, folders={"--out": run.path})
-    asyncio.run(
+    run_until_stopped(
         execute_experiment(
             experiment, run, settings(context, recording, folder.fresh), simulate=True, judge=judge
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,9 @@ import typer
 
 from simulator.cli.options import ModelOptions, RecordingOptions, grouped
 from simulator.cli.running import flags_of, settings
+from simulator.cli.saying import say
+from simulator.report.wording import one_line
+from simulator.stopping import run_until_stopped
 
 
 @grouped
@@ -38,12 +40,7 @@ def summarize(
 
     messages = read_chat(chat)
     experiment = load_experiment(models.config, {**flags_of(models), "scenario": scenario})
-    summary = asyncio.run(summary_of(messages, experiment, settings(context, recording)))
-    typer.echo(_line(summary.text))
+    summary = run_until_stopped(summary_of(messages, experiment, settings(context, recording)))
+    say(one_line(summary.text))
     if summary.cut:
-        typer.echo(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
-
-
-def _line(text: str) -> str:
-    """One line for `personas.yaml`, without control characters that a terminal would obey."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+        say(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)

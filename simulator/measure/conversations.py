@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from scenarios.transcript import Conversation, Frozen, Verdict
-from simulator.measure.metrics import Row, mean, rows, tally_all
-from simulator.measure.tokens import tokenize
+from scenarios.transcript import Conversation, Frozen
+from simulator.measure.metrics import Row, Tallies, mean, rows
+from simulator.measure.tokens import count_tokens
 
 
 class Flaw(Protocol):
@@ -80,14 +80,23 @@ def chat_statistics(
 
 def audit_report(
     conversations: Sequence[Conversation],
-    verdicts: Sequence[Verdict],
+    tallies: Tallies,
     flaws: Flaws,
     chatbots: Sequence[str],
-    detectors: Sequence[str],
 ) -> Audit:
-    """Count the flaws, and compute the rows again without the conversations that have any."""
+    """Count the flaws, and compute the rows again without the conversations that have any.
+
+    Args:
+        conversations: all of the run.
+        tallies: what was counted in each of them.
+        flaws: by conversation id.
+        chatbots: names, in the order of the report.
+    """
     affected = [item for item in conversations if flaws.get(item.id)]
-    sound = [item for item in conversations if not flaws.get(item.id)]
+    sound = {
+        key: tuple(item for item in items if not flaws.get(item.conversation))
+        for key, items in tallies.items()
+    }
     by_chatbot = {
         name: Counter(
             kind
@@ -102,14 +111,14 @@ def audit_report(
         affected_conversations=len(affected),
         flaws=dict(Counter(flaw.kind for item in affected for flaw in flaws[item.id])),
         affected={name: dict(kinds) for name, kinds in by_chatbot.items() if kinds},
-        rows_without_affected=rows(tally_all(sound, verdicts, chatbots, detectors)),
+        rows_without_affected=rows(sound),
     )
 
 
 def _statistics(chatbot: str, conversations: Sequence[Conversation]) -> ChatStatistics:
     turns = [len(item.turns) for item in conversations]
     tokens = [
-        sum(len(tokenize(turn.user)) + len(tokenize(turn.reply)) for turn in item.turns)
+        sum(count_tokens(turn.user) + count_tokens(turn.reply) for turn in item.turns)
         for item in conversations
     ]
     return ChatStatistics(

@@ -6,6 +6,7 @@ JavaScript strings count UTF-16 units. The page puts every text into the documen
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -64,16 +65,19 @@ def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ..
 
     Returns pieces of text that join to the reply, each with the positions in `spans` of those that cover it.
     """
-    places = [
-        (number, min(span.start, len(reply)), min(span.end, len(reply)))
-        for number, span in enumerate(spans)
-        if span.start is not None and span.end is not None
-    ]
-    edges = sorted({0, len(reply), *(edge for _, start, end in places for edge in (start, end))})
-    return [
-        (reply[left:right], tuple(number for number, start, end in places if start <= left and right <= end))
-        for left, right in pairwise(edges)
-    ]
+    begin: dict[int, list[int]] = defaultdict(list)
+    end: dict[int, list[int]] = defaultdict(list)
+    for number, span in enumerate(spans):
+        if span.start is not None and span.end is not None and span.start < len(reply):
+            begin[span.start].append(number)
+            end[min(span.end, len(reply))].append(number)
+    pieces = []
+    covering: list[int] = []
+    for left, right in pairwise(sorted({0, len(reply), *begin, *end})):
+        ended = {*end.get(left, ())}
+        covering = sorted([number for number in covering if number not in ended] + begin.get(left, []))
+        pieces.append((reply[left:right], tuple(covering)))
+    return pieces
 
 
 class _Passages:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from scenarios.transcript import Call, Conversation, Verdict
@@ -16,7 +15,6 @@ from simulator.measure.finding import findings
 from simulator.measure.metrics import rows, tally_all
 from simulator.measure.self_judging import ClaimChecks, mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
-from simulator.run_folder import write_atomically
 
 SCHEMA = 1
 """Version of the layout of `report.json`; it goes up when a field changes its meaning or goes away."""
@@ -56,7 +54,7 @@ def build_report(
     tallies = tally_all(ordered, about, chatbots, detectors)
     found = mark_self_judged(rows(tallies), checks)
     comparisons = compare(tallies, chatbots, detectors)
-    audit = audit_report(ordered, about, flaws, chatbots, detectors)
+    audit = audit_report(ordered, tallies, flaws, chatbots)
     sound = mark_self_judged(audit.rows_without_affected, checks)
     return {
         "schema": SCHEMA,
@@ -110,11 +108,6 @@ def _was_cut(call: Call) -> bool:
     return wrote and call.finish_reason == "length" and call.completion_tokens != 1
 
 
-def write_report(report: dict[str, Any], path: Path) -> None:
-    """Write `report.json`.
-
-    Raises:
-        OperationalError: the file cannot be written.
-    """
-    text = json.dumps(report, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(path, text + "\n")
+def report_text(report: Mapping[str, Any]) -> str:
+    """The report as the text of `report.json`."""
+    return json.dumps(report, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

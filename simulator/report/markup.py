@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator.report.wording import NOTHING, noun, number
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 def render(package: str, template: str, style: str, script: str | None = None, /, **values: Any) -> str:
@@ -16,9 +20,20 @@ def render(package: str, template: str, style: str, script: str | None = None, /
     A name that has no value is an error. The page's security policy allows this very style sheet and script,
     by hash, and nothing else.
     """
+    return _template(package, template).render(
+        values,
+        style=style,
+        style_hash=_policy_hash(style),
+        script=script,
+        script_hash=None if script is None else _policy_hash(script),
+    )
+
+
+@cache
+def _template(package: str, name: str) -> Template:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    pages = {"frame.html": asset(__package__, "frame.html"), template: asset(package, template)}
+    pages = {"frame.html": asset(__package__, "frame.html"), name: asset(package, name)}
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -27,13 +42,7 @@ def render(package: str, template: str, style: str, script: str | None = None, /
         loader=DictLoader(pages),
     )
     environment.globals.update(number=number, nothing=NOTHING, noun=noun)
-    return environment.get_template(template).render(
-        values,
-        style=style,
-        style_hash=_policy_hash(style),
-        script=script,
-        script_hash=None if script is None else _policy_hash(script),
-    )
+    return environment.get_template(name)
 
 
 def asset(package: str, name: str) -> str:

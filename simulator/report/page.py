@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from scenarios.pack import Persona
@@ -21,7 +20,6 @@ from simulator.report.headlines import headlines, interval_lines
 from simulator.report.markup import asset, render
 from simulator.report.self_judging import mark
 from simulator.report.terminal import notes
-from simulator.run_folder import write_atomically
 
 _PACKAGE = "simulator.report"
 
@@ -73,15 +71,6 @@ def render_page(
         experiment=None if experiment is None else json.dumps(experiment, indent=2, ensure_ascii=False),
         data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas)),
     )
-
-
-def write_page(page: str, path: Path) -> None:
-    """Write `report.html`.
-
-    Raises:
-        OperationalError: the file cannot be written.
-    """
-    write_atomically(path, page)
 
 
 def _embedded(value: Any) -> Any:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.wording import counted, in_brief, noun, number, with_interval
+from simulator.report.wording import counted, in_brief, noun, number, one_line, with_interval
 
 WIDTH = 112
 """Columns used when standard output is no terminal."""
@@ -33,7 +33,7 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     console.print(table(report, narrow=console.width < NARROW))
     found = (*headlines(report), *interval_lines(report["rows"]))
     for line in (*found, *agreement_lines(report["agreement"]), *notes(report)):
-        console.print(Text(line))
+        console.print(Text(one_line(line)))
 
 
 def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
@@ -57,13 +57,13 @@ def table(report: Mapping[str, Any], narrow: bool = False) -> Table:
         if previous not in (None, row["detector"]):
             result.add_section()
         if narrow and previous != row["detector"]:
-            result.add_row(Text(f"by {row['detector']}"))
+            result.add_row(Text(f"by {in_brief(row['detector'])}"))
         previous = row["detector"]
         hpt = with_interval(row["hpt_1"], row["hpt_1_ci95"], 2)
         tokacc = with_interval(row["tokacc_1"], row["tokacc_1_ci95"], 1, 100)
-        chatbot = Text(f"{row['chatbot']}{mark(row)}")
+        chatbot = Text(f"{in_brief(row['chatbot'])}{mark(row)}")
         result.add_row(
-            *([chatbot] if narrow else [chatbot, Text(row["detector"])]),
+            *([chatbot] if narrow else [chatbot, Text(in_brief(row["detector"]))]),
             number(row["calls_per_reply"], 1),
             Text(hpt.replace(" [", "\n[") if narrow else hpt),
             number(row["hpt_2"], 2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 NOTHING = "–"
@@ -22,14 +23,33 @@ def counted(number: int, word: str) -> str:
     return f"{number} {noun(number, word)}"
 
 
+_KEPT = "\n\u200c\u200d"
+"""Line breaks, and what joins letters or keeps them apart in Indian scripts, in Persian and in emoji."""
+
+
 def harmless(text: str) -> str:
-    """Lines that a terminal takes for nothing but text: they may hold what a model or a server wrote."""
-    return "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
+    """Lines that a terminal takes for nothing but text: a model, a server or a stranger may write them.
+
+    What it would obey (control characters, also those that turn the direction of writing), and what cannot
+    be seen, becomes U+FFFD; any kind of space becomes a space.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in _KEPT else _shown(letter) for letter in text)
+
+
+def _shown(letter: str) -> str:
+    return " " if unicodedata.category(letter) == "Zs" else "�"
+
+
+def one_line(text: str) -> str:
+    """The text as one harmless line, whatever breaks it has."""
+    return harmless(" ".join(text.split()))
 
 
 def in_brief(text: str) -> str:
-    """One harmless line of a reason."""
-    line = harmless(" ".join(text.split()))
+    """One harmless line of a reason or a name."""
+    line = one_line(text)
     return line if len(line) <= BRIEF else f"{line[: BRIEF - 1]}…"
 
 

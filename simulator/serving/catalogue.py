@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from scenarios.errors import UsageError
+from scenarios.paths import expanded, is_folder
 from scenarios.provisioning.weights import WheelFile, WheelFiles, looks_like_path
 from scenarios.transcript import Frozen
 
@@ -111,8 +112,8 @@ def resolve(model: str) -> NamedModel:
     known = CATALOGUE.get(model.lower())
     if known is not None:
         return NamedModel(name=known.name, wheels=known if known.wheels else None, hub=known.hub)
-    folder = Path(model).expanduser()
-    if folder.is_dir():
+    folder = expanded(model)
+    if is_folder(folder):
         if not (folder / "config.json").is_file():
             raise UsageError(
                 f"the folder {model} holds no config.json. Give a folder as transformers saves a model."

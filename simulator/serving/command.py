@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 
 from simulator.serving.preparation import prepare
 from simulator.serving.server import STARTUP_TIMEOUT, serve_prepared
 from simulator.serving.terminal import shown_progress
+from simulator.stopping import run_until_stopped
 
 
 def serve_command(
@@ -52,4 +52,4 @@ def serve_command(
                 print(server.served.base_url, flush=True)
                 await server.ended()
 
-    asyncio.run(stay())
+    run_until_stopped(stay())

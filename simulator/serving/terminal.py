@@ -10,6 +10,7 @@ from rich.progress import Progress, TaskID, TaskProgressColumn
 
 from scenarios.provisioning.steps import Listener, StepProgress, silent
 from simulator.progress import bars
+from simulator.report.wording import one_line
 
 
 @contextmanager
@@ -37,7 +38,7 @@ class _Steps:
             self._step = progress.step
             self._task = self._shown.add_task(progress.step, total=progress.total)
             if self._announced:
-                print(f"{progress.step} …", file=sys.stderr, flush=True)
+                print(one_line(f"{progress.step} …"), file=sys.stderr, flush=True)
         self._shown.update(self._task, completed=progress.done, total=progress.total)
 
     def _finish(self) -> None:

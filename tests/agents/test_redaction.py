@@ -88,7 +88,7 @@ def test_no_key_is_left_whatever_stands_around_it(key: str, before: str, after: 
     redaction = Redaction([key])
     if "key" not in key and "[" not in key and "]" not in key:
         assert key not in redaction.text(before + key + after)
-        assert key not in json.loads(redaction.text(json.dumps(f"x{key}")))
+        assert json.dumps(key)[1:-1] not in redaction.text(json.dumps(f"x{key}"))
 
 
 def test_keys_of_the_environment_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,11 @@ def test_a_list_of_messages_is_read(tmp_path: Path) -> None:
     [
         ("[", ", line 1: not valid JSON (Expecting value)."),
         ('[\n{"role": "user" "text": "x"}]', ", line 2: not valid JSON (Expecting ',' delimiter)."),
+        ("[" * 200_000, ": not valid JSON (more than 100 levels of brackets)."),
+        (
+            '[{"role": "user", "text": "\\ud800"}]',
+            ": not valid JSON (0.text: half of a character (\\ud800)).",
+        ),
         ('{"role": "user", "text": "x"}', ": not a list of messages."),
         ("3", ": not a list of messages."),
         (

@@ -231,6 +231,26 @@ async def test_a_deeply_nested_answer_is_no_chat_completion(text: str) -> None:
         await _post(_wire(Server(lambda _: httpx2.Response(200, text=text))), {"n": 1})
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+async def test_an_answer_in_another_encoding_is_read_without_its_key(encoding: str) -> None:
+    text = json.dumps(completion("Bearer sk-secret-1"))
+    wire = _wire(Server(lambda _: httpx2.Response(200, content=text.encode(encoding))))
+    response, _ = await _post(wire, {"n": 1}, Authorization="Bearer sk-secret-1")
+    assert response.json()["choices"][0]["message"]["content"] == "Bearer [key]"
+
+
+async def test_an_answer_that_is_not_packed_as_it_says_is_an_error() -> None:
+    class Broken(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"not packed"
+
+    headers = {"Content-Encoding": "gzip"}
+    wire = _wire(Server(lambda _: httpx2.Response(200, stream=Broken(), headers=headers)))
+    with pytest.raises(ModelError) as caught:
+        await _post(wire, {"n": 1})
+    assert str(caught.value) == f"{URL} gave an answer that cannot be unpacked. Correct --base-url."
+
+
 class Endless(httpx2.AsyncByteStream):
     """A body without end, and how much of it was read."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,28 @@ def leaves(history):
 def ends(history):
     raise StopIteration
 
+def withdraws(history):
+    raise GeneratorExit
+
+def interrupts(history):
+    raise KeyboardInterrupt("mine")
+
+class Unsayable(BaseException):
+    def __str__(self):
+        raise ValueError
+
+def is_unsayable(history):
+    raise Unsayable
+
+async def withdraws_later(history):
+    raise GeneratorExit("later")
+
+async def interrupts_later(history):
+    raise KeyboardInterrupt
+
+async def cancels_later(history):
+    raise asyncio.CancelledError("no")
+
 def gives_up(history):
     raise TimeoutError("my own server is slow")
 
@@ -74,6 +97,12 @@ def sleeps(history):
 
 async def sleeps_later(history):
     await asyncio.sleep(60)
+
+async def fails_at_the_end(history):
+    try:
+        await asyncio.sleep(60)
+    finally:
+        raise RuntimeError("not so fast")
 """
 
 
@@ -81,10 +110,11 @@ async def sleeps_later(history):
 def _working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "pool_bot.py").write_text(BOT, encoding="utf-8")
     (tmp_path / "torn_bot.py").write_text("def answer(:", encoding="utf-8")
+    (tmp_path / "leaving_bot.py").write_text("import sys; sys.exit(3)", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
-    for name in ("pool_bot", "torn_bot"):
+    for name in ("pool_bot", "torn_bot", "leaving_bot"):
         sys.modules.pop(name, None)
 
 
@@ -121,6 +151,7 @@ async def test_an_async_function_may_say_what_it_read(attribute: str) -> None:
     [
         ("no_such_bot:answer", "cannot import no_such_bot from .*ModuleNotFoundError"),
         ("torn_bot:answer", "cannot import torn_bot from .*SyntaxError"),
+        ("leaving_bot:answer", r"cannot import leaving_bot from .* \(SystemExit: 3\)\.$"),
         ("pool_bot:reply", "the module pool_bot has no attribute 'reply'"),
         ("pool_bot:NUMBER", "is a int, which cannot be called"),
     ],
@@ -144,6 +175,12 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:unknown", "passage 0 is no passage"),
         ("pool_bot:leaves", "raised SystemExit: fed up"),
         ("pool_bot:ends", "raised RuntimeError: StopIteration"),
+        ("pool_bot:withdraws", "raised GeneratorExit$"),
+        ("pool_bot:interrupts", "raised KeyboardInterrupt: mine$"),
+        ("pool_bot:is_unsayable", "raised Unsayable: its message raised ValueError$"),
+        ("pool_bot:withdraws_later", "raised GeneratorExit: later$"),
+        ("pool_bot:interrupts_later", "raised KeyboardInterrupt$"),
+        ("pool_bot:cancels_later", "raised CancelledError: no$"),
         ("pool_bot:gives_up", "raised TimeoutError: my own server is slow"),
     ],
 )
@@ -159,6 +196,15 @@ async def test_half_characters_of_a_bot_are_replaced_because_no_file_can_hold_th
         "passage",
         "\ufffd",
     ]
+
+
+@pytest.mark.parametrize("target", ["pool_bot:sleeps", "pool_bot:sleeps_later", "pool_bot:fails_at_the_end"])
+async def test_a_bot_that_is_cancelled_has_not_failed(target: str) -> None:
+    asked = asyncio.create_task(ask(target))
+    await asyncio.sleep(0.01)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
 
 
 @pytest.mark.parametrize("target", ["pool_bot:sleeps", "pool_bot:sleeps_later"])

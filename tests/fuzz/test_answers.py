@@ -201,7 +201,7 @@ def test_a_run_ends_and_what_it_wrote_can_be_read(
     held = {conversation.id: conversation for conversation in run.read_conversations()}
     assert len(held) == 1
     assert said.code == (0 if any(conversation.turns for conversation in held.values()) else 1)
-    assert all(verdict.conversation in held for verdict in run.read_verdicts())
+    assert all(verdict.conversation in held for verdict in run.read_journals().verdicts)
     assert ended("report", out).code == said.code
     again = _run(pack, out, Hostile({}))
     assert again.code == 0

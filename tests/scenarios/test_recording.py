@@ -114,7 +114,7 @@ def test_a_recording_that_is_not_there(tmp_path: Path) -> None:
         Recording.replay(path)
 
 
-@pytest.mark.parametrize("text", ["", "\n", "{}", '{"kind":"note","key":"a","ans'])
+@pytest.mark.parametrize("text", ["", "\n", '{"kind":"note","key":"a","ans'])
 def test_a_file_without_an_answer_is_not_replayed(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(text)
@@ -201,8 +201,6 @@ def test_kind_and_key_are_texts(tmp_path: Path, field: str, value: str) -> None:
     ("answer", "where"),
     [
         (1, "answer: "),
-        ({**ANSWER, "latency_s": float("nan")}, "answer.latency_s: "),
-        ({**ANSWER, "latency_s": float("inf")}, "answer.latency_s: "),
         ({**ANSWER, "latency_s": 1.7e308}, "answer.latency_s: "),
         ({**ANSWER, "latency_s": -1}, "answer.latency_s: "),
         ({**ANSWER, "latency_s": "soon"}, "answer.latency_s: "),

@@ -111,3 +111,17 @@ def test_what_is_plausible_is_taken() -> None:
     Turn.model_validate({**TURN, "index": 3})
     Verdict.model_validate({**VERDICT, "turn": 3})
     Conversation.model_validate({**CONVERSATION, "seed": -(2**63)})
+
+
+@pytest.mark.parametrize(
+    ("indices", "complaint"),
+    [
+        ((1,), "`turns.0.index` is 1"),
+        ((0, 0), "`turns.1.index` is 0"),
+        ((0, 2, 1), "`turns.1.index` is 2"),
+    ],
+)
+def test_turns_are_numbered_in_order(indices: tuple[int, ...], complaint: str) -> None:
+    turns = [{**TURN, "index": index} for index in indices]
+    with pytest.raises(ValidationError, match=f"{complaint}; turns are numbered from 0, in order"):
+        Conversation.model_validate({**CONVERSATION, "turns": turns})

@@ -232,3 +232,22 @@ def test_an_option_does_not_both_stay_and_vary(tmp_path: Path, varied: str) -> N
         f"{path}, line 3: options: b is varied, too; leave it out here or there. "
         "Correct it; see docs/bench.md."
     )
+
+
+def test_a_grid_of_more_than_can_be_done_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    values = [*range(100)]
+    path.write_text(f"detector: lexical\ngrid: {{a: {values}, b: {values}, c: {values}, d: {values}}}\n")
+    with pytest.raises(UsageError) as caught:
+        load_sweep(path)
+    assert str(caught.value) == (
+        f"{path}, line 1: these are 100,000,000 runs, and one sweep has at most 10,000. Correct it; see "
+        "docs/bench.md."
+    )
+
+
+def test_a_sweep_is_not_repeated_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text("detector: lexical\nconfigurations: [{threshold: 0.5}]\nrepeats: 1000000000\n")
+    with pytest.raises(UsageError, match=r"these are 1,000,000,000 runs, and one sweep has at most 10,000"):
+        load_sweep(path)

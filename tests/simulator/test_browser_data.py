@@ -37,6 +37,19 @@ def test_pieces_join_to_the_reply(reply: str, places: list[tuple[int, int]]) -> 
     assert "".join(text for text, _ in segments(reply, spans)) == reply
 
 
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), max_size=6))
+def test_a_piece_names_the_spans_that_cover_it_and_no_other(places: list[tuple[int, int]]) -> None:
+    covered: list[set[int]] = []
+    pieces = segments("x" * 20, [span(start, start + length) for start, length in places])
+    for text, numbers in pieces:
+        assert list(numbers) == sorted(numbers)
+        covered += [set(numbers)] * len(text)
+    assert covered == [
+        {number for number, (start, length) in enumerate(places) if start <= at < start + length}
+        for at in range(20)
+    ]
+
+
 def test_what_was_not_judged_is_never_clean() -> None:
     chat = conversation("a", ["x"] * 5)
     verdicts = [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from simulator.measure.conversations import audit_report, chat_statistics
+from simulator.measure.metrics import tally_all
 from tests.simulator.example_run import ExampleFlaw
 from tests.simulator.journal import conversation, scored
 
@@ -27,7 +28,7 @@ def test_rows_are_computed_again_without_affected_conversations() -> None:
         "a": [ExampleFlaw(0, "empty", ""), ExampleFlaw(0, "repeated", ""), ExampleFlaw(0, "repeated", "")],
         "b": [],
     }
-    audit = audit_report(chats, verdicts, flaws, ["vanilla"], ["d"])
+    audit = audit_report(chats, tally_all(chats, verdicts, ["vanilla"], ["d"]), flaws, ["vanilla"])
     assert (audit.conversations, audit.affected_conversations) == (2, 1)
     assert audit.flaws == {"empty": 1, "repeated": 2}
     assert audit.affected == {"vanilla": {"empty": 1, "repeated": 1}}

@@ -306,7 +306,8 @@ def test_a_file_that_cannot_be_read_is_one_sentence(code_and_error: CodeAndError
     (tmp_path / "conversations.jsonl").write_text("")
     (tmp_path / "experiment.json").mkdir()
     code, said = code_and_error("detect", tmp_path)
-    assert (code, said) == (1, f"error: {tmp_path / 'experiment.json'}: Is a directory.\n")
+    told = f"error: {tmp_path / 'experiment.json'}: this is no file. Restore it or use --fresh.\n"
+    assert (code, said) == (2, told)
 
 
 def test_a_billion_repeats_are_refused_at_once(code_and_error: CodeAndError, tmp_path: Path) -> None:

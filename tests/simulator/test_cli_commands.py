@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -99,7 +98,7 @@ def test_detect_adds_a_detectors_verdicts_and_keeps_the_others(hallulab: Hallula
     ended = hallulab("detect", run.path, "--detectors", "lexical", "--json")
     assert (ended.code, ended.err) == (0, "")
     assert run.verdicts.read_text().startswith(before)
-    assert [verdict.detector for verdict in run.read_verdicts()] == ["metarag", "lexical"]
+    assert [verdict.detector for verdict in run.read_journals().verdicts] == ["metarag", "lexical"]
     rows = json.loads(ended.out)["rows"]
     assert {(row["detector"], row["scored_turns"]) for row in rows} == {("metarag", 1), ("lexical", 1)}
 
@@ -170,9 +169,9 @@ def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
     run = RunFolder(tmp_path / "run")
     flags = ("--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
     assert hallulab("simulate", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
-    assert run.read_verdicts() == []
+    assert run.read_journals().verdicts == []
     assert hallulab("detect", run.path, "--replay", RECORDING).code == 0
-    judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_verdicts()]
+    judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_journals().verdicts]
     assert sorted(judged) == [("strict", 0, "scored"), ("strict", 1, "scored")]
 
 
@@ -195,25 +194,16 @@ def test_view_makes_the_page_and_opens_it(
     assert run.page.is_file()
 
 
-def test_view_shows_what_the_journals_hold(
+def test_view_opens_no_page_of_somebody_else(
     hallulab: Hallulab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webbrowser.open", lambda url: True)
     run = saved_run(tmp_path / "run")
     hallulab("report", run.path)
     made = run.page.read_text()
-    sources = (run.conversations, run.verdicts, run.experiment)
-    for newer in sources:
-        run.page.write_text("old")
-        for path in (*sources, run.page):
-            os.utime(path, (1000, 1000 if path != newer else 1001))
-        os.utime(run.page, (1000, 1001))
-        hallulab("view", run.path)
-        assert run.page.read_text() == made
-    run.page.write_text("newer than all of them")
-    os.utime(run.page, (1000, 1002))
+    run.page.write_text("<script>steal()</script>")
     hallulab("view", run.path)
-    assert run.page.read_text() == "newer than all of them"
+    assert run.page.read_text() == made
 
 
 def test_what_export_writes_loads_as_labelled_data(hallulab: Hallulab, tmp_path: Path) -> None:

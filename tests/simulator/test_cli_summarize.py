@@ -65,7 +65,7 @@ def test_it_is_one_line_without_control_characters(
     hallulab: CommandLine, chat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripted(monkeypatch, lambda _: "The user\n\nhad a \x1b[31mfan.")
-    assert hallulab("summarize", chat, *ENDPOINT).out == "The user had a [31mfan.\n"
+    assert hallulab("summarize", chat, *ENDPOINT).out == "The user had a �[31mfan.\n"
 
 
 def test_a_summary_that_was_cut_off_is_said_to_be(

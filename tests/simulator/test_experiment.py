@@ -109,7 +109,7 @@ async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -
     folder, listener = RunFolder(tmp_path), Listener()
     await execute(cast(Judge()), [job("a"), job("b")], folder, listener)
     assert sorted(line.id for line in folder.read_conversations()) == ["a", "b"]
-    found = sorted((line.conversation, line.turn) for line in folder.read_verdicts())
+    found = sorted((line.conversation, line.turn) for line in folder.read_journals().verdicts)
     assert found == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
     assert (listener.turns, listener.expected_verdicts, listener.verdicts) == (4, 4, 4)
 
@@ -132,14 +132,14 @@ async def test_only_missing_verdicts_are_made(tmp_path: Path) -> None:
     judge = Judge()
     await execute(cast(judge), [job("a")], folder, Listener())
     assert len(judge.seen) == 1
-    assert sorted(line.turn for line in folder.read_verdicts()) == [0, 1]
+    assert sorted(line.turn for line in folder.read_journals().verdicts) == [0, 1]
 
 
 async def test_a_new_version_of_a_detector_judges_again(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     await execute(cast(Judge("1")), [job("a")], folder, Listener())
     await execute(cast(Judge("2")), [job("a")], folder, Listener())
-    assert sorted(line.version for line in folder.read_verdicts()) == ["1", "1", "2", "2"]
+    assert sorted(line.version for line in folder.read_journals().verdicts) == ["1", "1", "2", "2"]
 
 
 async def test_a_detector_sees_the_turn_and_nothing_of_the_chatbot(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_a_detector_sees_the_turn_and_nothing_of_the_chatbot(tmp_path: Pat
 async def test_whatever_a_detector_raises_is_a_failed_verdict(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     await execute(cast(Judge(error=ZeroDivisionError("oops"))), [job("a")], folder, Listener())
-    assert [(line.outcome, line.spans, line.error) for line in folder.read_verdicts()] == [
+    assert [(line.outcome, line.spans, line.error) for line in folder.read_journals().verdicts] == [
         ("failed", None, "ZeroDivisionError: oops")
     ] * 2
 
@@ -182,7 +182,7 @@ async def test_a_conversation_that_was_held_anew_is_judged_anew(tmp_path: Path) 
     judge = Judge()
     await execute(cast(judge), [job("a")], folder, Listener())
     assert [view.reply for view in judge.seen] == ["Answer after 1 messages.", "Answer after 3 messages."]
-    found = [(line.conversation, line.turn) for line in folder.read_verdicts()]
+    found = [(line.conversation, line.turn) for line in folder.read_journals().verdicts]
     assert found == [("a", 0), ("a-try2", 0), ("a-try2", 1)]
 
 
@@ -207,7 +207,10 @@ async def test_a_failed_verdict_is_tried_again_and_the_new_one_counts(tmp_path: 
     folder = RunFolder(tmp_path)
     await execute(cast(Judge(error=ZeroDivisionError("oops"))), [job("a")], folder, Listener())
     await execute(cast(Judge()), [], folder, Listener())
-    assert [(line.turn, line.outcome) for line in folder.read_verdicts()] == [(0, "scored"), (1, "scored")]
+    assert [(line.turn, line.outcome) for line in folder.read_journals().verdicts] == [
+        (0, "scored"),
+        (1, "scored"),
+    ]
 
 
 async def test_a_detector_that_gives_no_judgement_is_a_failed_verdict(tmp_path: Path) -> None:
@@ -217,7 +220,7 @@ async def test_a_detector_that_gives_no_judgement_is_a_failed_verdict(tmp_path: 
 
     folder = RunFolder(tmp_path)
     await execute(cast(Silent()), [job("a")], folder, Listener())
-    assert [(line.outcome, line.error) for line in folder.read_verdicts()] == [
+    assert [(line.outcome, line.error) for line in folder.read_journals().verdicts] == [
         ("failed", "the detector gave a NoneType, no Judgement")
     ] * 2
 
@@ -240,7 +243,7 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
     stale = Cast(lambda job: asker, lambda job: answerer, [judge], None, 2, 4)
     with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
         await execute(stale, [job("a")], folder, Listener())
-    assert (len(folder.read_conversations()), folder.read_verdicts()) == (held, [])
+    assert (len(folder.read_conversations()), folder.read_journals().verdicts) == (held, [])
 
 
 async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
@@ -258,4 +261,4 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
     with pytest.raises(OperationalError, match="No space left on device"):
         await execute(cast(Judge()), [job("a")], folder, Listener())
     assert len(folder.read_conversations()) == 1
-    assert len(folder.read_verdicts()) == 1
+    assert len(folder.read_journals().verdicts) == 1

@@ -114,7 +114,7 @@ def test_a_stale_recording_ends_the_command_in_one_sentence(
     assert ended.err.count("\n") == 1
     assert not run.report.exists()
     assert all(conversation.error is None for conversation in run.read_conversations())
-    assert all(verdict.error is None for verdict in run.read_verdicts())
+    assert all(verdict.error is None for verdict in run.read_journals().verdicts)
 
 
 @pytest.mark.parametrize("point", range(20))

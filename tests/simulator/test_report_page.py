@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select
 from agents.claim_check import ClaimCheck
 from simulator.measure.self_judging import ClaimChecks
 from simulator.report.document import build_report
-from simulator.report.page import render_page, write_page
+from simulator.report.page import render_page
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 from tests.simulator.journal import conversation
 
@@ -67,7 +67,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 
 
 def show(chromium: webdriver.Chrome, tmp_path: Path, html: str) -> None:
-    write_page(html, tmp_path / "report.html")
+    (tmp_path / "report.html").write_text(html, encoding="utf-8")
     chromium.get_log("browser")
     chromium.get((tmp_path / "report.html").as_uri())
 

@@ -9,8 +9,7 @@ import pytest
 
 from scenarios.errors import OperationalError, UsageError
 from scenarios.transcript import Conversation
-from simulator.run_folder import RunFolder, refuse_overwriting, write_atomically
-from tests.simulator.journal import scored, unscored
+from simulator.run_folder import RunFolder, refuse_overwriting, write_atomically, write_together
 
 
 def conversation(name: str, persona: str = "anna") -> Conversation:
@@ -26,26 +25,12 @@ def conversation(name: str, persona: str = "anna") -> Conversation:
     )
 
 
-def test_the_first_line_of_an_identifier_counts(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    lines = [conversation("a"), conversation("b"), conversation("a", persona="bert")]
-    folder.conversations.write_text("".join(line.model_dump_json() + "\n" for line in lines))
-    assert [(line.id, line.persona) for line in folder.read_conversations()] == [("a", "anna"), ("b", "anna")]
-
-
 def test_a_later_try_counts_only_where_the_earlier_one_failed(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     failed = conversation("a").model_copy(update={"stop_reason": "error", "error": "oops"})
     lines = [failed, conversation("a-try2"), conversation("b"), conversation("b-try2")]
     folder.conversations.write_text("".join(line.model_dump_json() + "\n" for line in lines))
     assert [line.id for line in folder.read_conversations()] == ["a-try2", "b", "b-try2"]
-
-
-def test_the_first_verdict_that_did_not_fail_counts(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    lines = [unscored("c", 0), scored("c", 0, [(0, 1)]), scored("c", 0), unscored("c", 0)]
-    folder.verdicts.write_text("".join(line.model_dump_json() + "\n" for line in lines))
-    assert folder.read_verdicts() == [scored("c", 0, [(0, 1)])]
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
@@ -55,9 +40,9 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     assert [line.id for line in folder.read_conversations()] == ["a"]
 
 
-def test_opening_a_journal_drops_its_torn_last_line(tmp_path: Path) -> None:
+def test_opening_a_journal_removes_its_unfinished_last_line(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    folder.conversations.write_text("whole\ntorn")
+    folder.conversations.write_text('whole\n{"torn": ')
     with folder.open_conversations() as journal:
         journal.append("next")
     assert folder.conversations.read_text() == "whole\nnext\n"
@@ -84,19 +69,62 @@ def test_clearing_leaves_other_files_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "report.json"
-    path.write_text("old")
+def test_when_one_of_two_files_cannot_be_written_both_old_ones_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report, page = tmp_path / "report.json", tmp_path / "report.html"
+    report.write_text("old")
+    page.write_text("old")
+    opened = Path.open
 
-    def full(self: Path, *args: object, **kwargs: object) -> int:
-        raise OSError(28, "No space left on device")
+    def full(self: Path, mode: str = "r") -> object:
+        if "report.html" in self.name:
+            raise OSError(28, "No space left on device")
+        return opened(self, mode)
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OperationalError) as caught:
-        write_atomically(path, "new")
+        write_together({report: "new", page: "new"})
     monkeypatch.undo()
-    assert str(caught.value) == f"cannot write {path}: No space left on device."
-    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+    assert str(caught.value) == f"cannot write {page}: No space left on device."
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {
+        "report.json": "old",
+        "report.html": "old",
+    }
+
+
+def test_a_folder_in_the_place_of_one_of_two_files_leaves_the_other_one(tmp_path: Path) -> None:
+    report, page = tmp_path / "report.json", tmp_path / "report.html"
+    report.write_text("old")
+    page.mkdir()
+    with pytest.raises(OperationalError) as caught:
+        write_together({report: "new", page: "new"})
+    assert str(caught.value) == f"cannot write {page}: Is a directory."
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]
+    assert report.read_text() == "old"
+
+
+def test_a_file_that_holds_its_text_already_is_left_alone(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text("same")
+    inode = report.stat().st_ino
+    write_together({report: "same", tmp_path / "report.html": "new"})
+    assert report.stat().st_ino == inode
+
+
+def test_text_that_cannot_be_encoded_touches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        write_together({tmp_path / "report.json": "new", tmp_path / "report.html": "\ud800"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_in_the_place_of_the_file_beside_is_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / f".report.json.{os.getpid()}").symlink_to(precious)
+    write_atomically(tmp_path / "report.json", "new")
+    assert precious.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["precious", "report.json"]
 
 
 def test_a_folder_whose_parent_is_a_file_is_refused(tmp_path: Path) -> None:
@@ -179,3 +207,24 @@ def test_a_claimed_folder_keeps_what_came_into_it(tmp_path: Path) -> None:
     with folder.claimed():
         folder.conversations.write_text("")
     assert folder.conversations.exists()
+
+
+def test_nothing_is_written_through_a_link_out_of_the_folder(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    folder.verdicts.symlink_to(precious)
+    with pytest.raises(UsageError) as caught, folder.claimed():
+        raise AssertionError
+    assert str(caught.value) == (
+        f"{folder.verdicts}: this link leads out of the run folder, to {precious}, which is not written to. "
+        "Delete the link, or put the file in its place."
+    )
+
+
+def test_a_folder_that_is_reached_by_a_link_may_be_written(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "latest").symlink_to(tmp_path / "run")
+    with RunFolder(tmp_path / "latest").claimed() as entered:
+        assert entered is None

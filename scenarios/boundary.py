@@ -1,0 +1,65 @@
+"""What a pack is read from: its own folder. It may be a stranger's, and what is read gets into prompts."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from scenarios.errors import UsageError
+
+
+class Boundary:
+    """A folder that nothing is read from outside of, by whatever links.
+
+    Args:
+        folder: the folder; None: there is no boundary.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder and Path(os.path.realpath(folder))
+
+    def require_inside(self, path: Path) -> None:
+        """Raise UsageError where a path, followed to its end, lies outside."""
+        if self._folder is None:
+            return
+        end = Path(os.path.realpath(path))
+        if not end.is_relative_to(self._folder):
+            raise UsageError(
+                f"{path}: leads to {end}, outside of the pack's folder {self._folder}. Copy there what the "
+                "pack needs: nothing else is read."
+            )
+
+    def require_file(self, path: Path) -> None:
+        """Raise UsageError where a path lies outside, or leads to nothing that can be read to its end."""
+        self.require_inside(path)
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct or remove it.") from error
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"{path}: is {_kind(mode)}, no file. Put a file there, or remove it.")
+
+
+ANYWHERE = Boundary(None)
+"""For packs that come with hallulab; package managers may put links there."""
+
+
+def entries(folder: Path) -> list[Path]:
+    """What is in a folder, by name.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be read ({error.strerror}). Correct or remove it.") from error
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"

@@ -1,0 +1,131 @@
+"""JSON that every program reads alike: finite numbers, whole characters, each key once, no abyss of brackets.
+
+The library's own reader lets all of that through, and what follows fails on it much later: a page cannot be
+encoded, a sum is no number, a file that was written cannot be read again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+MAX_DEPTH = 100
+"""Lists and objects inside one another that are read; ours have fewer than ten."""
+
+Place = tuple[str | int, ...]
+"""The keys and positions that lead to a value."""
+
+_TOO_DEEP = f"more than {MAX_DEPTH} levels of brackets"
+_MOST_DIGITS = 308
+"""Somewhat above the largest number of so many digits, floats end."""
+
+_CONTAINERS = (dict, list)
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
+"""A string; its group is empty where the text ends before it."""
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        json.JSONDecodeError: it is not JSON.
+        ValueError: it is, but nobody need understand it: see `unwritable`; or a key is given twice.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_without_repeated_keys, parse_int=_whole_number)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+    if not _is_deep(value):
+        try:
+            # A hundred times faster than looking at each value, and so for nearly every text all there is.
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+            return value
+        except ValueError:
+            pass
+    found = unwritable(value)
+    if found is not None:
+        place, flaw = found
+        raise ValueError(f"{'.'.join(map(_printable, place))}: {flaw}" if place else flaw)
+    return value
+
+
+def unwritable(value: Any) -> tuple[Place, str] | None:
+    """The first place at which a value of JSON could not be written and read again, and why; or None.
+
+    That is a number that is not finite or too large for a float, half of a character (a lone surrogate), and
+    more than `MAX_DEPTH` levels.
+    """
+    if _is_deep(value):
+        return (), _TOO_DEEP
+    return next(((place, flaw) for place, leaf in _leaves(value) if (flaw := _flaw(leaf))), None)
+
+
+def is_unfinished(text: str) -> bool:
+    """Whether JSON ends in the middle: in a string, or before a bracket is closed.
+
+    A killed process leaves such lines; what is no JSON for another reason is somebody's mistake.
+    """
+    rest = _STRING.sub(lambda string: "" if string[1] else '"', text)
+    return '"' in rest or sum(map(rest.count, "[{")) > sum(map(rest.count, "]}"))
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits is too large")
+    return int(digits)
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON leaves open what they mean; the library would silently keep the last one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {_printable(twice)} occurs twice")
+    return found
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, _CONTAINERS) else []
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for outer in level
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(item, _CONTAINERS)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _leaves(value: Any) -> Iterator[tuple[Place, Any]]:
+    """Every key, text and number in order, and where it stands."""
+    waiting: list[tuple[Place, Any]] = [((), value)]
+    while waiting:
+        place, item = waiting.pop()
+        if isinstance(item, _CONTAINERS):
+            if isinstance(item, dict):
+                yield from (((*place, key), key) for key in item)
+            inner = item.items() if isinstance(item, dict) else enumerate(item)
+            waiting += reversed([((*place, key), one) for key, one in inner])
+        else:
+            yield place, item
+
+
+def _flaw(leaf: Any) -> str | None:
+    if isinstance(leaf, str):
+        half = next((letter for letter in leaf if "\ud800" <= letter <= "\udfff"), None)
+        return None if half is None else f"half of a character (\\u{ord(half):04x})"
+    if isinstance(leaf, float) and not math.isfinite(leaf):
+        return "a number that is not finite"
+    if isinstance(leaf, int) and abs(leaf) >= 10**_MOST_DIGITS:
+        return "a number that is too large"
+    return None
+
+
+def _printable(key: object) -> str:
+    return str(key).encode("utf-8", "backslashreplace").decode()

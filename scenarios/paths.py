@@ -1,0 +1,59 @@
+"""Paths that users give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scenarios.errors import UsageError
+
+
+def expanded(path: str | Path) -> Path:
+    """The path with the home folder in place of a `~` or `~user` at its beginning.
+
+    Raises:
+        UsageError: there is no such user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{path}: there is no user with such a home folder. Correct the path.") from error
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path leads to something.
+
+    Raises:
+        UsageError: the system does not say, because the path is too long or a folder closed.
+    """
+    with _told(path):
+        return path.exists()
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path leads to a folder.
+
+    Raises:
+        UsageError: the system does not say, because the path is too long or a folder closed.
+    """
+    with _told(path):
+        return path.is_dir()
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path leads to a file.
+
+    Raises:
+        UsageError: the system does not say, because the path is too long or a folder closed.
+    """
+    with _told(path):
+        return path.is_file()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error

@@ -1,0 +1,34 @@
+"""What commands print: text that a terminal cannot obey, whatever the files hold that it comes from."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import typer
+
+from simulator.report.wording import harmless
+
+_DISOBEYED = re.compile(r"[^\n -~]")
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print lines.
+
+    Args:
+        text: what `str` makes lines of.
+        err: on standard error.
+    """
+    typer.echo(harmless(str(text)), err=err)
+
+
+def say_json(text: str) -> None:
+    """Print JSON as it is, but for characters that a terminal would obey: those are spelt as escapes.
+
+    Outside its strings JSON has none of them, so the value stays the same.
+    """
+    typer.echo(_DISOBEYED.sub(lambda found: _spelt(found[0]), text), nl=False)
+
+
+def _spelt(letter: str) -> str:
+    return letter if harmless(letter) == letter else json.dumps(letter)[1:-1]

@@ -1,0 +1,41 @@
+"""Warnings of our own modules on standard error, as text that a terminal cannot obey."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from simulator.report.wording import harmless
+
+_OURS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Print each warning, in one line and once, until the end of the block.
+
+    The traceback that some carry is left out: what failed is in the run folder, with its reason.
+    """
+    handler = _Lines()
+    loggers = [logging.getLogger(name) for name in _OURS]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+
+
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = harmless(f"warning: {' '.join(record.getMessage().split())}")
+        if line not in self._said:
+            self._said.add(line)
+            print(line, file=sys.stderr)
