@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Callable
@@ -213,26 +214,37 @@ def test_a_report_that_is_a_link_to_elsewhere_is_not_written_through(
     ],
 )
 def test_time_grows_with_the_length_of_a_reply(hallulab: Hallulab, tmp_path: Path, sentence: str) -> None:
-    took = []
-    for size in (1_000, 50_000, 200_000):
-        reply = "Well" + (sentence * size)[:size] + "x"
-        run = run_of(tmp_path / str(size), [with_evidence(reply)], [])
-        started = time.process_time()
-        assert hallulab("detect", run.path, "--detectors", "lexical", "--quiet").code == 0
-        took.append(time.process_time() - started)
-    # Four times the length takes four times the time, and would take 16 times in a product of two sizes.
-    assert took[2] - took[0] < 8 * max(took[1] - took[0], 0.25)
+    def held(size: int) -> Conversation:
+        return with_evidence("Well" + (sentence * size)[:size] + "x")
+
+    assert grows_evenly(hallulab, tmp_path, held, (1_000, 50_000, 200_000))
 
 
 def test_time_grows_with_the_number_of_turns(hallulab: Hallulab, tmp_path: Path) -> None:
-    took = []
-    for turns in (1, 250, 1000):
-        held = with_evidence(*(f"The fee in place {number} is Rs 500." for number in range(turns)))
-        run = run_of(tmp_path / str(turns), [held], [])
-        started = time.process_time()
-        assert hallulab("detect", run.path, "--detectors", "lexical", "--quiet").code == 0
-        took.append(time.process_time() - started)
-    assert took[2] - took[0] < 8 * max(took[1] - took[0], 0.25)
+    def held(turns: int) -> Conversation:
+        return with_evidence(*(f"The fee in place {number} is Rs 500." for number in range(turns)))
+
+    assert grows_evenly(hallulab, tmp_path, held, (1, 250, 1_000))
+
+
+def grows_evenly(
+    hallulab: Hallulab, tmp_path: Path, held: Callable[[int], Conversation], sizes: tuple[int, int, int]
+) -> bool:
+    """Say whether four times the size takes about four times the time: a product of two sizes takes 16 times.
+
+    The garbage of the tests before is collected first. A busy machine is given three tries.
+    """
+    for attempt in range(3):
+        took = []
+        for size in sizes:
+            run = run_of(tmp_path / f"{attempt}-{size}", [held(size)], [])
+            gc.collect()
+            started = time.process_time()
+            assert hallulab("detect", run.path, "--detectors", "lexical", "--quiet").code == 0
+            took.append(time.process_time() - started)
+        if took[2] - took[0] < 8 * max(took[1] - took[0], 0.25):
+            return True
+    return False
 
 
 def test_a_saved_experiment_has_finite_numbers(hallulab: Hallulab, tmp_path: Path) -> None:
