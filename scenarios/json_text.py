@@ -16,10 +16,12 @@ from typing import Any
 MAX_DEPTH = 100
 """Lists and objects inside one another that are read; ours have fewer than ten."""
 
+TOO_DEEP = f"more than {MAX_DEPTH} levels of brackets"
+"""What is said of a text with more."""
+
 Place = tuple[str | int, ...]
 """The keys and positions that lead to a value."""
 
-_TOO_DEEP = f"more than {MAX_DEPTH} levels of brackets"
 _MOST_DIGITS = 308
 """Somewhat above the largest number of so many digits, floats end."""
 
@@ -38,7 +40,7 @@ def parse_json(text: str) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_without_repeated_keys, parse_int=_whole_number)
     except RecursionError as error:
-        raise ValueError(_TOO_DEEP) from error
+        raise ValueError(TOO_DEEP) from error
     if not _is_deep(value):
         try:
             # A hundred times faster than looking at each value, and so for nearly every text all there is.
@@ -60,7 +62,7 @@ def unwritable(value: Any) -> tuple[Place, str] | None:
     more than `MAX_DEPTH` levels.
     """
     if _is_deep(value):
-        return (), _TOO_DEEP
+        return (), TOO_DEEP
     return next(((place, flaw) for place, leaf in _leaves(value) if (flaw := _flaw(leaf))), None)
 
 

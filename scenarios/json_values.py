@@ -1,4 +1,7 @@
-"""JSON that comes from outside, as values that can be written again."""
+"""JSON of endpoints and recordings, mended so that it can be written again.
+
+`json_text` refuses what this mends: an answer is paid for, a file can be put right by whoever wrote it.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scenarios.data_files import without_surrogates
-
-MOST_LEVELS = 100
-"""Lists and objects inside one another; real answers have ten."""
+from scenarios.json_text import MAX_DEPTH, TOO_DEEP
 
 
 def read_json(text: str | bytes, clean: Callable[[str], str] = without_surrogates) -> Any:
@@ -24,24 +25,21 @@ def read_json(text: str | bytes, clean: Callable[[str], str] = without_surrogate
         The value. A number that is none (NaN, infinity, beyond every float) is null.
 
     Raises:
-        ValueError: it is no JSON, or is nested deeper than `MOST_LEVELS`.
+        ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
     """
     try:
         return writable(json.loads(text), clean)
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
+        raise ValueError(TOO_DEEP) from None
 
 
 def writable(value: Any, clean: Callable[[str], str] = without_surrogates) -> Any:
     """A value of a JSON parser, as `read_json` gives it.
 
     Raises:
-        ValueError: it is nested deeper than `MOST_LEVELS`.
+        ValueError: it is nested deeper than `MAX_DEPTH`.
     """
-    return _writable(value, clean, MOST_LEVELS)
-
-
-_TOO_DEEP = f"lists and objects inside one another, more than {MOST_LEVELS} deep"
+    return _writable(value, clean, MAX_DEPTH)
 
 
 def _writable(value: Any, clean: Callable[[str], str], levels: int) -> Any:
@@ -52,7 +50,7 @@ def _writable(value: Any, clean: Callable[[str], str], levels: int) -> Any:
     if not isinstance(value, dict | list):
         return value
     if levels == 0:
-        raise ValueError(_TOO_DEEP)
+        raise ValueError(TOO_DEEP)
     if isinstance(value, list):
         return [_writable(item, clean, levels - 1) for item in value]
     return {clean(key): _writable(item, clean, levels - 1) for key, item in value.items()}

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.json_values import MOST_LEVELS, read_json
+from scenarios.json_text import MAX_DEPTH
+from scenarios.json_values import read_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
@@ -36,7 +37,7 @@ def test_every_text_and_key_is_cleaned() -> None:
     assert read_json('{"a": ["b", {"c": "d"}]}', str.upper) == {"A": ["B", {"C": "D"}]}
 
 
-@pytest.mark.parametrize("depth", [MOST_LEVELS + 1, 5_000, 200_000])
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 5_000, 200_000])
 def test_deep_nesting_is_no_value(depth: int) -> None:
     for text in ("[" * depth, "[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
         with pytest.raises(ValueError, match=r".") as caught:
@@ -45,7 +46,7 @@ def test_deep_nesting_is_no_value(depth: int) -> None:
 
 
 def test_as_deep_as_it_may_be() -> None:
-    text = "[" * MOST_LEVELS + "]" * MOST_LEVELS
+    text = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert json.dumps(read_json(text)) == text
 
 
