@@ -42,7 +42,7 @@ from scenarios.transcript import Judgement, TurnView
 Numbers = NDArray[np.float64]
 
 SENTENCE = ("unsupported", "length", "novelty", "misattributed")
-REPLY = ("worst", "unknown")
+REPLY = ("any", "unknown")
 COUNTS = {"gold": 2.0, "ragtruth": 0.5}
 """How much the sentences of a data set count; 1 by default."""
 SETS: Mapping[str, tuple[str | None, int | None]] = {

@@ -26,6 +26,8 @@ _KNOWN_ENOUGH = 0.45
 """A share of new words up to this is usual in a true sentence."""
 _FEW_WORDS = 8
 """Added to a reply's words, so that `You can call` in a short one weighs less than three new words in ten."""
+_WORST = 3
+"""Sentences of a reply that are weighed: small doubts about each of twenty would add up to a certainty."""
 _ALMOST = 1e-3
 """Probabilities are kept this far from 0 and 1: a one-token answer is not surer than that."""
 
@@ -88,11 +90,13 @@ def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) ->
         evidence: words of the evidence, in lower case.
 
     Returns:
-        worst: the largest of `sentences`; unknown: words that the evidence lacks over all and `_FEW_WORDS`.
+        any: log-odds that one of the three worst sentences is wrong, were they independent; unknown: words
+        that the evidence lacks over all and `_FEW_WORDS`.
     """
     found = words(reply)
     unknown = sum(word not in evidence for word in found)
-    return {"worst": max(sentences), "unknown": unknown / (len(found) + _FEW_WORDS)}
+    clean = math.prod(1.0 - probability(odds) for odds in sorted(sentences, reverse=True)[:_WORST])
+    return {"any": log_odds(1.0 - clean), "unknown": unknown / (len(found) + _FEW_WORDS)}
 
 
 def log_odds(probability: float) -> float:

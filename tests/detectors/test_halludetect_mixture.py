@@ -100,7 +100,7 @@ async def test_what_doubled_retrieval_adds_is_asked_only_where_the_own_passages_
 async def test_with_a_mixture_the_reply_is_weighed_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     mixture = Mixture(
         sentence=Weights(intercept=0.0, weights={"unsupported": 1.0}),
-        reply=Weights(intercept=-1.0, weights={"worst": 0.0, "unknown": 2.0}),
+        reply=Weights(intercept=-1.0, weights={"any": 0.0, "unknown": 2.0}),
     )
     monkeypatch.setattr("detectors.halludetect.detector.mixture_of", lambda model: mixture)
     judge, _ = detector(stated)
@@ -115,7 +115,7 @@ async def test_with_a_mixture_the_reply_is_weighed_as_a_whole(monkeypatch: pytes
 async def test_weights_are_part_of_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, _ = detector(stated)
     weights = Weights(intercept=0.0, weights={"unsupported": 1.0})
-    mixture = Mixture(sentence=weights, reply=Weights(intercept=0.0, weights={"worst": 1.0}))
+    mixture = Mixture(sentence=weights, reply=Weights(intercept=0.0, weights={"any": 1.0}))
     monkeypatch.setattr("detectors.halludetect.detector.mixture_of", lambda model: mixture)
     learnt, _ = detector(stated)
     assert plain.version != learnt.version
@@ -151,8 +151,14 @@ def test_a_sentence_is_measured_by_answer_length_new_words_and_misplaced_items()
     assert measure_sentence("One two", 0.5, {"one", "two"}, 0.0)["length"] == math.log(3)
 
 
-def test_a_reply_is_measured_by_its_worst_sentence_and_new_words() -> None:
-    assert measure_reply("one two three four", [-1.0, 2.0], {"one"}) == {"worst": 2.0, "unknown": 3 / 12}
+def test_a_reply_is_wrong_when_one_of_its_three_worst_sentences_is() -> None:
+    measured = measure_reply("one two three four", [-9.0, 0.0, 0.0, 0.0], {"one"})
+    assert measured == {"any": pytest.approx(math.log(7)), "unknown": 3 / 12}
+
+
+@given(st.permutations([-2.0, 0.5, 1.0, 3.0]))
+def test_the_order_of_sentences_says_nothing(odds: list[float]) -> None:
+    assert measure_reply("one", odds, set()) == measure_reply("one", [-2.0, 0.5, 1.0, 3.0], set())
 
 
 def test_log_odds_are_kept_finite() -> None:
@@ -170,7 +176,7 @@ def test_the_default_model_has_a_mixture_and_others_none() -> None:
     found = mixture_of("qwen2.5-coder-1.5b")
     assert found is not None
     assert set(found.sentence.weights) == {"unsupported", "length", "novelty", "misattributed"}
-    assert set(found.reply.weights) == {"worst", "unknown"}
+    assert set(found.reply.weights) == {"any", "unknown"}
     assert mixture_of("something-else") is None
 
 
