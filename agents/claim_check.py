@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field
 
-from agents.prompt import Prompt
+from agents.models.prompt import Prompt
 from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 

@@ -16,10 +16,10 @@ from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from autogen_core.model_context import UnboundedChatCompletionContext
 
-from agents.bridge import to_autogen
-from agents.model import Session
-from agents.prompt import ChatMessage, dialogue, load_prompt
-from scenarios.pack import Specialist
+from agents.models.bridge import to_autogen
+from agents.models.model import Session
+from agents.models.prompt import ChatMessage, dialogue, load_prompt
+from scenarios.packs.pack import Specialist
 from scenarios.transcript import Message
 
 

@@ -12,11 +12,11 @@ import json
 import time
 from pathlib import Path
 
-from agents.model import DEFAULT_MODEL, Endpoint, ModelPool
+from agents.models.model import DEFAULT_MODEL, Endpoint, ModelPool
+from detectors.base.protocol import BatchDetector, DetectorContext
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
-from detectors.protocol import BatchDetector, DetectorContext
 from detectors.registry import make_detector
-from scenarios.loaders import load_labelled
+from scenarios.datasets import load_labelled
 from scenarios.transcript import TurnView
 
 NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint(base_url="http://127.0.0.1:9/v1", model="none")})

@@ -29,13 +29,13 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
-from agents.wire import Wire
-from scenarios.provisioning.steps import silent
-from simulator.config import Experiment
-from simulator.experiment import _Run
-from simulator.laboratory import Settings, execute_experiment
-from simulator.plan import Job
-from simulator.run_folder import RunFolder
+from agents.machine.progress_events import silent
+from agents.models.wire import Wire
+from simulator.experiment.build import Settings, execute_experiment
+from simulator.experiment.config import Experiment
+from simulator.experiment.execution import _Run
+from simulator.experiment.plan import Job
+from simulator.runs.folder import RunFolder
 
 CONCURRENCY = 16
 
@@ -184,7 +184,7 @@ async def against_stub() -> dict[str, float]:
 
 async def against_vllm(model: str) -> dict[str, float]:
     """Speed-up of concurrency 16 over 1, and the run's time against the bare requests' time."""
-    from simulator.serving.server import serve
+    from agents.serving.server import serve
 
     async with serve(model, on_progress=silent) as served:
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scenarios.jsonl import read_lines
+from scenarios.files.jsonl import read_lines
 
 OPTIONS = frozenset({"yes", "no", "fact", "talk"})
 """What detectors offer to choose from (`Session.choose`), in lower case."""

@@ -1,7 +1,7 @@
 """How often a reason names what is wrong: `python -m benchmarks.reasons_check --data DIR`.
 
 DIR holds the folders gold, ragtruth and wice. No detector is asked: every sentence that annotators marked
-gets its reason from `detectors.wrong_items`, as if it had been flagged.
+gets its reason from `detectors.base.wrong_items`, as if it had been flagged.
 
 `gold` (annotators quote a stretch of the reply and say why it is wrong). What the reason must name is, by
 rule: the numbers, contacts, references, dates and names of the quotation that the annotators' reason names,
@@ -26,13 +26,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from detectors.base.wrong_items.explanation import explain
+from detectors.base.wrong_items.items import Item, find_items
 from detectors.halludetect.by_probability import statements
-from detectors.spans import Region
-from detectors.word_forms import TOKEN, read_word
-from detectors.wrong_items.explanation import explain
-from detectors.wrong_items.items import Item, find_items
+from scenarios.datasets import load_labelled
 from scenarios.labelled import LabelledReply
-from scenarios.loaders import load_labelled
+from scenarios.text.spans import Region
+from scenarios.text.word_forms import TOKEN, read_word
 
 PARTS = (("ragtruth", "qa"), ("ragtruth", "summary"), ("ragtruth", "data2txt"), ("wice", "tokens"))
 """Data sets with marked words."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from detectors.combined.detector import SHIPPED
 from detectors.combined.model import save_model
 from detectors.combined.training import train
-from scenarios.loaders import load_labelled
+from scenarios.datasets import load_labelled
 
 PARTS = (
     ("ragtruth", None),

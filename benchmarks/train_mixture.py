@@ -28,15 +28,15 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 
-from agents.client import Endpoint
-from agents.model import DEFAULT_MODEL, ModelPool
+from agents.models.client import Endpoint
+from agents.models.model import DEFAULT_MODEL, ModelPool
+from agents.models.recording import Recording
+from detectors.base.protocol import DetectorContext
 from detectors.halludetect.detector import HalluDetectDetector
 from detectors.halludetect.mixture import FILE, Mixture, Weights, measure_reply
-from detectors.protocol import DetectorContext
-from detectors.spans import unknown_share, words
+from scenarios.datasets import load_labelled
 from scenarios.labelled import LabelledReply
-from scenarios.loaders import load_labelled
-from scenarios.recording import Recording
+from scenarios.text.spans import unknown_share, words
 from scenarios.transcript import Judgement, TurnView
 
 Numbers = NDArray[np.float64]

@@ -22,7 +22,7 @@ class AgentBot(RagChatbot):
 
     KIND = "agent"
     PROMPTS = (
-        "agents/reformulation",
+        "agents.retrieval/reformulation",
         "agents/route",
         "chatbots/frame",
         "chatbots/specialist",

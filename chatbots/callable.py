@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from agents.foreign import require_failure
-from agents.redaction import without_keys
+from agents.models.redaction import without_keys
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply

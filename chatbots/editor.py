@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agents.errors import UnparseableAnswer
-from agents.prompt import dialogue
+from agents.models.errors import UnparseableAnswer
+from agents.models.prompt import dialogue
 from chatbots.pipeline import Work
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.tidy import tidy_reply

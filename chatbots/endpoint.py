@@ -7,10 +7,10 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from agents.base_url import BaseUrl
-from agents.client import Endpoint
-from agents.model import Session
-from agents.prompt import ChatMessage
+from agents.models.base_url import BaseUrl
+from agents.models.client import Endpoint
+from agents.models.model import Session
+from agents.models.prompt import ChatMessage
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import as_chat, failures_as_chatbot_errors, turn_seed
 from chatbots.protocol import ChatbotContext, Reply

@@ -12,14 +12,14 @@ import asyncio
 from pydantic import Field
 
 from agents.claim_check import ClaimCheck
-from agents.errors import UnparseableAnswer
-from agents.prompt import dialogue
+from agents.models.errors import UnparseableAnswer
+from agents.models.prompt import dialogue
 from chatbots.options import GenerationOptions
 from chatbots.pipeline import Work, format_evidence, titles_of
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import ChatbotContext
-from detectors.judging import served_name
-from detectors.spans import sentences
+from detectors.base.judging import served_name
+from scenarios.text.spans import sentences
 from scenarios.transcript import Call, Frozen
 
 SPLIT_TOKENS = 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.redaction import without_keys
+from agents.models.redaction import without_keys
 from chatbots.protocol import ChatbotContext, ChatbotError
 from scenarios.transcript import Message, Passage, Step
 
@@ -12,7 +12,7 @@ from scenarios.transcript import Message, Passage, Step
 def as_said(bot: str, reply: str) -> str:
     """The reply without white space around it, and otherwise as the bot gave it: that is what is judged.
 
-    Keys and half characters are no part of it: see `agents.redaction.without_keys`.
+    Keys and half characters are no part of it: see `agents.models.redaction.without_keys`.
 
     Args:
         bot: which bot it is, as the error names it.

@@ -15,7 +15,7 @@ class PromptEngineeredBot(RagChatbot):
 
     KIND = "prompt-engineered"
     PROMPTS: ClassVar[tuple[str, ...]] = (
-        "agents/reformulation",
+        "agents.retrieval/reformulation",
         "chatbots/frame",
         "chatbots/careful_generation",
     )

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agents.model import ModelPool
+from agents.models.model import ModelPool
 from scenarios.errors import HallulabError
-from scenarios.pack import Scenario
+from scenarios.packs.pack import Scenario
 from scenarios.transcript import Call, Frozen, Message, Passage, Retriever, Step
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from agents.prompt import load_prompt
+from agents.models.prompt import load_prompt
+from scenarios.files.digest import digest
 from chatbots.agent import AgentBot
 from chatbots.callable import CallableBot
 from chatbots.editor import EditorBot
@@ -20,7 +21,6 @@ from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.vanilla import VanillaBot
 from scenarios.options import read_options
 from scenarios.plugins import component_names, find_component, make_component, offered
-from scenarios.recording import digest
 from scenarios.transcript import Frozen
 
 GROUP = "hallulab.chatbots"

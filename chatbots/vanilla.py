@@ -9,7 +9,7 @@ class VanillaBot(RagChatbot):
     """Baseline RAG: reformulate, retrieve, generate (2 calls a reply)."""
 
     KIND = "vanilla"
-    PROMPTS = ("agents/reformulation", "chatbots/frame", "chatbots/generation")
+    PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", "chatbots/generation")
 
     async def answer(self, work: Work) -> str:
         """Reformulate, retrieve, generate."""

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from numbers import Real
 from typing import get_args
 
+from detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol
 from detectors.combined.detector import CombinedDetector
 from detectors.direct_judge.detector import DirectJudgeDetector
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from detectors.halludetect.detector import HalluDetectDetector
-from detectors.lexical import LexicalDetector
+from detectors.lexical.detector import LexicalDetector
 from detectors.logic_graph.detector import LogicGraphDetector
 from detectors.metarag.detector import MetaRagDetector
 from detectors.peers.detector import (
@@ -24,7 +25,6 @@ from detectors.peers.detector import (
     MiniCheckDetector,
     RefCheckerDetector,
 )
-from detectors.protocol import Detector, DetectorContext, ThresholdProtocol
 from detectors.self_check.detector import SelfCheckDetector
 from scenarios.errors import UsageError
 from scenarios.plugins import component_names, find_component, make_component

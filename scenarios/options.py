@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from scenarios.data_files import in_words
 from scenarios.errors import UsageError
+from scenarios.files.data_files import in_words
 from scenarios.transcript import Frozen
 
 Options = TypeVar("Options", bound=Frozen)

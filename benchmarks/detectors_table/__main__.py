@@ -27,9 +27,9 @@ from benchmarks.detectors_table.running import table
 from benchmarks.detectors_table.samples import SOURCES
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from scenarios.errors import HallulabError, UsageError
-from simulator.outputs import check_outputs
-from simulator.report.wording import harmless
-from simulator.run_folder import write_atomically
+from scenarios.text.wording import harmless
+from simulator.runs.folder import write_atomically
+from simulator.runs.outputs import check_outputs
 
 DETECTORS = (
     "lexical",

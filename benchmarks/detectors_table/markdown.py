@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from scenarios.text.wording import NOTHING, in_brief, noun, number
 from simulator.bench.table import raters_line
-from simulator.report.wording import NOTHING, in_brief, noun, number
 
 Cell = Callable[[Mapping[str, Any]], str]
 

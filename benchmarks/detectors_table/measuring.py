@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.models.recording import Recording
 from benchmarks.detectors_table.recordings import growing, recorded
 from benchmarks.detectors_table.remembering import Remembering
 from benchmarks.detectors_table.samples import CHOSEN_ON, LEARNT_FROM, SEED, sample
-from detectors.protocol import Detector, TrainableDetector
+from detectors.base.protocol import Detector, TrainableDetector
 from scenarios.errors import ReplayMiss, UsageError
 from scenarios.labelled import LabelledReply
-from scenarios.recording import Recording
 from simulator.bench.chatbots import chatbot_report
+from simulator.bench.cross_validation import Jury
 from simulator.bench.evaluate import Evaluation, evaluate
-from simulator.bench.jury import Jury
 from simulator.bench.levels import Level, group_numbers, items_of
 from simulator.bench.rows import level_row
 from simulator.bench.split import fold_replies
-from simulator.config import Experiment, load_experiment
-from simulator.laboratory import Settings, check_detectors, make_detectors, open_pool
+from simulator.experiment.build import Settings, check_detectors, make_detectors, open_pool
+from simulator.experiment.config import Experiment, load_experiment
 from simulator.measure.bootstrap import replicates
 
 FOLDS = 5

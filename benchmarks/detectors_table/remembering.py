@@ -10,13 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from detectors.protocol import BatchDetector, TrainableDetector
-from detectors.rule_version import rule_sources
+from agents.models.recording import Recording
+from scenarios.files.digest import digest
+from detectors.base.protocol import BatchDetector, TrainableDetector
+from detectors.base.rule_version import rule_sources
 from scenarios.labelled import LabelledReply
-from scenarios.recording import Recording, digest
 from scenarios.transcript import Judgement, TurnView
 
-_CODE = ("detectors.combined.", "detectors.evidence_chain.", "detectors.spans", "scenarios.abbreviations")
+_CODE = (
+    "detectors.combined.",
+    "detectors.evidence_chain.",
+    "scenarios.text.spans",
+    "scenarios.text.abbreviations",
+)
 """Modules that decide what is learnt and said; of others that they import, any edit would count."""
 _LEFT_OUT: Any = {
     "word_scores": True,

@@ -12,12 +12,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from typing import Any
 
+from agents.machine.progress import bars
 from benchmarks.detectors_table.measuring import Asked, asks, measure_one
 from benchmarks.detectors_table.samples import SOURCES, described
 from scenarios.errors import UsageError
-from simulator.config import Experiment
-from simulator.laboratory import with_model
-from simulator.progress import bars
+from simulator.experiment.build import with_model
+from simulator.experiment.config import Experiment
 
 _LONGEST = "combined"
 """Begun first, as it learns longest."""

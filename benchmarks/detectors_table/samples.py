@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
+from scenarios.datasets import load_labelled
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
-from scenarios.loaders import load_labelled
 from simulator.bench.raters import rater_agreement
 from simulator.bench.split import choose_replies
 
@@ -54,7 +54,7 @@ CHOSEN_ON: dict[str, set[str]] = {
     "logic-graph": {"wice"},
 }
 """Other detector → the data sets on replies of which its calibration, options or threshold were chosen; see
-`detectors/calibration.yaml`, `detectors/thresholds.yaml`, HalluDetect's `mixture.yaml`, docs/methods.md."""
+`detectors/base/calibration.yaml`, `detectors/base/thresholds.yaml`, HalluDetect's `mixture.yaml`, docs/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detectors.evidence_chain.batch import Batch, pieces
-from detectors.evidence_chain.matching import best_match, count_table, held
-from detectors.evidence_chain.tokens import Flags, Integers, Numbers, find_all
-from detectors.spans import sentences
+from detectors.features.batch import Batch, pieces
+from detectors.features.matching import best_match, count_table, held
+from detectors.features.tokens import Flags, Integers, Numbers, find_all
+from scenarios.text.spans import sentences
 
 COPY_FEATURES = (
     "new_words",  # share of the reply's words, all of them, that the evidence does not hold (`lexical`)
@@ -26,7 +26,7 @@ COPY_FEATURES = (
 """Of a reply."""
 
 _WORD = re.compile(r"(\w+)")
-"""The words of `detectors.spans.words`, as `find_all` wants them."""
+"""The words of `scenarios.text.spans.words`, as `find_all` wants them."""
 
 
 class _Words(NamedTuple):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from detectors.base.protocol import DetectorContext
 from detectors.combined.model import CombinedModel, load_model
 from detectors.combined.training import train
-from detectors.evidence_chain.options import RuleOptions
-from detectors.evidence_chain.trained_detector import TrainedDetector
-from detectors.protocol import DetectorContext
+from detectors.features.options import RuleOptions
+from detectors.features.trained_detector import TrainedDetector
 from scenarios.labelled import LabelledReply
 from scenarios.options import read_options
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from detectors.combined.copying import copying
-from detectors.evidence_chain.batch import Batch, Case, make_batch
-from detectors.evidence_chain.features import Features, measure
-from detectors.evidence_chain.matching import DocumentFrequency
-from detectors.evidence_chain.tokens import Flags, Integers, Numbers
+from detectors.features.batch import Batch, Case, make_batch
+from detectors.features.features import Features, measure
+from detectors.features.matching import DocumentFrequency
+from detectors.features.tokens import Flags, Integers, Numbers
 
 TASKS = ("qa", "summary", "data2txt")
 """See `task_of`; each is an input of its own."""

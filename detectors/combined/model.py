@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from detectors.base.trained_file import classifier, read_trained, write_trained
 from detectors.combined.features import Measured, measure_all, of_word_scores
-from detectors.evidence_chain.batch import Case
-from detectors.evidence_chain.matching import DocumentFrequency
-from detectors.evidence_chain.model import Scores, Thresholds
-from detectors.evidence_chain.risk import reply_scores
-from detectors.evidence_chain.tokens import Numbers
-from detectors.trained_file import classifier, read_trained, write_trained
+from detectors.features.batch import Case
+from detectors.features.matching import DocumentFrequency
+from detectors.features.model import Scores, Thresholds
+from detectors.features.risk import reply_scores
+from detectors.features.tokens import Numbers
 
 FORMAT = 1
 """Of the files; another number is refused."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from scenarios.files.digest import digest
 from detectors.combined.features import Measured, measure_batch
 from detectors.combined.model import (
     CombinedModel,
@@ -23,14 +24,13 @@ from detectors.combined.model import (
     piece_scores,
     reply_inputs,
 )
-from detectors.evidence_chain.batch import make_batch, make_case
-from detectors.evidence_chain.features import NOVEL, measure
-from detectors.evidence_chain.model import Scores, Thresholds
-from detectors.evidence_chain.tokens import Flags, Integers, Numbers
 from detectors.evidence_chain.training import best_threshold, count_forms, gold, parts_of
+from detectors.features.batch import make_batch, make_case
+from detectors.features.features import NOVEL, measure
+from detectors.features.model import Scores, Thresholds
+from detectors.features.tokens import Flags, Integers, Numbers
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
-from scenarios.recording import digest
 
 
 def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from agents.model import Session
-from agents.prompt import Prompt, load_prompt
-from detectors.judging import Abstention, flagged_spans, format_evidence, gather_all
-from detectors.one_model import OneModelDetector, ThresholdOptions
-from detectors.protocol import DetectorContext
-from detectors.spans import Region, spoken_sentences
-from detectors.thresholds import EVEN_ODDS
+from agents.models.model import Session
+from agents.models.prompt import Prompt, load_prompt
+from detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
+from detectors.base.one_model import OneModelDetector, ThresholdOptions
+from detectors.base.protocol import DetectorContext
+from detectors.base.thresholds import EVEN_ODDS
 from scenarios.options import read_options
+from scenarios.text.spans import Region, spoken_sentences
 from scenarios.transcript import Judgement, TurnView, Unit
 
 

@@ -7,15 +7,15 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from detectors.evidence_chain.batch import make_case
-from detectors.evidence_chain.features import FeatureSet
-from detectors.evidence_chain.model import ChainModel, load_model
-from detectors.evidence_chain.options import RuleOptions, TrainedOptions
-from detectors.evidence_chain.risk import Method
-from detectors.evidence_chain.trained_detector import TrainedDetector
+from detectors.base.origin import Origin
+from detectors.base.protocol import DetectorContext
 from detectors.evidence_chain.training import train
-from detectors.origin import Origin
-from detectors.protocol import DetectorContext
+from detectors.features.batch import make_case
+from detectors.features.features import FeatureSet
+from detectors.features.model import ChainModel, load_model
+from detectors.features.options import RuleOptions, TrainedOptions
+from detectors.features.risk import Method
+from detectors.features.trained_detector import TrainedDetector
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.options import read_options

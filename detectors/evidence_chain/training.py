@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from detectors.evidence_chain.batch import Batch, Case, Pieces, make_batch, make_case
-from detectors.evidence_chain.features import Features, FeatureSet, measure
-from detectors.evidence_chain.matching import DocumentFrequency
-from detectors.evidence_chain.model import ChainModel, Scores, Thresholds
-from detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
-from detectors.evidence_chain.tokens import Flags, Integers, Numbers
-from detectors.origin import origin_of
+from scenarios.files.digest import digest
+from detectors.base.origin import origin_of
+from detectors.features.batch import Batch, Case, Pieces, make_batch, make_case
+from detectors.features.features import Features, FeatureSet, measure
+from detectors.features.matching import DocumentFrequency
+from detectors.features.model import ChainModel, Scores, Thresholds
+from detectors.features.risk import Context, Method, categories_of, model_inputs
+from detectors.features.tokens import Flags, Integers, Numbers
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
-from scenarios.recording import digest
 
 CALIBRATION = "calibration"
 """The value of `meta["split"]` that marks replies to choose thresholds on."""

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import re
 
-from agents.model import Session
-from agents.reformulation import reformulate
-from detectors.courtesy import claims_nothing
-from detectors.evidence_questions import Question
+from agents.models.model import Session
+from agents.retrieval.reformulation import reformulate
+from detectors.base.courtesy import claims_nothing
+from detectors.base.evidence_questions import Question
+from detectors.base.judging import format_evidence, gather_all
+from detectors.base.wrong_items.explanation import explain, signals
 from detectors.halludetect.by_probability import statements
-from detectors.halludetect.grounds import Grounds, merge_passages
+from detectors.halludetect.evidence import Grounds, merge_passages
 from detectors.halludetect.mixture import Mixture, log_odds, measure_reply, measure_sentence, probability
 from detectors.halludetect.own_evidence import adds_support, nearest_passages
 from detectors.halludetect.reading import Rated
 from detectors.halludetect.severity import HARMLESS, severity
 from detectors.halludetect.user_said import repeats_user
-from detectors.judging import format_evidence, gather_all
-from detectors.spans import Region, words
-from detectors.wrong_items.explanation import explain, signals
+from scenarios.text.spans import Region, words
 from scenarios.transcript import Passage, TurnView
 
 LOG_ODDS = "log-odds"

@@ -7,18 +7,18 @@ than equal questions at a temperature: a one-token answer has its whole distribu
 
 from __future__ import annotations
 
-from agents.errors import ModelError
-from agents.model import Session
-from agents.prompt import load_prompt
-from detectors.courtesy import claims_nothing
-from detectors.evidence_questions import Question, calibration
-from detectors.halludetect.grounds import Grounds
+from agents.models.errors import ModelError
+from agents.models.model import Session
+from agents.models.prompt import load_prompt
+from detectors.base.courtesy import claims_nothing
+from detectors.base.evidence_questions import Question, calibration
+from detectors.base.judging import gather_all
+from detectors.halludetect.evidence import Grounds
 from detectors.halludetect.overlap import lack_of_overlap
 from detectors.halludetect.reading import DoubledRetrieval, Rated
 from detectors.halludetect.severity import HARMLESS, mean, severity
 from detectors.halludetect.user_said import draws_on_user, repeats_user
-from detectors.judging import gather_all
-from detectors.spans import Region, sentences, words
+from scenarios.text.spans import Region, sentences, words
 from scenarios.transcript import TurnView
 
 WORDINGS = ("supported", "proven", "agreed")

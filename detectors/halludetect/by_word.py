@@ -13,14 +13,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agents.errors import ModelError, UnparseableAnswer
-from agents.model import Session
-from agents.prompt import load_prompt
-from detectors.halludetect.grounds import Grounds
+from agents.models.errors import ModelError, UnparseableAnswer
+from agents.models.model import Session
+from agents.models.prompt import load_prompt
+from detectors.halludetect.evidence import Grounds
 from detectors.halludetect.reading import DoubledRetrieval, Rated
 from detectors.halludetect.severity import HARMLESS, majority
 from detectors.halludetect.user_said import repeats_user
-from detectors.spans import Region, clip, locate_mentions, plain, sentences
+from scenarios.text.spans import Region, clip, locate_mentions, plain, sentences
 from scenarios.transcript import Frozen, TurnView
 
 LIST_TOKENS = 1024

@@ -6,19 +6,19 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from agents.model import Session
-from agents.reformulation import reformulation_prompt
+from agents.models.model import Session
+from agents.retrieval.reformulation import reformulation_prompt
+from detectors.base.judging import Abstention, best_passage, served_name
+from detectors.base.one_model import OneModelDetector
+from detectors.base.protocol import DetectorContext
 from detectors.halludetect.by_mixture import MixtureReading
 from detectors.halludetect.by_probability import ProbabilityReading
 from detectors.halludetect.by_word import WordReading
-from detectors.halludetect.grounds import Grounds
+from detectors.halludetect.evidence import Grounds
 from detectors.halludetect.mixture import Mixture, mixture_of
 from detectors.halludetect.options import HalluDetectOptions
 from detectors.halludetect.reading import Rated, Reading
 from detectors.halludetect.severity import PAPER_THRESHOLD
-from detectors.judging import Abstention, best_passage, served_name
-from detectors.one_model import OneModelDetector
-from detectors.protocol import DetectorContext
 from scenarios.options import read_options
 from scenarios.transcript import Judgement, Span, TurnView, Unit
 
@@ -34,7 +34,7 @@ class HalluDetectDetector(OneModelDetector):
     """
 
     scores_are_probabilities: ClassVar[bool] = False
-    """See `detectors.protocol.scores_are_probabilities`: a severity is none."""
+    """See `detectors.base.protocol.scores_are_probabilities`: a severity is none."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)

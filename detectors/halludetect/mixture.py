@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from detectors.spans import unknown_share, words
+from scenarios.text.spans import unknown_share, words
 from scenarios.transcript import Frozen
 
 FILE = Path(__file__).with_name("mixture.yaml")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from detectors.one_model import ThresholdOptions
+from detectors.base.one_model import ThresholdOptions
 
 
 class HalluDetectOptions(ThresholdOptions):

@@ -7,7 +7,7 @@ The paper describes its analysis as relying on "factual overlap and entity-level
 from __future__ import annotations
 
 from detectors.halludetect.user_said import items
-from detectors.spans import unknown_share, words
+from scenarios.text.spans import unknown_share, words
 
 
 def lack_of_overlap(sentence: str, known_text: str) -> float:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from detectors.spans import words
+from scenarios.text.spans import words
 from scenarios.transcript import Passage
 
 

@@ -6,12 +6,12 @@ from typing import Protocol
 
 from pydantic import Field
 
-from agents.errors import ModelError
-from agents.model import Session
-from agents.prompt import Prompt, load_prompt
-from detectors.halludetect.grounds import Grounds, gather_grounds
+from agents.models.errors import ModelError
+from agents.models.model import Session
+from agents.models.prompt import Prompt, load_prompt
+from detectors.halludetect.evidence import Grounds, gather_grounds
 from detectors.halludetect.severity import HARMLESS
-from detectors.spans import Region
+from scenarios.text.spans import Region
 from scenarios.transcript import Frozen, TurnView
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.claim_check import ClaimCheck
-from agents.model import Session
-from detectors.judging import (
+from agents.models.model import Session
+from agents.retrieval.embedding import Embedder
+from detectors.base.judging import (
     Abstention,
     configuration_version,
     flagged_spans,
     judge,
     served_name,
 )
+from detectors.base.protocol import DetectorContext
+from detectors.base.thresholds import choose_threshold, tuned_threshold
 from detectors.logic_graph.consistency import shares, support
 from detectors.logic_graph.options import LogicGraphOptions
 from detectors.logic_graph.overlap import Overlap
@@ -35,11 +38,8 @@ from detectors.logic_graph.segmentation import (
 )
 from detectors.logic_graph.vectors import Vectors, shared_embedder
 from detectors.logic_graph.weights import HhemScorer, RerankScorer
-from detectors.protocol import DetectorContext
-from detectors.spans import words
-from detectors.thresholds import choose_threshold, tuned_threshold
-from scenarios.embedding import Embedder
 from scenarios.options import read_options
+from scenarios.text.spans import words
 from scenarios.transcript import Judgement, Passage, TurnView, Unit
 
 PAPER_THRESHOLD = 0.6
@@ -79,7 +79,7 @@ class LogicGraphDetector:
         model = served_name(context.models, context.model)
         entailing = self._entailment.prompts
         self.claim_check = ClaimCheck.by((model,), entailing) if entailing else ClaimCheck()
-        """See `detectors.protocol.judging`."""
+        """See `detectors.base.protocol.judging`."""
         usual = options == LogicGraphOptions(threshold=options.threshold)
         tuned = tuned_threshold("logic-graph", options.entailment, model) if usual else None
         self._threshold, self.threshold_protocol = choose_threshold(

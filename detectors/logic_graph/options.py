@@ -66,7 +66,7 @@ class LogicGraphOptions(Frozen):
     paper, whose reranker says 0.4 of one group and 8.7 of another (table 8), where cosines of 0.3 and 0.6
     would count nearly the same (docs/methods.md)."""
     embedding_model: str = "all-minilm-l6-v2"
-    """Makes the vectors; see `scenarios.embedding.SentenceEmbedder`."""
+    """Makes the vectors; see `agents.retrieval.embedding.SentenceEmbedder`."""
     hhem_model: str = "vectara/hallucination_evaluation_model"
     """Folder or hub's name of HHEM-2.1-Open."""
     reranker_model: str = "mixedbread-ai/mxbai-rerank-base-v2"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from detectors.evidence_chain.tokens import Lexicon, content_stems
+from detectors.features.tokens import Lexicon, content_stems
 from detectors.halludetect.by_probability import MIN_WORDS
 from detectors.logic_graph.scorers import Group
 from detectors.logic_graph.segmentation import Claim
-from detectors.spans import words
+from scenarios.text.spans import words
 
 
 class Overlap:

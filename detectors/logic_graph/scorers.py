@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents.model import Session
-from agents.prompt import ChatMessage, Prompt, load_prompt
-from detectors.judging import gather_all
+from agents.models.model import Session
+from agents.models.prompt import ChatMessage, Prompt, load_prompt
+from detectors.base.judging import gather_all
 from detectors.logic_graph.segmentation import Claim
 from detectors.logic_graph.vectors import Vectors
 
@@ -97,7 +97,7 @@ def served_entailment() -> ServedScorer:
     """Entailment by the served model."""
     return ServedScorer(
         "entailed",
-        load_prompt("detectors", "supported"),
+        load_prompt("detectors.base", "supported"),
         load_prompt("detectors.logic_graph", "entailed_answer"),
     )
 

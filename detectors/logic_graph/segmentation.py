@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from detectors.courtesy import claims_nothing
+from detectors.base.courtesy import claims_nothing
 from detectors.halludetect.by_probability import statements
-from detectors.spans import Region, sentences, words
+from scenarios.text.spans import Region, sentences, words
 from scenarios.transcript import Passage
 
 _MARK = re.compile(r"""[.,;:!?()\[\]"'’“”\-–—/%]""")
@@ -61,7 +61,7 @@ def segments(text: str, limit: int) -> list[Region]:
     """Chunk(X; T): consecutive sentences, as many as stay within `limit` tokens, and so on.
 
     A sentence over `limit` is split between words into pieces of at most `limit` tokens (a single word over
-    it stays whole). Sentences end where `detectors.spans.sentences` says, and at line breaks.
+    it stays whole). Sentences end where `scenarios.text.spans.sentences` says, and at line breaks.
     """
     return [Region(pieces[0].start, pieces[-1].end) for pieces in _packed(text, _sentences(text), limit)]
 
@@ -195,7 +195,7 @@ def whole_reply(reply: str, question: str = "") -> list[Claim]:
 
 
 def factual(reply: str) -> list[Region]:
-    """f(c) = 1: the sentences that claim something, by the rules of `detectors.courtesy`.
+    """f(c) = 1: the sentences that claim something, by the rules of `detectors.base.courtesy`.
 
     The paper has a classifier there and does not say which one.
     """

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from scenarios.batching import Batches
-from scenarios.embedding import Embedder, SentenceEmbedder
-from scenarios.recording import Recording, digest
+from agents.models.recording import Recording
+from scenarios.files.digest import digest
+from agents.retrieval.batching import Batches
+from agents.retrieval.embedding import Embedder, SentenceEmbedder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

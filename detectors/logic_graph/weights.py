@@ -11,8 +11,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from agents.model import Session
-from agents.prompt import Prompt
+from agents.models.model import Session
+from agents.models.prompt import Prompt
+from agents.retrieval.embedding import without_progress_bars
 from detectors.logic_graph.scorers import Pair, hypothesis
 from detectors.peers.workers.hhem_worker import (
     HHEM_PROMPT,
@@ -21,7 +22,6 @@ from detectors.peers.workers.hhem_worker import (
     foundation_of,
     load_hhem,
 )
-from scenarios.embedding import without_progress_bars
 from scenarios.errors import UsageError
 
 if TYPE_CHECKING:

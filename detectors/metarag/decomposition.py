@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.errors import UnparseableAnswer
-from agents.model import Session
-from agents.prompt import Prompt
-from detectors.courtesy import claims_nothing
-from detectors.spans import Region, clip, locate, sentences, words
+from agents.models.errors import UnparseableAnswer
+from agents.models.model import Session
+from agents.models.prompt import Prompt
+from detectors.base.courtesy import claims_nothing
+from scenarios.text.spans import Region, clip, locate, sentences, words
 from scenarios.transcript import Frozen
 
 _LINE = re.compile(r"[-*•\s]*\[?(\d{1,3})\]?\s*[:.)]\s*(.*\w.*)")

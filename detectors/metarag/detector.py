@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.claim_check import ClaimCheck
-from agents.errors import ModelError
-from agents.model import Session
-from agents.prompt import load_prompt
-from detectors.evidence_questions import calibrations_of
-from detectors.judging import (
+from agents.models.errors import ModelError
+from agents.models.model import Session
+from agents.models.prompt import load_prompt
+from detectors.base.evidence_questions import calibrations_of
+from detectors.base.judging import (
     Abstention,
     Evidence,
     configuration_version,
@@ -19,16 +19,16 @@ from detectors.judging import (
     judge,
     served_name,
 )
+from detectors.base.protocol import DetectorContext
+from detectors.base.thresholds import choose_threshold, tuned_threshold
+from detectors.base.wrong_items.explanation import explain
 from detectors.metarag.decomposition import Factoid, decompose
 from detectors.metarag.mutation import Variant, mutate
 from detectors.metarag.options import MetaRagOptions
 from detectors.metarag.scoring import factoid_score, response_score
 from detectors.metarag.verification import Check, ProbabilityVerifier, Verifier, WordVerifier
-from detectors.protocol import DetectorContext
-from detectors.spans import Region
-from detectors.thresholds import choose_threshold, tuned_threshold
-from detectors.wrong_items.explanation import explain
 from scenarios.options import read_options
+from scenarios.text.spans import Region
 from scenarios.transcript import Judgement, Passage, TurnView, Unit
 
 PAPER_TAU = 0.5
@@ -75,7 +75,7 @@ class MetaRagDetector:
             (served for role, served in models.items() if role.startswith("verifier ")),
             self._verifier.prompts,
         )
-        """See `detectors.protocol.judging`: who decomposes and mutates does not judge."""
+        """See `detectors.base.protocol.judging`: who decomposes and mutates does not judge."""
         tuned = tuned_threshold("metarag", options.reading, models["verifier 0"])
         corrected = options.reading == "probability" and bool(calibrations_of(models["verifier 0"]))
         self._tau, self.threshold_protocol = choose_threshold(

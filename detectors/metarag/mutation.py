@@ -10,9 +10,9 @@ from typing import Annotated
 
 from pydantic import Field, create_model
 
-from agents.errors import UnparseableAnswer
-from agents.model import Session
-from agents.prompt import Prompt
+from agents.models.errors import UnparseableAnswer
+from agents.models.model import Session
+from agents.models.prompt import Prompt
 from detectors.metarag.scoring import Relation
 from scenarios.transcript import Frozen
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Protocol
 
-from agents.errors import UnparseableAnswer
-from agents.model import Session
-from agents.prompt import Prompt, load_prompt
-from detectors.evidence_questions import Question, calibration
-from detectors.judging import gather_all
+from agents.models.errors import UnparseableAnswer
+from agents.models.model import Session
+from agents.models.prompt import Prompt, load_prompt
+from detectors.base.evidence_questions import Question, calibration
+from detectors.base.judging import gather_all
 from detectors.metarag.mutation import Variant
 from detectors.metarag.scoring import Decision, Relation, decision_probabilities, expected_penalty
 from scenarios.transcript import Frozen

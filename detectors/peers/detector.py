@@ -14,9 +14,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from agents.claim_check import ClaimCheck
-from agents.model import Session
-from agents.prompt import ChatMessage
-from detectors.judging import (
+from agents.models.model import Session
+from agents.models.prompt import ChatMessage
+from scenarios.files.digest import digest
+from detectors.base.judging import (
     Abstention,
     best_passage,
     configuration_version,
@@ -24,16 +25,15 @@ from detectors.judging import (
     judge,
     served_name,
 )
+from detectors.base.protocol import DetectorContext, ThresholdProtocol
 from detectors.peers.daemon import in_daemon
 from detectors.peers.environment import peer_python, peer_requirements
 from detectors.peers.process import Answerer, Worker, WorkerStopped
 from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text, WorkerError
-from detectors.protocol import DetectorContext, ThresholdProtocol
-from detectors.spans import spoken_sentences
 from scenarios.errors import OperationalError, UsageError
+from scenarios.files.paths import expanded, is_file, is_there
 from scenarios.options import read_options
-from scenarios.paths import expanded, is_file, is_there
-from scenarios.recording import digest
+from scenarios.text.spans import spoken_sentences
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 WORKERS = Path(__file__).with_name("workers")
@@ -94,7 +94,7 @@ class PeerDetector:
         self._configuration = configured.model_dump()
         served = {"model": served_name(context.models, context.model)} if self.asks_a_model else {}
         self.claim_check = ClaimCheck.by(served.values() if options.weights is None else (), ())
-        """See `detectors.protocol.judging`. Weights of its own judge in place of the served model."""
+        """See `detectors.base.protocol.judging`. Weights of its own judge in place of the served model."""
         seed = context.seed if self.asks_a_model else None
         self.version = digest(
             [

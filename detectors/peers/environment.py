@@ -10,9 +10,9 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from scenarios.provisioning.cache import cache_dir
-from scenarios.provisioning.environments import python_environment
-from scenarios.provisioning.steps import Listener, silent
+from agents.machine.cache import cache_dir
+from agents.machine.environments import python_environment
+from agents.machine.progress_events import Listener, silent
 
 
 def peer_requirements(peer: str) -> tuple[str, ...]:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from detectors.protocol import Detector, TrainableDetector
+from benchmarks.papers.evidence_chain.tables import write_audit_tables
+from detectors.base.protocol import Detector, TrainableDetector
+from scenarios.datasets import LOADERS, load_labelled
 from scenarios.errors import UsageError
+from scenarios.files.paths import expanded
 from scenarios.labelled import LabelledData, LabelledReply
-from scenarios.loaders import LOADERS, load_labelled
-from scenarios.paths import expanded
-from simulator.bench.audit_tables import write_audit_tables
+from simulator.bench.cross_validation import Jury
 from simulator.bench.floors import FLAG_ALL, MAJORITY
-from simulator.bench.jury import Jury
 from simulator.bench.page import render_page
 from simulator.bench.raters import rater_agreement
 from simulator.bench.results import Results, measure
@@ -24,16 +24,16 @@ from simulator.bench.split import Split, choose_replies, fold_replies, split_rep
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
 from simulator.bench.sweep_table import print_sweep
 from simulator.bench.table import print_report
-from simulator.config import Component, Experiment, load_experiment
-from simulator.laboratory import (
+from simulator.experiment.build import (
     Settings,
     check_detectors,
     make_detectors,
     open_pool,
     open_recording,
 )
-from simulator.outputs import check_outputs
-from simulator.run_folder import write_atomically
+from simulator.experiment.config import Component, Experiment, load_experiment
+from simulator.runs.folder import write_atomically
+from simulator.runs.outputs import check_outputs
 
 AUDIT = "audit-corpus"
 """The data set of which a paper gives tables."""

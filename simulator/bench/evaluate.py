@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from agents.foreign import require_failure
-from detectors.checking import checked, failure
-from detectors.origin import OriginDetector, origin_of
-from detectors.protocol import BatchDetector, Detector, ThresholdProtocol, scores_are_probabilities
+from detectors.base.checking import checked, failure
+from detectors.base.origin import OriginDetector, origin_of
+from detectors.base.protocol import BatchDetector, Detector, ThresholdProtocol, scores_are_probabilities
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 

@@ -17,15 +17,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.errors import ModelError
-from agents.model import ModelPool, Session
-from agents.prompt import ChatMessage, load_prompt
-from detectors.spans import words
+from agents.models.errors import ModelError
+from agents.models.model import ModelPool, Session
+from agents.models.prompt import ChatMessage, load_prompt
+from scenarios.datasets.hotpotqa import HotpotQuestion
 from scenarios.labelled import LabelledData, LabelledReply
-from scenarios.loaders.hotpotqa import HotpotQuestion
+from scenarios.text.spans import words
+from scenarios.text.wording import counted
 from simulator.bench.same_answer import NUMBER_WORDS, content, same
 from simulator.bench.wrong_answers import Wrong
-from simulator.report.wording import counted
 
 DATASET = "hotpotqa-derived"
 """Name of the data set in its replies."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.labelled import LabelledReply
-from simulator.run_folder import write_atomically
+from simulator.runs.folder import write_atomically
 
 
 def write_labelled(path: Path, replies: Sequence[LabelledReply]) -> None:

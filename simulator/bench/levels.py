@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.spans import Region, sentences
 from scenarios.labelled import LabelledReply
+from scenarios.text.spans import Region, sentences
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.measure.detection import Booleans, Sample

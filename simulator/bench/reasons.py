@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from scenarios.text.wording import in_brief
 from scenarios.transcript import Judgement
-from simulator.report.wording import in_brief
 
 SHOWN = 5
 """Reasons told of a detector."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
-from simulator.report.wording import counted
+from scenarios.text.wording import counted
 
 SPLIT = "split"
 """The key of `meta` under which data says what it is for."""

@@ -15,12 +15,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from scenarios.files.yaml_text import read_yaml
 from scenarios.transcript import Frozen
-from scenarios.yaml_text import read_yaml
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import group_numbers, items_of
 from simulator.bench.rows import costs
-from simulator.config import NAME, Component
+from simulator.experiment.config import NAME, Component
 from simulator.measure.detection import auroc, decisions
 from simulator.measure.pareto import pareto_front
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scenarios.text.wording import number, one_line
 from simulator.report.terminal import standard_output
-from simulator.report.wording import number, one_line
 
 _FRONTS = {"tokens": "T", "latency": "L", "precision_recall": "P"}
 

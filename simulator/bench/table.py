@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scenarios.text.wording import NOTHING, counted, in_brief, noun, number, one_line
 from simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
 from simulator.report.terminal import NARROW, standard_output
-from simulator.report.wording import NOTHING, counted, in_brief, noun, number, one_line
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Row], str]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from simulator.cli import bench, building, folders, listing, running, serving, summarizing
-from simulator.cli.passing_on import PassingOn
+from simulator.cli.extra_args import PassingOn
 
 app = typer.Typer(
     name="hallulab",

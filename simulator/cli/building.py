@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agents.machine.stopping import run_until_stopped
 from simulator.bench.wrong_answers import Wrong
 from simulator.cli.options import ModelOptions, RecordingOptions, grouped
 from simulator.cli.running import flags_of, settings
 from simulator.cli.saying import say
-from simulator.stopping import run_until_stopped
 
 if TYPE_CHECKING:
     from scenarios.labelled import LabelledData
@@ -44,7 +44,7 @@ def hotpotqa_derived(
     """
     from simulator.bench.building import BuildSettings, build_command
     from simulator.bench.hotpotqa_derived import account
-    from simulator.config import load_experiment
+    from simulator.experiment.config import load_experiment
 
     experiment = load_experiment(models.config, flags_of(models))
     chosen = BuildSettings(data, models.config, out, limit, seed, wrong, both, settings(context, recording))
@@ -56,9 +56,9 @@ def hotpotqa_derived(
 
 def audit_corpus(out: Out) -> None:
     """Write EvidenceChain's audit corpus, which `hallulab bench audit-corpus` generates, too."""
-    from scenarios.audit_corpus import generate
+    from scenarios.datasets.audit_corpus import generate
     from simulator.bench.labelled_file import write_labelled
-    from simulator.outputs import check_outputs
+    from simulator.runs.outputs import check_outputs
 
     check_outputs({"--out": out})
     replies = generate()
@@ -67,7 +67,7 @@ def audit_corpus(out: Out) -> None:
 
 
 def _say_written(replies: LabelledData, out: Path) -> None:
-    from simulator.report.wording import noun
+    from scenarios.text.wording import noun
 
     written = f"{len(replies)} {noun(len(replies), 'reply', 'replies')} written to {out}"
     say(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")

@@ -12,12 +12,12 @@ from simulator.cli.options import AsJson, RunArgument
 from simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from simulator.run_folder import RunFolder
+    from simulator.runs.folder import RunFolder
 
 
 def report(folder: RunArgument, as_json: AsJson = False) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
-    from simulator.run_folder import RunFolder
+    from simulator.runs.folder import RunFolder
 
     show_report(RunFolder(folder), as_json)
 
@@ -26,8 +26,8 @@ def view(folder: RunArgument) -> None:
     """Derive the page of a run folder anew and open it in the browser."""
     import webbrowser
 
-    from simulator.reporting import write_reports
-    from simulator.run_folder import RunFolder
+    from simulator.report.reporting import write_reports
+    from simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     # A page that is there may be anybody's, and a browser would run what is in it.
@@ -47,9 +47,9 @@ def export(
 
     Without `--detector` the lines have no label, for annotators to add; `bench` leaves such lines out.
     """
-    from simulator.exporting import export_annotated
-    from simulator.report.wording import noun
-    from simulator.run_folder import RunFolder
+    from scenarios.text.wording import noun
+    from simulator.report.exporting import export_annotated
+    from simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
@@ -72,9 +72,9 @@ def show_report(folder: RunFolder, as_json: bool) -> None:
         UsageError: there is nothing to report on.
         OperationalError: every conversation failed.
     """
+    from scenarios.text.wording import in_brief
+    from simulator.report.reporting import write_reports
     from simulator.report.terminal import print_report
-    from simulator.report.wording import in_brief
-    from simulator.reporting import write_reports
 
     folder.require()
     journals = folder.read_journals()

@@ -26,7 +26,7 @@ def list_things(
     from rich.table import Table
     from rich.text import Text
 
-    from simulator.report.wording import one_line
+    from scenarios.text.wording import one_line
 
     headings, rows = _TABLES[kind](scenario)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -42,7 +42,7 @@ def init_scenario(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
 ) -> None:
     """Write a working scenario pack to start your own from."""
-    from scenarios.skeleton import init_scenario as write
+    from scenarios.packs.skeleton import init_scenario as write
 
     write(directory)
     say(
@@ -55,7 +55,7 @@ _Content = tuple[list[str], list[tuple[str, ...]]]
 
 
 def _scenarios(scenario: str | None) -> _Content:
-    from scenarios.pack_files import built_in_packs, load_scenario
+    from scenarios.packs.pack_files import built_in_packs, load_scenario
 
     rows: list[tuple[str, ...]] = []
     for name in built_in_packs():
@@ -65,8 +65,8 @@ def _scenarios(scenario: str | None) -> _Content:
 
 
 def _personas(scenario: str | None) -> _Content:
-    from scenarios.pack_files import load_scenario
-    from simulator.config import DEFAULT_SCENARIO
+    from scenarios.packs.pack_files import load_scenario
+    from simulator.experiment.config import DEFAULT_SCENARIO
 
     rows: list[tuple[str, ...]] = [
         (persona.id, persona.sector or "", persona.grievance)
@@ -88,7 +88,7 @@ def _detectors(scenario: str | None) -> _Content:
 
 
 def _models(scenario: str | None) -> _Content:
-    from simulator.serving.catalogue import CATALOGUE
+    from agents.serving.catalogue import CATALOGUE
 
     rows: list[tuple[str, ...]] = [
         (name, model.licence, f"model hub: {model.hub}" if model.hub else "data files in wheels")

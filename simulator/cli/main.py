@@ -8,10 +8,10 @@ import sys
 from types import FrameType
 
 from scenarios.errors import HallulabError, ReplayMiss, UsageError
+from scenarios.text.wording import harmless
 from simulator.cli.app import app
 from simulator.cli.output import OutputError, guarded_output, let_go
 from simulator.cli.warnings import warnings_shown
-from simulator.report.wording import harmless
 
 INTERRUPTED = 130
 
@@ -23,7 +23,7 @@ def main() -> None:
         with warnings_shown(), guarded_output():
             app()
     except (HallulabError, ReplayMiss) as error:
-        from agents.redaction import without_keys
+        from agents.models.redaction import without_keys
 
         text = str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error)
         _say(without_keys(f"error: {text}"))

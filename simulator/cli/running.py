@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from agents.machine.stopping import run_until_stopped
 from scenarios.errors import UsageError
 from simulator.cli.options import (
     AsJson,
@@ -21,11 +22,10 @@ from simulator.cli.options import (
     names,
 )
 from simulator.cli.saying import say
-from simulator.stopping import run_until_stopped
 
 if TYPE_CHECKING:
-    from simulator.laboratory import Settings
-    from simulator.run_folder import RunFolder
+    from simulator.experiment.build import Settings
+    from simulator.runs.folder import RunFolder
 
 _JUDGING = frozenset(
     {"detectors", "models", "roles", "model", "base_url", "api_key_env", "concurrency", "timeout"}
@@ -83,10 +83,10 @@ def detect(
     What stands after `--` is passed on to the model server.
     """
     from simulator.cli.folders import show_report
-    from simulator.config import load_experiment
-    from simulator.laboratory import execute_experiment
-    from simulator.run_folder import RunFolder
-    from simulator.saved_experiment import experiment_to_judge
+    from simulator.experiment.build import execute_experiment
+    from simulator.experiment.config import load_experiment
+    from simulator.runs.folder import RunFolder
+    from simulator.runs.saved_experiment import experiment_to_judge
 
     run = RunFolder(folder)
     run.require()
@@ -113,7 +113,7 @@ def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
 
 def settings(context: typer.Context, recording: RecordingOptions, fresh: bool = False) -> Settings:
     """The flags that say how, not what, to run; what stands after `--` is for the model server."""
-    from simulator.laboratory import Settings
+    from simulator.experiment.build import Settings
 
     if recording.record is not None and recording.replay is not None:
         raise UsageError("--record and --replay exclude each other: give one of them.")
@@ -136,10 +136,10 @@ def _execute(
 ) -> RunFolder:
     from datetime import datetime
 
-    from simulator.config import load_experiment
-    from simulator.laboratory import execute_experiment
-    from simulator.outputs import check_outputs
-    from simulator.run_folder import RunFolder
+    from simulator.experiment.build import execute_experiment
+    from simulator.experiment.config import load_experiment
+    from simulator.runs.folder import RunFolder
+    from simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder.out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
     experiment = load_experiment(config, flags)

@@ -7,7 +7,7 @@ import re
 
 import typer
 
-from simulator.report.wording import harmless
+from scenarios.text.wording import harmless
 
 _DISOBEYED = re.compile(r"[^\n -~]")
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from simulator.report.wording import harmless
+from scenarios.text.wording import harmless
 
 _OURS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.report.wording import counted
+from scenarios.text.wording import counted
 
 RESAMPLES = 10_000
 """Bootstrap samples, and label exchanges where there are too many to enumerate."""

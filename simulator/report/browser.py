@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from scenarios.pack import Persona
+from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Span, Turn, Verdict
 from simulator.measure.conversations import Flaws
 from simulator.measure.metrics import index_verdicts

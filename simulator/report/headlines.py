@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scenarios.text.wording import counted, with_interval
 from simulator.report.self_judging import mark
-from simulator.report.wording import counted, with_interval
 
 
 def headlines(report: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from simulator.report.wording import NOTHING, noun, number
+from scenarios.text.wording import NOTHING, noun, number
 
 if TYPE_CHECKING:
     from jinja2 import Template

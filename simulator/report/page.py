@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.pack import Persona
+from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Verdict
 from simulator.measure.conversations import Flaws
 from simulator.report.browser import browser_data

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scenarios.text.wording import counted, in_brief, noun, number, one_line, with_interval
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.wording import counted, in_brief, noun, number, one_line, with_interval
 
 WIDTH = 112
 """Columns used when standard output is no terminal."""

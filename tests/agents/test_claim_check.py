@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from agents.claim_check import ClaimCheck, told_claim_check
-from agents.prompt import Prompt
+from agents.models.prompt import Prompt
 from scenarios.errors import UsageError
 
 ASK = Prompt("ask", "### system\nIs it so?")

@@ -3,10 +3,10 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from agents.errors import ModelError, UnparseableAnswer
-from agents.prompt import ChatMessage
+from agents.models.errors import ModelError, UnparseableAnswer
+from agents.models.prompt import ChatMessage
 from agents.roles import Receptionist, answer_as, route
-from scenarios.pack import Specialist
+from scenarios.packs.pack import Specialist
 from scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool
 

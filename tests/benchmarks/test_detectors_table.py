@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import benchmarks
+from agents.retrieval.embedding import Embedder
 from benchmarks import stub_endpoint
 from benchmarks.detectors_table.__main__ import DETECTORS, main
 from benchmarks.detectors_table.markdown import render
@@ -23,9 +24,8 @@ from benchmarks.detectors_table.running import table
 from benchmarks.detectors_table.samples import SOURCES
 from benchmarks.pack_recordings import pack
 from benchmarks.stub_endpoint import MODEL
-from scenarios.embedding import Embedder
+from tests.agents.retrieval.hashed_words import HashedWords
 from tests.benchmarks.labelled_folder import FACTS, write_data
-from tests.scenarios.hashed_words import HashedWords
 from tests.scripted import completion
 
 ASKING = ("halludetect", "metarag", "logic-graph", "direct-judge", "self-check")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from agents.models.recording import Recording
 from benchmarks.detectors_table.remembering import Remembering
-from detectors.protocol import ThresholdProtocol
+from detectors.base.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
-from scenarios.recording import Recording
 from scenarios.transcript import Judgement, Passage, TurnView
 
 FACT = Passage(id="p#0", document="p", text="Evidence.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from chatbots.protocol import ChatbotContext
-from scenarios.pack import Document, Persona, Scenario, Specialist
+from scenarios.packs.pack import Document, Persona, Scenario, Specialist
 from scenarios.transcript import Message, Passage
 from tests.scripted import Script, ScriptedTransport, scripted_pool
 

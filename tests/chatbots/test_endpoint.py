@@ -6,13 +6,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.client import Endpoint
-from agents.model import ModelPool
+from agents.models.client import Endpoint
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
 from chatbots.endpoint import EndpointBot
 from chatbots.protocol import ChatbotContext, ChatbotError
 from chatbots.registry import make_chatbot
 from scenarios.errors import UsageError
-from scenarios.recording import Recording
 from tests.chatbots.stage import HOURS, LATER, SCENARIO, Shelf, stage
 from tests.scripted import ScriptedTransport, completion, scripted_pool
 

@@ -7,10 +7,10 @@ import pytest
 
 import chatbots
 import detectors
-from agents.prompt import Prompt, load_prompt
+from agents.models.prompt import Prompt, load_prompt
 from chatbots.fact_checker import FactCheckerBot
 from chatbots.registry import CHATBOTS
-from detectors.protocol import DetectorContext, judging
+from detectors.base.protocol import DetectorContext, judging
 from detectors.registry import DETECTORS, make_detector
 from tests.chatbots.stage import stage
 

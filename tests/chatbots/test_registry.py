@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.prompt import Prompt, load_prompt
+from agents.models.prompt import Prompt, load_prompt
 from chatbots import registry
 from chatbots.registry import CHATBOTS, chatbot_names, chatbot_version, find_chatbot, make_chatbot
 from scenarios import plugins

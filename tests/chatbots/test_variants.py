@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from agents.claim_check import ClaimCheck, told_claim_check
-from agents.client import Endpoint
-from agents.prompt import load_prompt
+from agents.models.client import Endpoint
+from agents.models.prompt import load_prompt
 from chatbots.fact_checker import FactCheckerBot
 from chatbots.pipeline import format_evidence, turn_seed
 from chatbots.protocol import ChatbotError, Reply

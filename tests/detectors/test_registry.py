@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from detectors import registry
-from detectors.protocol import DetectorContext, asks_a_model
+from detectors.base.protocol import DetectorContext, asks_a_model
 from detectors.registry import DETECTORS, detector_names, find_detector, make_detector
 from scenarios import plugins
 from scenarios.errors import OperationalError, UsageError

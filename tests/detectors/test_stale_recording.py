@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from detectors.protocol import DetectorContext
+from agents.models.recording import Recording
+from detectors.base.protocol import DetectorContext
 from detectors.registry import make_detector
 from scenarios.errors import ReplayMiss
-from scenarios.recording import Recording
 from scenarios.transcript import Judgement, TurnView
 from tests.detectors import test_halludetect, test_halludetect_mixture, test_metarag
 from tests.scripted import Script, scripted_pool

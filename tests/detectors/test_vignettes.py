@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agents.model import ModelPool
-from scenarios.recording import Recording
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
 from scenarios.transcript import Judgement, TurnView
 from tests.detectors import vignettes
 from tests.detectors.vignettes import GROUNDED, HELPLINE, IBUPROFEN, NOTICE, RECORDING, REFUGEE, TRIPURA

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.client import Endpoint
-from agents.model import ModelPool
-from detectors.protocol import DetectorContext
+from agents.models.client import Endpoint
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
+from detectors.base.protocol import DetectorContext
 from detectors.registry import make_detector
-from scenarios.recording import Recording
 from scenarios.transcript import Judgement, Message, Passage, TurnView
 
 RECORDING = Path(__file__).parents[1] / "recordings" / "vignettes.jsonl"

@@ -24,8 +24,8 @@ from unittest.mock import patch
 
 from hypothesis import settings
 
+from scenarios.text.wording import harmless
 from simulator.cli.main import main
-from simulator.report.wording import harmless
 from tests.simulator.command_line import Ended
 
 SOAK = 50

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from tenacity import wait_none
 
-from agents.client import Endpoint
-from agents.errors import ModelError
-from agents.model import ModelPool
-from scenarios.recording import Recording
-from simulator.run_folder import RunFolder
-from tests.agents.endpoints import QUESTION
+from agents.models.client import Endpoint
+from agents.models.errors import ModelError
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
+from simulator.runs.folder import RunFolder
+from tests.agents.models.endpoints import QUESTION
 from tests.fuzz.anything import documents
 from tests.fuzz.honest import Honest
 from tests.fuzz.promises import check_whole, ended, examples
@@ -179,8 +179,8 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _run(pack: Path, out: Path, endpoint: Hostile, *more: str | Path) -> Any:
     with (
-        patch("agents.wire.httpx2.AsyncHTTPTransport", lambda **_: endpoint),
-        patch("agents.client.wait_random_exponential", lambda **_: lambda _: 0.0),
+        patch("agents.models.wire.httpx2.AsyncHTTPTransport", lambda **_: endpoint),
+        patch("agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0),
     ):
         return ended(*flags(pack, "--out", out, *ASKING, *more))
 

@@ -19,17 +19,17 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.chunking import passages
 from scenarios.errors import UsageError
-from scenarios.pack_files import load_scenario
-from scenarios.yaml_text import read_value
+from scenarios.files.yaml_text import read_value
+from scenarios.packs.pack_files import load_scenario
+from scenarios.text.chunking import passages
 from simulator.bench.sweep import configurations, load_sweep
-from simulator.config import load_experiment
-from simulator.plan import scenario_version
+from simulator.experiment.config import load_experiment
+from simulator.experiment.plan import scenario_version
 from tests.fuzz.anything import changed, damaged, written_leniently
 from tests.fuzz.promises import ended, examples, keeping
 from tests.fuzz.tiny_run import FILES, make_pack, words_for_vectors
-from tests.scenarios.test_pack_files import pdf
+from tests.scenarios.packs.test_pack_files import pdf
 
 LONGEST = 6_000
 """Characters of a sentence about a small file; a path that it names may be long."""

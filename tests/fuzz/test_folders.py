@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scenarios.loaders.jsonl import load_jsonl
+from scenarios.datasets.jsonl import load_jsonl
 from scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
-from simulator.config import load_experiment
-from simulator.run_folder import RunFolder
+from simulator.experiment.config import load_experiment
+from simulator.runs.folder import RunFolder
 from tests.fuzz.anything import TEXTS, damaged, documents, written_leniently
 from tests.fuzz.promises import check_whole, ended, examples, keeping
 from tests.fuzz.tiny_run import make_pack

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.scenarios.hashed_words import HashedWords
+from tests.agents.retrieval.hashed_words import HashedWords
 
 FILES = {
     "scenario.yaml": "schema: 1\nname: tiny\ntitle: Tiny\ndescription: A tiny pack.\ndomain: tea\n"
@@ -46,5 +46,5 @@ def words_for_vectors() -> Iterator[None]:
     def embedder(*_: Any, **__: Any) -> HashedWords:
         return HashedWords()
 
-    with patch("scenarios.knowledge.SentenceEmbedder", embedder):
+    with patch("agents.retrieval.knowledge.SentenceEmbedder", embedder):
         yield

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from detectors.base.protocol import DetectorContext
 from detectors.peers.detector import (
     HhemDetector,
     LettuceDetectDetector,
@@ -16,7 +17,6 @@ from detectors.peers.detector import (
     PeerDetector,
     RefCheckerDetector,
 )
-from detectors.protocol import DetectorContext
 from scenarios.transcript import Judgement, Passage, TurnView
 from tests.detectors.peers.tiny_models import tiny_hhem, tiny_lettucedetect, tiny_minicheck, tiny_nli
 from tests.scripted import last_user, scripted_pool

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulator.test_rows_recompute import assert_recomputes
+from tests.simulator.bench.test_rows_recompute import assert_recomputes
 
 pytestmark = pytest.mark.live
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.pack import Persona
+from scenarios.packs.pack import Persona
 from scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
 
 CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")

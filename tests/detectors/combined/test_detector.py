@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from detectors.base.protocol import BatchDetector, DetectorContext, TrainableDetector
 from detectors.combined.detector import SHIPPED, CombinedDetector
 from detectors.combined.model import save_model
-from detectors.protocol import BatchDetector, DetectorContext, TrainableDetector
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
-from tests.detectors.evidence_chain.material import corpus, passages
+from tests.detectors.features.material import corpus, passages
 from tests.scripted import scripted_pool
 
 EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")

@@ -14,11 +14,11 @@ from detectors.combined.features import (
     measure_all,
     of_word_scores,
 )
-from detectors.evidence_chain.batch import Case, make_batch
-from detectors.evidence_chain.extended import EXTRA_FEATURES, WORD_FEATURES
-from detectors.evidence_chain.features import PAPER_FEATURES
-from detectors.evidence_chain.matching import DocumentFrequency
-from tests.detectors.evidence_chain.material import passages
+from detectors.features.batch import Case, make_batch
+from detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
+from detectors.features.features import PAPER_FEATURES
+from detectors.features.matching import DocumentFrequency
+from tests.detectors.features.material import passages
 
 NO_COUNTS = DocumentFrequency(texts=0, counts={})
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from detectors.evidence_chain.batch import task_of
+from detectors.base.origin import Origin, OriginDetector
+from detectors.base.protocol import BatchDetector, DetectorContext, TrainableDetector
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN, EvidenceChainDetector, shipped_path
-from detectors.evidence_chain.model import save_model
-from detectors.origin import Origin, OriginDetector
-from detectors.protocol import BatchDetector, DetectorContext, TrainableDetector
+from detectors.features.batch import task_of
+from detectors.features.model import save_model
 from scenarios.errors import UsageError
 from scenarios.transcript import TurnView
-from tests.detectors.evidence_chain.material import corpus, passages
+from tests.detectors.features.material import corpus, passages
 from tests.scripted import scripted_pool
 
 EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")

@@ -10,13 +10,13 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
-from agents.client import Endpoint
-from agents.model import ModelPool
+from agents.models.client import Endpoint
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
+from detectors.base.protocol import DetectorContext
 from detectors.logic_graph.detector import LogicGraphDetector
-from detectors.protocol import DetectorContext
 from detectors.registry import make_detector
 from scenarios.errors import UsageError
-from scenarios.recording import Recording
 from scenarios.transcript import Passage, TurnView
 from tests.scripted import last_user, scripted_pool
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from agents.model import Session
+from agents.models.model import Session
+from detectors.base.protocol import DetectorContext, asks_a_model
 from detectors.logic_graph.detector import LogicGraphDetector
 from detectors.logic_graph.scorers import Group, Pair
 from detectors.logic_graph.segmentation import Claim
 from detectors.logic_graph.weights import RERANK_PROMPT, HhemScorer, RerankScorer
 from detectors.peers.workers.hhem_worker import HHEM_PROMPT
-from detectors.protocol import DetectorContext, asks_a_model
-from detectors.spans import Region
 from scenarios.errors import UsageError
+from scenarios.text.spans import Region
 from scenarios.transcript import Passage, TurnView
 from tests.detectors.peers.tiny_models import tiny_hhem
 from tests.scripted import scripted_pool

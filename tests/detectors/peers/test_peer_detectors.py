@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agents.claim_check import ClaimCheck
+from detectors.base.protocol import DetectorContext
 from detectors.peers import detector as peers
 from detectors.peers.detector import (
     HhemDetector,
@@ -20,7 +21,6 @@ from detectors.peers.detector import (
     RefCheckerDetector,
 )
 from detectors.peers.environment import peer_python, peer_requirements
-from detectors.protocol import DetectorContext
 from scenarios.errors import OperationalError, UsageError
 from scenarios.transcript import Judgement, Passage, TurnView
 from tests.detectors.peers.test_process import FRAME

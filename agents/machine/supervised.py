@@ -1,0 +1,83 @@
+"""Start commands that cannot outlive this process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from agents.machine import supervisor
+from scenarios.transcript import Frozen
+
+GRACE_SECONDS = 10.0
+"""What a command gets to end by itself after SIGTERM."""
+
+
+def start_supervised(
+    command: Sequence[str],
+    *,
+    output: IO[bytes] | int,
+    environ: Mapping[str, str] | None = None,
+    grace: float = GRACE_SECONDS,
+) -> subprocess.Popen[bytes]:
+    """Start `command` under the supervisor, in a session of its own (a terminal's Ctrl-C does not reach it).
+
+    Args:
+        command: program and arguments.
+        output: where its standard output and error go: a file, or `subprocess.PIPE`.
+        environ: its environment; None: ours.
+        grace: seconds between SIGTERM and SIGKILL.
+
+    Returns:
+        The supervisor's process; its exit code is the command's. End it with `stop_supervised`.
+    """
+    return subprocess.Popen(  # noqa: S603 (no shell; callers pass our own commands)
+        [sys.executable, "-I", str(Path(supervisor.__file__)), str(grace), *command],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env=environ,
+        start_new_session=True,
+    )
+
+
+def stop_supervised(process: subprocess.Popen[bytes]) -> int:
+    """Close our end of the pipe and wait until the command and all its descendants are gone.
+
+    Returns:
+        The command's exit code (128 + n when signal n ended it).
+    """
+    if process.stdin is not None:
+        process.stdin.close()
+    return process.wait()
+
+
+class Ended(Frozen):
+    """How a command ended."""
+
+    code: int
+    """Exit code; 128 + n when signal n ended it."""
+    lines: tuple[str, ...]
+    """Its output, standard error included, in lines."""
+
+
+def run_supervised(command: Sequence[str], *, on_line: Callable[[str], None]) -> Ended:
+    """Run a command to its end; when we are interrupted, it ends too.
+
+    Args:
+        command: program and arguments.
+        on_line: gets each line of its output as it comes.
+    """
+    lines: list[str] = []
+    process = start_supervised(command, output=subprocess.PIPE)
+    try:
+        for raw in process.stdout or ():
+            lines.append(raw.decode(errors="replace").rstrip())
+            on_line(lines[-1])
+    finally:
+        code = stop_supervised(process)
+        if process.stdout is not None:
+            process.stdout.close()
+    return Ended(code=code, lines=tuple(lines))

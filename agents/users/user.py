@@ -1,0 +1,212 @@
+"""The simulated user: an AutoGen agent with a persona that asks until it has what it came for, or gives up.
+
+Source: HalluDetect, section 4.3, B.9 and D.7: a model acts as a user in the situation of a reference chat, of
+which it gets the summary. It never sees the documents. The paper gives no rule for stopping; ours:
+
+- Nothing is decided before `min_turns` replies.
+- For each goal the model says by one token whether the assistant has told it. The share of "Yes" counts,
+  not the printed word, which is what makes small models usable. When every goal reaches `GOAL_TOLD`, the
+  user stops: goal reached. Else the first goal that does not is what the next message asks for.
+- Then, by one more token, whether it is useless to go on: from `GIVE_UP` the user gives up.
+
+Each request is a function of persona, domain, history and seed alone: equal histories give equal requests
+whichever chatbot answers, so that conversations of one persona begin with the same message (paired design).
+The chat goes into the prompt as a transcript: in chat roles turned round, the 1.5B model fell
+back into the assistant's part in its first message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from agents.models.errors import ModelError
+from agents.models.model import ModelPool, Session
+from agents.models.prompt import ChatMessage, dialogue, load_prompt
+from scenarios.files.digest import digest
+from agents.roles import answer_as
+from agents.users.user_flaws import MIN_TURNS, message_flaws
+from agents.users.user_prompts import USER_PROMPTS
+from scenarios.packs.pack import Persona
+from scenarios.transcript import Call, Frozen, Message
+
+GOAL_TOLD = 0.9
+"""Share of "Yes" from which a goal counts as told. Qwen2.5-Coder-1.5B, 31 answers read by hand: told 0.91
+and more (13 of 13), not told 0.82 and less (17 of 18; the other one 0.92)."""
+GIVE_UP = 0.6
+"""Share of "Yes" from which going on is useless. The same model: 0.27 to 0.50 where replies helped, 0.50
+to 0.78 where they refused."""
+TEMPERATURE = 0.7
+"""Of the first try at a message."""
+RETRY_TEMPERATURE = 1.0
+"""Of the second try, after a first one that was flawed or asked nothing."""
+MAX_TOKENS = 96
+"""Limit of a message; a sentence that it cuts off is dropped."""
+
+_SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]]*(?:\s|$))[\"')\]]*")
+
+
+def user_version() -> str:
+    """Hash of all that determines how users behave: prompts, thresholds and sampling."""
+    prompts = [load_prompt("agents.users", name).version for name in USER_PROMPTS]
+    return digest([prompts, [GOAL_TOLD, GIVE_UP, TEMPERATURE, RETRY_TEMPERATURE, MAX_TOKENS]])[:12]
+
+
+class UserMove(Frozen):
+    """What the simulated user does next: says something or stops."""
+
+    text: str | None
+    """The next message (it may be flawed or even empty: see `agents.users.user_flaws`), or None when the user stops."""
+    stop: Literal["goal_reached", "gave_up"] | None = None
+    """Why the user stops, or None."""
+    calls: tuple[Call, ...] = ()
+    """Model calls spent on the decision and the message."""
+
+
+class UserFailed(ModelError):
+    """The simulated user could not decide or speak because its model gave no answer.
+
+    Args:
+        reason: one sentence.
+        calls: what was spent, the failed call included.
+    """
+
+    def __init__(self, reason: str, calls: Sequence[Call]) -> None:
+        super().__init__(reason)
+        self.calls = tuple(calls)
+
+
+class SimulatedUser:
+    """Plays one persona in one conversation; holds no state, so one instance may serve several.
+
+    Args:
+        persona: who the user is.
+        domain: what the assistant is for, as the scenario says it.
+        pool: the models.
+        seed: seed of the conversation.
+        model: name of the user's model in the pool; None is the default one.
+        min_turns: replies before the user may stop.
+        max_tokens: limit of a message.
+    """
+
+    def __init__(
+        self,
+        persona: Persona,
+        domain: str,
+        pool: ModelPool,
+        seed: int = 0,
+        *,
+        model: str | None = None,
+        min_turns: int = MIN_TURNS,
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
+        self._persona = persona
+        self._domain = domain
+        self._pool = pool
+        self._seed = seed
+        self._model = model
+        self._min_turns = min_turns
+        self._max_tokens = max_tokens
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """Decide whether to go on after `history` (empty, or ending with a reply), and if so what to say.
+
+        A message that asks nothing, or has a flaw that the audit would report, is tried once more,
+        warmer and with another seed; the second stands, flawed or not.
+
+        Raises:
+            UserFailed: the model gave no answer.
+        """
+        replies = sum(message.role == "assistant" for message in history)
+        session = self._pool.session("user", turn_seed(self._seed, self._persona.id, replies), self._model)
+        try:
+            wanted = self._persona.goals[0]
+            if replies >= max(self._min_turns, 1):
+                open_goal = await self._first_open_goal(session, history)
+                if open_goal is None:
+                    return UserMove(text=None, stop="goal_reached", calls=tuple(session.calls))
+                if await self._is_useless(session, history):
+                    return UserMove(text=None, stop="gave_up", calls=tuple(session.calls))
+                wanted = open_goal
+            elif replies:
+                wanted = await self._first_open_goal(session, history) or self._persona.goals[-1]
+            text = await self._say(session, history, wanted)
+        except ModelError as error:
+            raise UserFailed(str(error), session.calls) from error
+        return UserMove(text=text, calls=tuple(session.calls))
+
+    async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
+        prompt = load_prompt("agents.users", "user_goal")
+        for goal in self._persona.goals:
+            question = prompt.fill(history=dialogue(history), goal=goal)
+            share = await session.choose("goal", question, ("Yes", "No"))
+            if share["Yes"] < GOAL_TOLD:
+                return goal
+        return None
+
+    async def _is_useless(self, session: Session, history: Sequence[Message]) -> bool:
+        question = load_prompt("agents.users", "user_patience").fill(history=dialogue(history))
+        return (await session.choose("patience", question, ("Yes", "No")))["Yes"] >= GIVE_UP
+
+    async def _say(self, session: Session, history: Sequence[Message], wanted: str) -> str:
+        request = self._request(history, wanted)
+        text = await self._try(session, request, TEMPERATURE, 0)
+        if "?" not in text or message_flaws(text, history, self._persona):
+            text = await self._try(session, request, RETRY_TEMPERATURE, 1)
+        return text
+
+    def _request(self, history: Sequence[Message], wanted: str) -> list[ChatMessage]:
+        persona = self._persona
+        values = {
+            "domain": self._domain,
+            "name": persona.name,
+            "manner": persona.manner,
+            "grievance": persona.grievance,
+            "summary": persona.summary,
+            "wanted": wanted,
+        }
+        if not history:
+            return load_prompt("agents.users", "user_opening").fill(values)
+        facts = "; ".join(persona.facts) or "nothing more"
+        return load_prompt("agents.users", "user_message").fill(values, facts=facts, history=dialogue(history))
+
+    async def _try(
+        self, session: Session, request: Sequence[ChatMessage], temperature: float, sample: int
+    ) -> str:
+        text = await answer_as(
+            session,
+            step="message",
+            system=request[0].text,
+            messages=request[1:],
+            temperature=temperature,
+            max_tokens=self._max_tokens,
+            sample=sample,
+        )
+        return clean(text, self._persona.name, cut=session.calls[-1].finish_reason == "length")
+
+
+def turn_seed(seed: int, persona: str, turn: int) -> int:
+    """Seed of the requests before reply number `turn`, below 2³¹: a hash, so neighbours share nothing."""
+    return int(digest([seed, persona, turn])[:8], 16) >> 1
+
+
+def clean(text: str, name: str, *, cut: bool = False) -> str:
+    """A message without what models put around it.
+
+    A leading `User:` or `NAME:`, quotation marks around the whole, and later paragraphs of a transcript
+    (from a line that begins with `User:`, `Assistant:` or `NAME:` on) go. When the answer was `cut` off, so
+    does an unfinished last sentence, unless it is the only one. A leading `Assistant:` stays for the audit.
+    """
+    labels = f"(?:user|{re.escape(name)})"
+    text = re.sub(rf"^\s*{labels}\s*:\s*", "", text, flags=re.IGNORECASE)
+    text = re.split(rf"\n\s*(?:assistant|user|{re.escape(name)})\s*:", text, maxsplit=1, flags=re.IGNORECASE)[
+        0
+    ]
+    text = text.strip()
+    if len(text) > 1 and text[0] in '"“' and text[-1] in '"”' and not re.search('["“”]', text[1:-1]):
+        text = text[1:-1].strip()
+    if cut:
+        ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+        text = text[: ends[-1]] if ends else text
+    return text

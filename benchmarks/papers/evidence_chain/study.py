@@ -1,0 +1,103 @@
+"""EvidenceChain's own experiment on its audit corpus: six methods, the paper's features and protocol."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from detectors.evidence_chain.training import DEEP, case_of, gold, train
+from detectors.features.batch import Batch, Pieces, make_batch
+from detectors.features.model import ChainModel, Scores
+from detectors.features.risk import Context, Method
+from scenarios.datasets.audit_corpus import generate
+from scenarios.labelled import LabelledReply
+from simulator.measure.detection import Booleans, Sample
+
+SEED = 17
+"""The paper's."""
+
+METHODS: dict[Method, str] = {
+    "lexical": "Lexical",
+    "bm25": "BM25",
+    "tfidf": "TFIDF",
+    "nli-rules": "NLI_Rules",
+    "lr": "EvidenceChain_LR",
+    "rf": "EvidenceChain_RF",
+}
+"""The methods and what the paper's tables call them."""
+
+CONTEXT: tuple[Context, ...] = ("task", "collection", "generator", "temperature")
+"""What the paper's trained methods read of a reply's origin: here everything is known."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The corpus and what the methods say of its test part."""
+
+    replies: Sequence[LabelledReply]
+    """The whole corpus."""
+    test: Sequence[LabelledReply]
+    """What is measured."""
+    models: Mapping[Method, ChainModel]
+    """What was trained on the rest."""
+    scores: Mapping[Method, Scores]
+    """Of the test part."""
+    seconds: Mapping[Method, float]
+    """Training and judging."""
+
+    @property
+    def batch(self) -> Batch:
+        """The test part, cut."""
+        return self.scores["lexical"].batch
+
+    @property
+    def train(self) -> list[LabelledReply]:
+        """What was learnt from, calibration included."""
+        return [one for one in self.replies if one.meta["split"] != "test"]
+
+    def words(self, method: Method) -> Sample:
+        """The test part's words; such as are only punctuation do not count (the paper: "excluded")."""
+        kept = spoken_words(self.batch)
+        scores = self.scores[method].words
+        return self._sample(self.batch.words, scores, self.models[method].thresholds.word).only(kept)
+
+    def sentences(self, method: Method) -> Sample:
+        """The test part's sentences."""
+        threshold = self.models[method].thresholds.sentence
+        return self._sample(self.batch.sentences, self.scores[method].sentences, threshold)
+
+    def _sample(self, pieces: Pieces, scores: np.ndarray, threshold: float) -> Sample:
+        return Sample(gold(pieces, self.test), scores, scores >= threshold, pieces.reply)
+
+
+def run_study() -> Study:
+    """Generate the corpus, train the six methods on its training part, and judge its test part."""
+    replies = tuple(generate(SEED))
+    learnt = [one for one in replies if one.meta["split"] != "test"]
+    test = [one for one in replies if one.meta["split"] == "test"]
+    cases = [case_of(one) for one in test]
+    models: dict[Method, ChainModel] = {}
+    scores: dict[Method, Scores] = {}
+    seconds: dict[Method, float] = {}
+    for method in METHODS:
+        started = time.perf_counter()
+        models[method] = train(method, learnt, SEED, "paper", CONTEXT, DEEP)
+        scores[method] = models[method].score(cases)
+        seconds[method] = time.perf_counter() - started
+    return Study(replies, test, models, scores, seconds)
+
+
+def spoken_words(batch: Batch) -> Booleans:
+    """(words,): whether there is a letter or digit in it."""
+    spoken = np.zeros(len(batch.words), dtype=bool)
+    spoken[batch.token_word] = True
+    spoken[batch.token_last_word] = True
+    return spoken
+
+
+def cut(replies: Sequence[LabelledReply]) -> Batch:
+    """Labelled replies in sentences and words."""
+    return make_batch([case_of(one) for one in replies])

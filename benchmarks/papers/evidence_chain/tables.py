@@ -1,0 +1,274 @@
+"""The tables 1 to 11 of the EvidenceChain paper, with its columns, from our run of its experiment."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.papers.evidence_chain.analysis import (
+    ablate,
+    attributed,
+    coverage_bins,
+    hallucinated_share,
+    source_coverage,
+)
+from benchmarks.papers.evidence_chain.figures import FIGURES
+from benchmarks.papers.evidence_chain.study import METHODS, SEED, Study, cut, run_study, spoken_words
+from detectors.evidence_chain.training import gold
+from detectors.features.features import Attribution
+from scenarios.datasets.audit_corpus import sentence_meta
+from scenarios.labelled import LabelledReply
+from simulator.measure.detection import Sample, auroc, average_precision, decisions
+from simulator.runs.folder import write_atomically
+
+Row = dict[str, Any]
+
+ATTRIBUTIONS: dict[Attribution, str] = {
+    "lexical": "Lexical-overlap argmax",
+    "bm25": "BM25 argmax",
+    "tfidf": "TF-IDF argmax",
+}
+"""Table 9: score → what the paper calls it."""
+
+_FIELDS = (
+    ("response.jsonl", "id", "String", "Response index used by all evaluation joins."),
+    ("response.jsonl", "source_id", "String", "Foreign key to retrieved evidence."),
+    ("response.jsonl", "model", "String", "Generator label; a feature of the trained methods."),
+    ("response.jsonl", "temperature", "Float", "Decoding temperature; a feature of the trained methods."),
+    ("response.jsonl", "labels", "List[Dict]", "Character spans, converted to labels of words."),
+    ("response.jsonl", "split", "String", "Train/test split; calibration is carved from train."),
+    ("response.jsonl", "quality", "String", "Good rows are retained."),
+    ("response.jsonl", "response", "String", "Generated answer, judged at sentence and word level."),
+    ("source_info.jsonl", "source_id", "String", "Evidence index shared with responses."),
+    ("source_info.jsonl", "task_type", "String", "QA, Data2txt, or Summary."),
+    ("source_info.jsonl", "source", "String", "Source collection name."),
+    ("source_info.jsonl", "source_info", "String/Dict", "Evidence: text, passages, or structured data."),
+    ("source_info.jsonl", "prompt", "String", "Instruction; not used by a detector."),
+)
+
+_SIGNALS = {
+    "lexical": ("No training", "Token novelty and source coverage"),
+    "bm25": ("No training", "Per-source matching evidence"),
+    "tfidf": ("No training", "Global document frequencies"),
+    "nli-rules": ("No training", "Number/entity mismatch plus coverage"),
+    "lr": ("Train split", "Logistic regression over evidence-chain features"),
+    "rf": ("Train split", "Random forest over evidence-chain features"),
+}
+
+
+def write_audit_tables(folder: Path) -> None:
+    """Run the experiment and write `table-1.csv` to `table-11.csv` and `figure-1.png` to `figure-7.png`."""
+    study = run_study()
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, table in TABLES.items():
+        write_atomically(folder / f"table-{number}.csv", _as_csv(table(study)))
+    for number, draw in FIGURES.items():
+        draw(study).savefig(folder / f"figure-{number}.png", dpi=150, metadata={"Software": None})
+
+
+def splits(study: Study) -> list[Row]:
+    """Table 1."""
+    rows = []
+    for split in ("calibration", "test", "train"):
+        replies = [one for one in study.replies if one.meta["split"] == split]
+        batch = cut(replies)
+        spoken = spoken_words(batch)
+        tokens, wrong = int(spoken.sum()), int((gold(batch.words, replies) & spoken).sum())
+        rows.append(
+            {
+                "Sources": len({one.group for one in replies}),
+                "split": split,
+                "Responses": len(replies),
+                "Sentences": len(batch.sentences),
+                "Tokens": tokens,
+                "Hallucinated tokens": wrong,
+                "Hallucinated token rate": wrong / tokens,
+            }
+        )
+    return rows
+
+
+def schema(_: Study) -> list[Row]:
+    """Table 2: fields of RAGTruth's files, and what they are for."""
+    return [dict(zip(("File", "Field", "Type", "Use"), field, strict=True)) for field in _FIELDS]
+
+
+def tasks(study: Study) -> list[Row]:
+    """Table 3."""
+    return [
+        {
+            "task_type": task,
+            "source": source,
+            "Sources": len({one.group for one in replies}),
+            **_rates(replies),
+        }
+        for (task, source), replies in _grouped(study.replies, lambda one: (one.task, one.meta["source"]))
+    ]
+
+
+def generators(study: Study) -> list[Row]:
+    """Table 4."""
+    return [
+        {
+            "model": model,
+            **_rates(replies),
+            "Mean_temperature": float(np.mean([float(one.meta["temperature"] or 0) for one in replies])),
+        }
+        for model, replies in _grouped(study.replies, lambda one: one.meta["model"])
+    ]
+
+
+def word_level(study: Study) -> list[Row]:
+    """Table 5."""
+    return [
+        {"Method": name, **_quality(study.words(method)), "Threshold": study.models[method].thresholds.word}
+        for method, name in METHODS.items()
+    ]
+
+
+def sentence_level(study: Study) -> list[Row]:
+    """Table 6."""
+    return [
+        {
+            "Method": name,
+            **_quality(study.sentences(method)),
+            "Threshold": study.models[method].thresholds.sentence,
+        }
+        for method, name in METHODS.items()
+    ]
+
+
+def by_task(study: Study) -> list[Row]:
+    """Table 7."""
+    rows = []
+    for task in sorted({one.task for one in study.test}):
+        chosen = np.array([one.task == task for one in study.test])
+        for method, name in METHODS.items():
+            sample = study.words(method)
+            quality = _quality(sample.only(chosen[sample.clusters]))
+            kept = {key: quality[key] for key in ("Precision", "Recall", "F1", "ROC_AUC")}
+            rows.append({"Task": task, "Method": name, **kept})
+    return rows
+
+
+def ablation(study: Study) -> list[Row]:
+    """Table 8."""
+    rows = []
+    for found in ablate(study.train, study.test, SEED):
+        flags = found.scores >= found.threshold
+        sample = Sample(found.labels, found.scores, flags, np.zeros(len(flags), dtype=np.int64))
+        quality = _quality(sample)
+        kept = {key: quality[key] for key in ("Precision", "Recall", "F1", "ROC_AUC")}
+        rows.append({"Variant": found.variant, **kept})
+    return rows
+
+
+def attribution(study: Study) -> list[Row]:
+    """Table 9: over the test part's supported sentences, whose gold evidence the corpus knows."""
+    gold_evidence = [
+        (index, sentence.start, sentence.evidence)
+        for index, reply in enumerate(study.test)
+        for sentence in sentence_meta(reply)
+        if sentence.evidence is not None
+    ]
+    reply, start, passage = (np.array(column, dtype=np.int64) for column in zip(*gold_evidence, strict=True))
+    return [
+        {
+            "Attribution method": name,
+            "Supported sentences": len(passage),
+            "Top-1 evidence accuracy": float(
+                (attributed(study.scores["rf"], method, reply, start) == passage).mean()
+            ),
+        }
+        for method, name in ATTRIBUTIONS.items()
+    ]
+
+
+def coverage(study: Study) -> list[Row]:
+    """Table 10."""
+    scores = study.scores["lexical"]
+    return [
+        {
+            "Coverage bin": f"{'(' if found.low else '['}{found.low}, {found.high}]",
+            "Responses": found.replies,
+            "Mean_source_coverage": found.coverage,
+            "Mean_hallucinated_token_rate": found.hallucinated,
+        }
+        for found in coverage_bins(source_coverage(scores), hallucinated_share(scores.batch, study.test))
+    ]
+
+
+def runtime(study: Study) -> list[Row]:
+    """Table 11: seconds of training (of the rules: of choosing thresholds) and of judging the test part."""
+    return [
+        {
+            "Method": name,
+            "Training": _SIGNALS[method][0],
+            "Main signal": _SIGNALS[method][1],
+            "Seconds": round(study.seconds[method], 2),
+        }
+        for method, name in METHODS.items()
+    ]
+
+
+TABLES: dict[int, Callable[[Study], list[Row]]] = {
+    1: splits,
+    2: schema,
+    3: tasks,
+    4: generators,
+    5: word_level,
+    6: sentence_level,
+    7: by_task,
+    8: ablation,
+    9: attribution,
+    10: coverage,
+    11: runtime,
+}
+"""The paper's tables by number."""
+
+
+def _grouped(
+    replies: Iterable[LabelledReply], key: Callable[[LabelledReply], Any]
+) -> list[tuple[Any, list[LabelledReply]]]:
+    groups: dict[Any, list[LabelledReply]] = {}
+    for reply in replies:
+        groups.setdefault(key(reply), []).append(reply)
+    return sorted(groups.items())
+
+
+def _rates(replies: Sequence[LabelledReply]) -> Row:
+    wrong = sum(bool(one.label) for one in replies)
+    return {
+        "Responses": len(replies),
+        "Hallucination_responses": wrong,
+        "Hallucination rate": wrong / len(replies),
+    }
+
+
+def _quality(sample: Sample) -> Row:
+    found = decisions(sample)
+    return {
+        "Precision": found["precision"],
+        "Recall": found["recall"],
+        "F1": found["f1"],
+        "Accuracy": found["accuracy"],
+        "ROC_AUC": auroc(sample),
+        "PR_AUC": average_precision(sample),
+    }
+
+
+def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """With three decimals; empty where a number is not defined."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(
+            {key: f"{value:.3f}" if isinstance(value, float) else value for key, value in row.items()}
+        )
+    return text.getvalue()

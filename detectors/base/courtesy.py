@@ -1,0 +1,82 @@
+"""Sentences that claim nothing: questions, greetings, offers, sympathy. A plain text rule, no model."""
+
+from __future__ import annotations
+
+import re
+
+from scenarios.text.spans import sentences
+
+SHORT_WORDS = 2
+"""A clause of so few words (`yes`, `of course`, the next member of a list) goes with its neighbours."""
+
+_SYMPATHY = re.compile(
+    r"\bsorry (?:to hear|about|for|that (?:you|this))\b|\bi understand (?:how|your)\b"
+    r"|\A\W*(?:\w+ ){0,3}thank(?:s| you)\b(?! to)|\byou(?:'re| are) (?:most |very )?welcome\b(?! to)"
+    r"|\bhope (?:this|that|it) helps\b|\bgood luck\b"
+    r"|\A\W*(?:hello|hi|dear|regards|sincerely)\b(?:\W+\w+){0,3}\W*\Z",
+    re.IGNORECASE,
+)
+"""What is said to the user about the user, whose names may come back in it."""
+_OFFER = re.compile(
+    r"\bfeel free\b|\blet me know\b|\bhow (?:can|may) i (?:help|assist)\b"
+    r"|(?:\A\W*|\b(?:i|we)(?:'m| am|'re| are|'d be| would be) (?:\w+ )?)"
+    r"(?:happy|glad|here) to (?:help|assist)\b"
+    r"|\bi(?:'ll| will| can| could) (?:\w+ ){0,2}(?:help|assist|guide) you\b"
+    r"|\bif (?:you (?:need|have|want|would like)|there(?:'s| is))"
+    r" (?:any |more |further |other )*(?:help|assistance|questions?|anything)\b"
+    r"|\A\W*(?:here(?:'s| is| are)|below is)\b.*\b(?:sample|template|draft|example|steps)\b"
+    r"|\bplease (?:provide|share|tell me|give me)\b",
+    re.IGNORECASE,
+)
+_JOINT = re.compile(
+    r"[,;:()…–—]|\s-+\s|\b(?:and|but|so(?! much\b)|because|since|although|though|however)\b", re.IGNORECASE
+)
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|forty|fifty|sixty"
+    r"|ninety|hundred|thousand|lakh|crore)\b",
+    re.IGNORECASE,
+)
+_VEILED_CLAIM = re.compile(r"\b(?:did|do) you know (?:that|,)|\bdid you know\b", re.IGNORECASE)
+_ASKING = re.compile(
+    r"\W*(?:(?:and|but|or|so|well|please|ok|okay|yes|no|yeah|oh|ah|hi|hello)\W+)*(?:what|when|where|who|whom|whose|which|why|how|do|does|did"
+    r"|is|are|was|were|am|can|could|would|will|shall|should|may|might|have|has|had|any|anything)\b",
+    re.IGNORECASE,
+)
+
+
+def claims_nothing(sentence: str) -> bool:
+    """Whether a sentence is a question, or nothing but courtesies.
+
+    A question begins like one: `it opens at 6, shall I book?` claims something, and so does `did you know
+    that it opens at 6?`.
+
+    Else each clause must be a courtesy, or of at most `SHORT_WORDS` words beside one. Clauses end at commas,
+    semicolons, colons, brackets, dashes, and at conjunctions such as `and`, `but`, `so`, `because`. An offer
+    (`feel free to call the helpline`) is a courtesy as long as it names nothing: no word with a capital but
+    the sentence's first and `I`. Sympathy, thanks and greetings may repeat a name. Numbers always claim.
+    """
+    plain = sentence.replace("’", "'").strip()
+    if plain.endswith("?"):
+        return _ASKING.match(plain) is not None and _VEILED_CLAIM.search(plain) is None
+    if _NUMBER.search(plain):
+        return False
+    clauses = [
+        clause for region in sentences(plain) for clause in _JOINT.split(_uncapitalised(region.of(plain)))
+    ]
+    courteous = any(_SYMPATHY.search(clause) or _OFFER.search(clause) for clause in clauses)
+    return courteous and not any(_claims(clause) for clause in clauses)
+
+
+def _uncapitalised(sentence: str) -> str:
+    first = _WORD.search(sentence)
+    at = first.start() if first else 0
+    return sentence[:at] + sentence[at : at + 1].lower() + sentence[at + 1 :]
+
+
+def _claims(clause: str) -> bool:
+    if _SYMPATHY.search(clause):
+        return False
+    found = _WORD.findall(clause)
+    names = any(word[0].isupper() and word != "I" for word in found)
+    return names or (len(found) > SHORT_WORDS and _OFFER.search(clause) is None)

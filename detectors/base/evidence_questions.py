@@ -1,0 +1,76 @@
+"""One-token questions about a statement and evidence: probabilities where a small model's word is useless.
+
+All questions of a turn begin with the same system message and evidence, so the server computes that part
+once; what varies comes last. A model's Yes is biased, by a different amount for each model and question:
+`calibration.yaml` holds, by served name and quantity (a question, or what a detector makes of several), a
+logistic correction fitted on development data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from pydantic import TypeAdapter
+
+from agents.models.model import Session
+from agents.models.prompt import Prompt, load_prompt
+from scenarios.transcript import Frozen
+
+_ALMOST = 1e-6
+"""Probabilities are kept this far from 0 and 1, so that log-odds are finite."""
+
+
+class Calibration(Frozen):
+    """A correction of log-odds: scale * log-odds + shift."""
+
+    scale: float = 1.0
+    """Above 1: the model is surer than it says."""
+    shift: float = 0.0
+    """Above 0: the model says Yes too rarely."""
+
+    def apply(self, probability: float) -> float:
+        """The corrected probability, in (0, 1)."""
+        kept = min(max(probability, _ALMOST), 1.0 - _ALMOST)
+        odds = self.scale * math.log(kept / (1.0 - kept)) + self.shift
+        return 1.0 / (1.0 + math.exp(-odds))
+
+
+class Question:
+    """A yes/no question about `{{statement}}`, mostly with `{{evidence}}`: a file in `detectors/prompts`."""
+
+    def __init__(self, name: str, yes: str = "Yes", no: str = "No") -> None:
+        self.name = name
+        self._yes, self._no = yes, no
+        self.prompt: Prompt = load_prompt("detectors.base", name)
+
+    async def ask(self, session: Session, evidence: str, statement: str) -> float:
+        """Probability of Yes, corrected for the session's model. One call of one token.
+
+        Raises:
+            UnparseableAnswer: the model says neither Yes nor No.
+            ModelError: no answer.
+        """
+        values = {"evidence": evidence, "statement": statement}
+        messages = self.prompt.fill({name: values[name] for name in self.prompt.placeholders})
+        answer = await session.choose(self.name, messages, (self._yes, self._no))
+        return calibration(session.client.endpoint.model, self.name).apply(answer[self._yes])
+
+
+def calibration(model: str, quantity: str) -> Calibration:
+    """The correction of a quantity for a served model; none where nothing was fitted."""
+    return _calibrations().get(model, {}).get(quantity, Calibration())
+
+
+def calibrations_of(model: str) -> dict[str, dict[str, float]]:
+    """All corrections for a served model by quantity, for those whose version depends on them."""
+    return {name: each.model_dump() for name, each in _calibrations().get(model, {}).items()}
+
+
+@cache
+def _calibrations() -> Mapping[str, Mapping[str, Calibration]]:
+    text = files("detectors.base").joinpath("calibration.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, dict[str, Calibration]]).validate_python(yaml.safe_load(text) or {})

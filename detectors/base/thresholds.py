@@ -1,0 +1,41 @@
+"""Thresholds tuned for a served model, where the paper's does not fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from pydantic import TypeAdapter
+
+from detectors.base.protocol import ThresholdProtocol
+
+EVEN_ODDS = 0.5
+"""The threshold of a judge without any tuning: No is as likely as Yes."""
+
+
+def choose_threshold(
+    given: float | None, tuned: float | None, published: float, *, corrected: bool
+) -> tuple[float, ThresholdProtocol]:
+    """The threshold to decide by and its origin: the options', else the tuned one, else the paper's.
+
+    Args:
+        corrected: whether scores are corrected for the served model, which moves what a threshold means.
+    """
+    if given is not None:
+        return given, "given"
+    if tuned is not None:
+        return tuned, "tuned"
+    return published, "tuned" if corrected else "published"
+
+
+def tuned_threshold(detector: str, reading: str, model: str) -> float | None:
+    """The threshold in `thresholds.yaml`, or None where the paper's holds."""
+    return _thresholds().get(detector, {}).get(reading, {}).get(model)
+
+
+@cache
+def _thresholds() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    text = files("detectors.base").joinpath("thresholds.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, dict[str, dict[str, float]]]).validate_python(yaml.safe_load(text) or {})

@@ -1,0 +1,99 @@
+"""A sentence word by word beside an evidence sentence of nearly the same words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+from detectors.base.wrong_items.claim import Claim
+from detectors.base.wrong_items.evidence import Sentence, Token
+from detectors.base.wrong_items.phrases import main_words
+from scenarios.text.spans import Region
+
+NEAR_VERBATIM = 0.7
+"""Share of a sentence's content words that an evidence sentence has, from which the two are compared."""
+MOST_WORDS = 120
+"""Longer sentences are not compared: that would take too long, and they are lists."""
+_LONGEST = 4
+"""Words that stand in the place of others, at most; with more, another thing is said."""
+_BEFORE = 3
+"""Words that are quoted before those that differ."""
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|cannot|without|neither|nor|none|nobody|nothing)\b|n['’]t\b", re.IGNORECASE
+)
+_CONDITION = re.compile(
+    r"\A(?:for|where|if|when|in|unless|except|only|within|after|before|until|during|under)\b[^,;]*,"
+    r"|\b(?:unless|except(?: for)?|only if|only after|provided that|as long as|if|where|when)\b[^,;.]*",
+    re.IGNORECASE,
+)
+
+
+class Difference(NamedTuple):
+    """Where a sentence and its evidence part."""
+
+    kind: Literal["replaced", "negated", "condition"]
+    """Other words stand there; a `not` is there or is not; the evidence says it only of something, or only
+    under a condition."""
+    place: Region
+    """Where in the sentence."""
+    instead: str
+    """What the evidence has."""
+
+
+def differences(claim: Claim) -> Iterator[Difference]:
+    """How the sentence differs from the evidence sentence that has most of it, where they are near."""
+    source = claim.best
+    if source is None or claim.evidence.share(claim.stems, source.own) < NEAR_VERBATIM:
+        return
+    if max(len(claim.tokens), len(source.tokens)) <= MOST_WORDS:
+        yield from _word_by_word(claim, source)
+    for match in _CONDITION.finditer(source.text):
+        words = {
+            token.stem
+            for token in source.tokens
+            if token.content and match.start() <= token.start and token.end <= match.end()
+        }
+        if words and 3 * len(words & claim.stems) <= len(words):
+            yield Difference("condition", main_words(claim), match[0].strip(" ,"))
+
+
+def negates(text: str) -> bool:
+    """Whether a text says no an odd number of times."""
+    return len(_NEGATION.findall(text)) % 2 == 1
+
+
+def _word_by_word(claim: Claim, source: Sentence) -> Iterator[Difference]:
+    ours, theirs = claim.tokens, source.tokens
+    matcher = SequenceMatcher(None, [t.stem for t in ours], [t.stem for t in theirs], autojunk=False)
+    codes = matcher.get_opcodes()
+    equal = [place for place, code in enumerate(codes) if code[0] == "equal"]
+    for place, (kind, a, b, c, d) in enumerate(codes):
+        if kind == "equal" or not equal or place < equal[0] or max(b - a, d - c) > _LONGEST:
+            continue
+        mine, other = _between(ours, claim.text, a, b), _between(theirs, source.text, c, d)
+        told = _tells(ours[a:b]), _tells(theirs[c:d])
+        if negates(mine) != negates(other):
+            yield Difference("negated", _stretch(ours, a, b), _cut(source, c, d))
+        elif all(told):
+            yield Difference("replaced", _stretch(ours, a, b), _cut(source, c, d))
+
+
+def _tells(tokens: Sequence[Token]) -> bool:
+    return any(token.content for token in tokens)
+
+
+def _between(tokens: Sequence[Token], text: str, first: int, after: int) -> str:
+    return text[tokens[first].start : tokens[after - 1].end] if first < after else ""
+
+
+def _stretch(tokens: Sequence[Token], first: int, after: int) -> Region:
+    """The words that differ and some before them; where there are none, also the next one."""
+    last = after - 1 if after > first else min(after, len(tokens) - 1)
+    return Region(tokens[max(0, first - _BEFORE)].start, tokens[last].end)
+
+
+def _cut(source: Sentence, first: int, after: int) -> str:
+    place = _stretch(source.tokens, first, after)
+    return place.of(source.text)

@@ -1,0 +1,182 @@
+"""The evidence of a reply, read once: its sentences, their words and items, and how rare each word is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+
+from detectors.base.wrong_items.items import Item, find_items, name_parts
+from scenarios.text.spans import sentences
+from scenarios.text.word_forms import TOKEN, read_word
+
+TITLE = "Title: "
+"""How passages of our packs begin: their first line says what all of their sentences are about."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a sentence."""
+
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+    stem: str
+    """See `scenarios.text.word_forms`."""
+    content: bool
+    """Neither a stop word nor a single letter."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of the evidence, or a passage's title."""
+
+    passage: int
+    """Position of the passage."""
+    text: str
+    """The sentence, white space made single."""
+    tokens: tuple[Token, ...]
+    """Its words."""
+    own: frozenset[str]
+    """Stems of its content words."""
+    stems: frozenset[str]
+    """The same, and those of the passage's title."""
+    items: tuple[Item, ...]
+    """Its items; names that `and` joins are apart."""
+    keys: frozenset[str]
+    """Of its items but names."""
+    numbers: frozenset[str]
+    """The same, those of several words in words: a bare number may be in any."""
+    is_title: bool
+    """Whether it is the title."""
+
+
+_Part = tuple[str, tuple[Token, ...], frozenset[str], tuple[Item, ...]]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All passages of a reply."""
+
+    titles: tuple[str, ...]
+    """Of each passage; empty where it has none."""
+    about: tuple[frozenset[str], ...]
+    """Of each passage, the stems of its title."""
+    sentences: tuple[Sentence, ...]
+    """The sentences of all passages, in order."""
+    passages: tuple[frozenset[str], ...]
+    """Of each passage, the stems of its content words."""
+    stems: frozenset[str]
+    """The stems of all."""
+    counts: Mapping[str, int]
+    """Stem → number of sentences that have it."""
+
+    def weight(self, stem: str) -> float:
+        """How much a word tells: its smoothed inverse document frequency over the sentences."""
+        return log((1 + len(self.sentences)) / (1 + self.counts.get(stem, 0))) + 1
+
+    def share(self, wanted: Iterable[str], held: frozenset[str]) -> float:
+        """Share of the different words wanted that are held, by weight; 0 where none are wanted."""
+        weights = {stem: self.weight(stem) for stem in wanted}
+        whole = sum(weights.values())
+        return sum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
+
+    def best(
+        self, wanted: frozenset[str], among: Iterable[Sentence] | None = None
+    ) -> tuple[Sentence | None, float]:
+        """The sentence (titles aside) that holds the largest share of the words wanted, and that share.
+
+        Of equal ones, the one that says least besides, then the earliest. None where there is none or all
+        hold nothing.
+
+        Args:
+            wanted: stems.
+            among: sentences to look at; None: all.
+        """
+        weights = {stem: self.weight(stem) for stem in wanted}
+        whole = sum(weights.values())
+        found: Sentence | None = None
+        rank = (0.0, 0)
+        for sentence in self.sentences if among is None else among:
+            held = sum(weights[stem] for stem in wanted & sentence.stems)
+            if held > 0 and not sentence.is_title and (held, -len(sentence.own)) > rank:
+                found, rank = sentence, (held, -len(sentence.own))
+        return found, rank[0] / whole if found else 0.0
+
+    def holding(self, item: Item) -> list[Sentence]:
+        """The sentences, titles too, that have the item: a name by its words, others by their key."""
+        if item.kind == "name":
+            words = frozenset(item.key.split())
+            return [sentence for sentence in self.sentences if words <= sentence.stems]
+        if item.kind == "date":
+            return [
+                sentence for sentence in self.sentences if any(_is_in(item, one) for one in sentence.items)
+            ]
+        loose = item.kind == "number"
+        return [one for one in self.sentences if item.key in (one.numbers if loose else one.keys)]
+
+
+def _is_in(date: Item, known: Item) -> bool:
+    """Whether another date says as much and perhaps more: `June 2026`, `12 June 2026`."""
+    return known.kind == "date" and set(date.key.split()) <= set(known.key.split())
+
+
+def read_tokens(text: str) -> tuple[Token, ...]:
+    """The words of a text."""
+    found = []
+    for match in TOKEN.finditer(text):
+        word = read_word(match[0])
+        found.append(Token(match.start(), match.end(), word.stem, word.content))
+    return tuple(found)
+
+
+def content(tokens: Iterable[Token]) -> frozenset[str]:
+    """The stems of the content words."""
+    return frozenset(token.stem for token in tokens if token.content)
+
+
+@lru_cache(maxsize=128)
+def read_evidence(texts: tuple[str, ...]) -> Evidence:
+    """The evidence of a reply, from the texts of its passages."""
+    titles, abouts, found = [], [], []
+    for position, text in enumerate(texts):
+        title, parts = _parts(text)
+        titles.append(title)
+        about = content(read_tokens(title))
+        abouts.append(about)
+        found += [
+            Sentence(position, part, tokens, own, own | about, items, *_keys(items), part == title)
+            for part, tokens, own, items in parts
+        ]
+    counts = Counter(stem for sentence in found for stem in sentence.own)
+    passages = tuple(
+        frozenset[str]().union(*(sentence.own for sentence in found if sentence.passage == position))
+        for position in range(len(texts))
+    )
+    return Evidence(tuple(titles), tuple(abouts), tuple(found), passages, frozenset(counts), counts)
+
+
+@lru_cache(maxsize=2048)
+def _parts(text: str) -> tuple[str, tuple[_Part, ...]]:
+    """A passage's title, and of the title and each sentence what is known of it alone."""
+    title, body = "", text
+    if text.startswith(TITLE):
+        title, _, body = text.removeprefix(TITLE).partition("\n")
+        title = " ".join(title.split())
+    found = [title] if title else []
+    found += [" ".join(region.of(body).split()) for region in sentences(body)]
+    read = [(part, read_tokens(part)) for part in found]
+    return title, tuple((part, tokens, content(tokens), _items(part)) for part, tokens in read)
+
+
+def _items(text: str) -> tuple[Item, ...]:
+    found = find_items(text)
+    return tuple(part for item in found for part in (name_parts(item) if item.kind == "name" else [item]))
+
+
+def _keys(items: Iterable[Item]) -> tuple[frozenset[str], frozenset[str]]:
+    keys = frozenset(item.key for item in items if item.kind != "name")
+    return keys, keys.union(*(key.split() for key in keys))

@@ -1,0 +1,211 @@
+"""The ways a sentence can be wrong, each found by its own rule, the surest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from detectors.base.wrong_items.claim import Claim
+from detectors.base.wrong_items.comparison import differences
+from detectors.base.wrong_items.evidence import Sentence, Token
+from detectors.base.wrong_items.items import Item, stems_key
+from detectors.base.wrong_items.phrases import lacking, main_words, unsaid, whole_items
+from scenarios.text.spans import Region
+
+Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]
+"""The evidence does not have the item; has it for something else; has other words in its place; says the
+contrary; says it only of something, or under a condition; does not say the phrase; has all of the words, in a
+sentence about something else."""
+
+ATTACHED = 0.6
+"""Share of what stands around an item that an evidence sentence with the item must have, to say the same."""
+ATTACHED_AT_BEST = 0.45
+"""The same where no evidence sentence has more of it."""
+SUBJECT = 0.75
+"""The same of what a phone number or address is given for."""
+ALTERNATIVE = 0.3
+"""Share from which an evidence sentence's item stands in the place of the sentence's."""
+_OF_CONTACTS = re.compile(
+    r"call|dial|reach|contact|phone|number|visit|writ|e?mail|toll|free|avail|telephon|follow|address"
+)
+"""How stems begin that say how a contact is used, not whose it is."""
+_TIMES = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
+_MONEY = frozenset({"rupee", "dollar", "euro", "pound"})
+
+
+class Finding(NamedTuple):
+    """Something wrong in a sentence."""
+
+    fault: Fault
+    """How it is wrong."""
+    place: Region
+    """Where in the sentence."""
+    item: Item | None = None
+    """The item that it is; None: a phrase."""
+    instead: str = ""
+    """What the evidence has in its place; empty: nothing like it."""
+    source: Sentence | None = None
+    """The evidence sentence that it is held against."""
+    about: Region | None = None
+    """What the sentence gives the item for; None: not known."""
+    strength: float = 1.0
+    """How far the evidence is from it, from 0 to 1."""
+
+
+def find_wrong(claim: Claim) -> list[Finding]:
+    """All that is found, the surest first; never nothing."""
+    found = [*_absent(claim), *_misattributed(claim), *_different(claim), *_unsupported(claim)]
+    if not found:
+        found.append(Finding("elsewhere", main_words(claim), source=claim.best))
+    return sorted(_once(found), key=_rank)
+
+
+def _rank(finding: Finding) -> int:
+    """Numbers are surer than where near-verbatim sentences differ, and that is surer than names."""
+    named = finding.item is not None and finding.item.kind == "name"
+    if finding.fault in ("replaced", "negated"):
+        return 1
+    if finding.fault == "absent":
+        return 2 if named else 0
+    if finding.fault == "misattributed":
+        return 3 if finding.instead or not named else 6
+    return {"condition": 4, "unsupported": 5, "elsewhere": 7}[finding.fault]
+
+
+def _once(found: list[Finding]) -> Iterator[Finding]:
+    seen: set[tuple[str, str]] = set()
+    for finding in found:
+        key = (finding.fault, finding.item.key if finding.item else str(finding.place))
+        if key not in seen:
+            seen.add(key)
+            yield finding
+
+
+def _absent(claim: Claim) -> Iterator[Finding]:
+    for item in claim.items:
+        if claim.absent(item):
+            other, source = _other_item(claim, item, claim.around(item), ALTERNATIVE)
+            yield Finding("absent", Region(item.start, item.end), item, other, source)
+
+
+def _misattributed(claim: Claim) -> Iterator[Finding]:
+    for item in claim.items:
+        if item.kind == "number" or claim.said.has(item):
+            continue  # A bare number stands beside too many things to be anybody's.
+        holders = claim.evidence.holding(item)
+        subject = _subject(claim, item) if item.kind == "contact" else None
+        around = claim.around(item, subject)
+        if not holders or not around:
+            continue
+        share, source = _nearest(claim, around, holders)
+        if subject is None:
+            near, near_source = _nearest(claim, claim.around(item, claim.clause(item)), holders)
+            share, source = (near, near_source) if near > share else (share, source)
+            rival, _ = claim.evidence.best(around)
+            at_best = rival is not None and any(holder is rival for holder in holders)
+            attached = share >= (ATTACHED_AT_BEST if at_best else ATTACHED)
+            if attached or (item.kind == "name" and at_best):
+                continue
+        elif share >= SUBJECT:
+            continue
+        other, _ = _other_item(claim, item, around, SUBJECT if subject else ATTACHED)
+        if item.kind == "name" and _is_part(item.text, other):
+            other = ""
+        about = subject or _about(claim, item, source)
+        yield Finding("misattributed", Region(item.start, item.end), item, other, source, about, 1 - share)
+
+
+def _different(claim: Claim) -> Iterator[Finding]:
+    for difference in differences(claim):
+        yield Finding(
+            difference.kind, whole_items(claim, *difference.place), None, difference.instead, claim.best
+        )
+
+
+def _unsupported(claim: Claim) -> Iterator[Finding]:
+    place = unsaid(claim) or lacking(claim, claim.held)
+    if place is None:
+        return
+    holders = claim.saying(place)
+    if holders:
+        yield Finding("elsewhere", place, source=_nearest(claim, claim.stems, holders)[1])
+    else:
+        yield Finding("unsupported", place, source=claim.best, strength=1 - claim.share)
+
+
+def _about(claim: Claim, item: Item, source: Sentence) -> Region | None:
+    """What the evidence sentence with the item does not say, in the item's clause or else anywhere."""
+    return lacking(claim, source.stems, claim.clause(item)) or lacking(claim, source.stems)
+
+
+def _is_part(name: str, other: str) -> bool:
+    """Whether one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`."""
+    mine, known = set(stems_key(name).split()), set(stems_key(other).split())
+    return mine <= known or known <= mine
+
+
+def _nearest(claim: Claim, wanted: frozenset[str], holders: list[Sentence]) -> tuple[float, Sentence]:
+    shares = [claim.evidence.share(wanted, holder.stems) for holder in holders]
+    return max(shares), holders[shares.index(max(shares))]
+
+
+def _other_item(
+    claim: Claim, item: Item, wanted: frozenset[str], least: float
+) -> tuple[str, Sentence | None]:
+    """The item of the same kind in the evidence sentence nearest to `wanted`."""
+    best, found, source = least, "", None
+    for sentence in claim.evidence.sentences:
+        known = next((known for known in sentence.items if _alike(item, known)), None)
+        share = claim.evidence.share(wanted, sentence.stems) if known else 0.0
+        if known and share >= best and (share > best or source is None):
+            best, found, source = share, known.text, sentence
+    return found, source
+
+
+def alternatives(claim: Claim, item: Item) -> list[str]:
+    """The different items of all the evidence that could stand in an item's place; of names none."""
+    if item.kind == "name":
+        return []
+    known = [
+        known for sentence in claim.evidence.sentences for known in sentence.items if _alike(item, known)
+    ]
+    return [one.text for one in {one.key: one for one in reversed(known)}.values()][::-1]
+
+
+def _alike(item: Item, known: Item) -> bool:
+    """Whether two different items could stand in each other's place."""
+    if item.kind != known.kind or item.key == known.key:
+        return False
+    if item.kind == "quantity":
+        return _dimension(item.key) == _dimension(known.key)
+    if item.kind == "contact":
+        return (item.key.isdigit(), "@" in item.key) == (known.key.isdigit(), "@" in known.key)
+    if item.kind == "reference":
+        return item.text[:3].lower() == known.text[:3].lower()
+    if item.kind == "name":
+        return item.key.split()[-1] == known.key.split()[-1]
+    return item.kind == "date"
+
+
+def _dimension(key: str) -> str:
+    unit = key.split()[-1]
+    if unit.startswith("t+"):
+        return "t+"
+    return "time" if unit in _TIMES else "money" if unit in _MONEY else unit
+
+
+def _subject(claim: Claim, item: Item) -> Region | None:
+    """What a contact is given for: the name before it in its clause, else the content words before it."""
+    start = claim.clause(item).start
+    names = [name for name in claim.items if name.kind == "name" and start <= name.start < item.start]
+    if names:
+        return Region(names[-1].start, names[-1].end)
+    run: list[Token] = []
+    for token in reversed([token for token in claim.tokens if token.end <= item.start]):
+        gap = claim.text[token.end : run[-1].start] if run else ""
+        if token.content and not _OF_CONTACTS.match(token.stem) and not re.search(r"[,;:(]", gap):
+            run.append(token)
+        elif run:
+            break
+    return Region(run[-1].start, run[0].end) if run else None

@@ -1,0 +1,277 @@
+"""The pieces of a text that are right or wrong by themselves: contacts, references, dates, amounts, names.
+
+Pure text rules. Equal items have equal keys, however they are written: `Rs 1,000` and `1000 rupees`, `sixty
+days` and `60 continuous days`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from scenarios.text.word_forms import NUMBER_WORDS, TOKEN, read_word
+
+Kind = Literal["contact", "reference", "date", "quantity", "number", "name"]
+"""A phone number, e-mail or web address; a section, article or directive; a day or month; a number with its
+unit; another number; a capitalised name."""
+
+_WORDS = {
+    **NUMBER_WORDS,
+    "thirteen": "13",
+    "fourteen": "14",
+    "fifteen": "15",
+    "sixteen": "16",
+    "seventeen": "17",
+    "eighteen": "18",
+    "nineteen": "19",
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "sixty": "60",
+    "seventy": "70",
+    "eighty": "80",
+    "ninety": "90",
+}
+_SCALES = {
+    "hundred": 100,
+    "thousand": 1_000,
+    "lakh": 100_000,
+    "million": 1_000_000,
+    "crore": 10_000_000,
+    "billion": 1_000_000_000,
+}
+_UNITS = {
+    "%": "percent",
+    "percent": "percent",
+    "per cent": "percent",
+    "₹": "rupee",
+    "rs": "rupee",
+    "inr": "rupee",
+    "$": "dollar",
+    "usd": "dollar",
+    "€": "euro",
+    "eur": "euro",
+    "£": "pound",
+    "kg": "kilogram",
+    "km": "kilometre",
+    "kilometer": "kilometre",
+    "liter": "litre",
+    "meter": "metre",
+}
+_NUMBER = r"\d+(?:[.,]\d+)*"
+_WORD_NUMBER = rf"(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty-[a-z]+|{'|'.join(_WORDS)})"
+_SCALE = rf"(?:{'|'.join(_SCALES)})s?"
+_UNIT = (
+    r"(?:days?|weeks?|months?|years?|hours?|minutes?|seconds?|per ?cent\b|rupees?|dollars?|euros?|pounds?"
+    r"|kilograms?|kg|grams?|mg|litres?|liters?|ml|kilomet(?:er|re)s?|km|met(?:er|re)s?|miles?)\b|%"
+)
+_BETWEEN = r"(?:\s+|-)(?:(?:working|business|calendar|continuous|consecutive|full|clear)(?:\s+|-))?"
+_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+
+_CONTACT = re.compile(
+    r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?:https?://|www\.)[^\s,;\"'()<>]*[^\s,;\"'()<>.:!?]"
+    r"|(?<![\w.@-])[a-zA-Z][\w-]*(?:\.[\w-]+)*\.(?:in|com|org|net|gov|edu|int|eu|uk|io|info)\b(?:/[\w./-]*\w)?"
+    r"|(?<![\w.,/])\+?\d{1,5}(?:[ -]\d{2,8}){1,4}(?![\w%/])"
+)
+_PHONE_DIGITS = 7
+"""Groups of digits with fewer between them are a range, or several numbers."""
+_REFERENCE = re.compile(
+    r"\b(?:sections?|sec\.|articles?|art\.|rules?|regulations?|clauses?|chapters?|schedules?|directives?"
+    r"|conventions?|paragraphs?|circulars?)\s+(?:no\.?\s+)?(?:\((?:eu|ec|eec)\)\s+)?(?:no\.?\s+)?"
+    r"(\d+(?:/\d+)*[a-z]?(?:/e[uc])?(?:\(\w{1,3}\))*)(?![\w,]*\d)",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})|({_MONTH})\s+(\d{{1,2}})(?:st|nd|rd|th)?(?!\d))"
+    rf"(?:,?\s+(\d{{4}}))?\b"
+    rf"|\b({_MONTH})(?:,?\s+(\d{{4}}))?\b"
+)
+_MODAL_MAY = re.compile(
+    r"\b(?:in|of|by|since|until|till|from|to|before|after|during|next|last|this)\s+\Z", re.IGNORECASE
+)
+_CURRENCY = r"(?:(?:rs\.?|inr|usd|eur)\s*|[₹$€£]\s*)"
+_QUANTITY = re.compile(
+    rf"\bT\s*(?:plus|\+)\s*(?P<after>{_NUMBER}|{_WORD_NUMBER})(?:\s+(?:working\s+)?days?\b)?"
+    rf"|(?<!\w)(?P<currency>{_CURRENCY})(?P<price>{_NUMBER})(?:\s+(?P<price_scale>{_SCALE}))?(?:/-)?"
+    rf"|(?<![\w.,/])(?P<value>{_NUMBER}|\b{_WORD_NUMBER})(?:(?:\s+|-)(?P<scale>{_SCALE}))?"
+    rf"(?:{_BETWEEN}|\s*)(?P<unit>{_UNIT})"
+    rf"|(?<![\w.,/])(?P<count>{_NUMBER}|\b{_WORD_NUMBER})(?:\s+|-)(?P<count_scale>{_SCALE})\b",
+    re.IGNORECASE,
+)
+_PLAIN = re.compile(
+    r"\d{1,2}(?::\d{2})? ?[ap]\.?m\b\.?|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?(?!\w)", re.IGNORECASE
+)
+_LIST_MARK = re.compile(r"(?:\A|\n)\s*(?:[*_]{1,2})?\(?\d{1,2}[.)](?=\s)")
+_NUMBERED = re.compile(r"\b(?:documents?|passages?|steps?|sources?)\s+\Z", re.IGNORECASE)
+"""What bears a number as a name."""
+_CALLED = re.compile(
+    r"\b(?:helplines?|hotlines?|call(?:ed|ing)?|dial(?:ling)?|phone|telephone|toll-free|sms|numbers?|contact)\b",
+    re.IGNORECASE,
+)
+_NEAR = 40
+"""Characters before and after an item that are looked at; a bare number near such a word is called."""
+_BARE_PHONE = re.compile(r"\d{3,6}\Z")
+_CAPITAL = r"(?:[A-Z][a-z]{0,2}\.(?=[ ]?[A-Z])|[A-Z][\w&’'-]*)"
+_NAME = re.compile(rf"{_CAPITAL}(?:\s+(?:(?:of|and|for|on|&)\s+(?:the\s+)?)?{_CAPITAL})*")
+_NO_NAME = frozenset({"i", "yes", "no", "t"})
+_OPENS = re.compile(r"(?:\A|[.!?:;…\n)]|\s[-•])\Z")
+_POSSESSIVE = re.compile(r"['’]s?\Z")
+
+
+class Item(NamedTuple):
+    """A piece of a text."""
+
+    kind: Kind
+    """What it is."""
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+    text: str
+    """The piece itself."""
+    key: str
+    """What equal items have in common: `60 day`, `1930`, `12 june 2026`; of a name its stems."""
+
+
+@lru_cache(maxsize=4096)
+def find_items(text: str) -> tuple[Item, ...]:
+    """The items of a text, in order, without overlap. Marks of a list and lone first words are none."""
+    taken = bytearray(len(text))
+    for mark in _LIST_MARK.finditer(text):
+        taken[mark.start() : mark.end()] = b"1" * len(mark[0])
+    found: list[Item] = []
+    for finder in (_contacts, _references, _dates, _quantities, _numbers, _names):
+        for item in finder(text):
+            if not any(taken[item.start : item.end]):
+                found.append(item)
+                taken[item.start : item.end] = b"1" * len(item.text)
+    return tuple(sorted(found, key=lambda item: item.start))
+
+
+def name_parts(name: Item) -> list[Item]:
+    """A name that `and`, `for` or `on` joins, as its parts that name something."""
+    parts = []
+    at = 0
+    for joint in [*re.finditer(r"\s+(?:and|for|on|&)\s+(?:the\s+)?", name.text), None]:
+        end = joint.start() if joint else len(name.text)
+        text = name.text[at:end]
+        if key := stems_key(text):
+            parts.append(Item("name", name.start + at, name.start + end, text, key))
+        at = joint.end() if joint else end
+    return parts
+
+
+def stems_key(text: str) -> str:
+    """The stems of a text's content words, in order."""
+    words = (read_word(match[0]) for match in TOKEN.finditer(text))
+    return " ".join(word.stem for word in words if word.content)
+
+
+def _contacts(text: str) -> Iterator[Item]:
+    for match in _CONTACT.finditer(text):
+        plain = match[0].lower()
+        if not re.search(r"[a-z]", plain):
+            plain = re.sub(r"\D", "", plain)
+            if len(plain) < _PHONE_DIGITS:
+                continue
+        yield Item("contact", *match.span(), match[0], re.sub(r"^(?:https?://)?(?:www\.)?", "", plain))
+
+
+def _references(text: str) -> Iterator[Item]:
+    for match in _REFERENCE.finditer(text):
+        yield Item("reference", *match.span(), match[0], re.sub(r"/e[uc]\Z", "", match[1].lower()))
+
+
+def _dates(text: str) -> Iterator[Item]:
+    for match in _DATE.finditer(text):
+        day = match[1] or match[4]
+        month = (match[2] or match[3] or match[6]).lower()
+        year = match[5] or match[7]
+        if month == "may" and not (day or year or _MODAL_MAY.search(_before(text, match.start()))):
+            continue
+        key = " ".join(part for part in (day and str(int(day)), month, year) if part)
+        yield Item("date", *match.span(), match[0], key)
+
+
+def _quantities(text: str) -> Iterator[Item]:
+    for match in _QUANTITY.finditer(text):
+        if match["count"]:
+            yield Item("number", *match.span(), match[0], _value(match["count"], match["count_scale"]))
+            continue
+        if match["after"]:
+            key = f"t+{_value(match['after'])}"
+        elif match["currency"]:
+            key = f"{_value(match['price'], match['price_scale'])} {_unit(match['currency'])}"
+        else:
+            key = f"{_value(match['value'], match['scale'])} {_unit(match['unit'])}"
+        yield Item("quantity", *match.span(), match[0], key)
+
+
+def _numbers(text: str) -> Iterator[Item]:
+    for match in _PLAIN.finditer(text):
+        start, end = match.span()
+        if (start and text[start - 1].isalnum()) or _NUMBERED.search(_before(text, start)):
+            continue
+        number = re.sub(r"(?:st|nd|rd|th)\Z", "", match[0])
+        near = _before(text, start) + " | " + text[end : end + _NEAR]
+        called = _BARE_PHONE.match(number) and _CALLED.search(near)
+        yield Item(
+            "contact" if called else "number", start, end, match[0], read_word(number.rstrip(".")).stem
+        )
+
+
+def _names(text: str) -> Iterator[Item]:
+    for match in _NAME.finditer(text):
+        start, end = match.span()
+        if start and (text[start - 1].isalnum() or text[start - 1] in "'’@"):
+            continue
+        words = list(TOKEN.finditer(text, start, end))
+        opens = _opens(_before(text, start))
+        while words and not _names_something(words[0][0]):
+            words.pop(0)
+            opens = False
+        if not words:
+            continue
+        start = words[0].start()
+        end = start + len(_POSSESSIVE.sub("", text[start:end]))
+        piece = text[start:end]
+        if opens and len(words) == 1 and not (piece.isupper() and len(piece) > 1):
+            continue
+        if stems_key(piece):
+            yield Item("name", start, end, piece, stems_key(piece))
+
+
+def _before(text: str, at: int) -> str:
+    """A few words before a place; to look at all of a long text each time would take too long."""
+    return text[max(0, at - _NEAR) : at]
+
+
+def _opens(before: str) -> bool:
+    """Whether a sentence or an item of a list begins after `before`."""
+    return _OPENS.search(before.rstrip(" \t\"'“‘(*_")[-2:]) is not None
+
+
+def _names_something(word: str) -> bool:
+    return word.lower() not in _NO_NAME and read_word(word).content
+
+
+def _value(number: str, scale: str | None = None) -> str:
+    lower = number.lower()
+    tens, _, ones = lower.partition("-")
+    if lower in _WORDS or tens in _WORDS:
+        value = Decimal(_WORDS[tens]) + Decimal(_WORDS.get(ones, "0"))
+    else:
+        plain = lower.replace(",", "")
+        value = Decimal(plain if plain.count(".") < 2 else plain.replace(".", ""))
+    if scale:
+        value *= _SCALES[scale.lower().removesuffix("s")]
+    return f"{value.normalize():f}"
+
+
+def _unit(unit: str) -> str:
+    lower = unit.strip().rstrip(".").lower()
+    return _UNITS.get(lower) or _UNITS.get(lower.removesuffix("s")) or lower.removesuffix("s")

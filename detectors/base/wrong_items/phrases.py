@@ -1,0 +1,151 @@
+"""Which words of a sentence to quote when no single item is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from detectors.base.wrong_items.claim import CLAUSE_END, Claim
+from detectors.base.wrong_items.evidence import Token
+from scenarios.text.spans import Region
+
+LACKING, NOWHERE, OF_USER, PRESENT, PARTED = 1.0, 0.5, 0.6, -0.6, -1.2
+"""What a word adds to a phrase: that is lacking; more where no passage has it; of the user's; one that is
+there. What the end of a clause takes."""
+IN_CONDITION = 0.7
+"""Words of a leading `if …` count so much of that: what follows is the claim."""
+LONGEST = 12
+"""Words of a phrase."""
+SHORT = 4
+"""A phrase of fewer words grows to this many, as far as its clause goes."""
+_CONDITION = re.compile(r"\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
+
+
+def main_words(claim: Claim) -> Region:
+    """What the sentence claims, without a leading `if …`: its first clause of `SHORT` words or more, of which
+    at most `LONGEST`."""
+    begins = max(claim.begins, _condition_end(claim))
+    words = claim.inside(Region(begins, len(claim.text))) or list(claim.tokens)
+    parted = _parted(claim, words)
+    length = next((place + 1 for place in range(SHORT - 1, len(parted)) if parted[place]), len(words))
+    first = words[: min(length, LONGEST)]
+    while 1 < len(first) < len(words) and not first[-1].content:
+        first.pop()
+    return whole_items(claim, first[0].start, first[-1].end)
+
+
+def unsaid(claim: Claim, outside: Sequence[Region] = ()) -> Region | None:
+    """The stretch densest in words that the best evidence sentence lacks, unless another sentence has it;
+    else that densest in words which no passage has; None where there is neither.
+
+    Where all that is lacking is the user's words, the sentence repeats a question, and what it claims is the
+    stretch.
+
+    Args:
+        claim: the sentence.
+        outside: stretches that it may not touch.
+    """
+    place = lacking(claim, claim.held, outside=outside)
+    if not outside and place is not None and claim.stems - claim.held <= claim.said.stems:
+        return main_words(claim)
+    if place is None or not claim.saying(place):
+        return place
+    return lacking(claim, claim.evidence.stems, outside=outside)
+
+
+def lacking(
+    claim: Claim, held: frozenset[str], within: Region | None = None, outside: Sequence[Region] = ()
+) -> Region | None:
+    """The stretch of at most `LONGEST` words that is densest in content words that `held` lacks.
+
+    It begins and ends with such a word. A short one is filled up from its clause; items stay whole. None
+    where nothing is lacking.
+
+    Args:
+        claim: the sentence.
+        held: stems.
+        within: where to look; None: everywhere.
+        outside: stretches that it may not touch.
+    """
+    until = _condition_end(claim)
+    best, found = 0.0, None
+    for run in _runs(claim, within or Region(0, len(claim.text)), outside):
+        values = [_value(claim, token, held) * (IN_CONDITION if token.end <= until else 1.0) for token in run]
+        parted = _parted(claim, run)
+        for first, opening in enumerate(values):
+            total = 0.0
+            for last in range(first, min(first + LONGEST, len(run))) if opening > 0 else ():
+                total += values[last] + (PARTED if last > first and parted[last - 1] else 0.0)
+                if values[last] > 0 and total > best:
+                    best, found = total, (run, first, last)
+    return _filled(claim, *found) if found else None
+
+
+def _condition_end(claim: Claim) -> int:
+    condition = _CONDITION.match(claim.text, claim.begins)
+    return condition.end() if condition else 0
+
+
+def _runs(claim: Claim, within: Region, outside: Sequence[Region]) -> list[list[Token]]:
+    """Words, one after the other, that may be in one stretch."""
+    runs: list[list[Token]] = [[]]
+    for token in claim.tokens:
+        if any(token.start < other.end and other.start < token.end for other in outside):
+            runs.append([])
+        elif within.start <= token.start and token.end <= within.end:
+            runs[-1].append(token)
+    return runs
+
+
+def _value(claim: Claim, token: Token, held: frozenset[str]) -> float:
+    if not token.content:
+        return 0.0
+    if token.stem in held:
+        return PRESENT
+    if token.stem in claim.evidence.stems:
+        return LACKING
+    return OF_USER if token.stem in claim.said.stems else LACKING + NOWHERE
+
+
+def _parted(claim: Claim, run: Sequence[Token]) -> list[bool]:
+    """Of each word but the last, whether a clause ends between it and the next."""
+    return [
+        CLAUSE_END.search(claim.text, token.end, following.end) is not None
+        for token, following in pairwise(run)
+    ]
+
+
+def _filled(claim: Claim, run: Sequence[Token], first: int, last: int) -> Region:
+    parted = _parted(claim, run)
+    while last < len(run) - 1 and _goes_on(claim, run[last], run[last + 1]):
+        last += 1
+    following = last
+    while last - first + 1 < SHORT and following < len(run) - 1 and not parted[following]:
+        following += 1
+        if run[following].content:
+            last = following
+    before = first
+    while last - before + 1 < SHORT and before > 0 and not parted[before - 1]:
+        before -= 1
+        if run[before].content:
+            first = before
+    while first > 0 and claim.text[run[first - 1].end : run[first].start] == "-":
+        first -= 1
+    return whole_items(claim, run[first].start, run[last].end)
+
+
+def _goes_on(claim: Claim, token: Token, following: Token) -> bool:
+    """Whether the word is none without the next: `pre-`, `the bank's`."""
+    possessive = claim.text[token.start : token.end].endswith(("'s", "’s"))
+    return possessive or claim.text[token.end : following.start] == "-"
+
+
+def whole_items(claim: Claim, start: int, end: int) -> Region:
+    """The stretch with all of the items that it touches, and without half a pair of quotation marks."""
+    touched = [item for item in claim.items if item.start < end and start < item.end]
+    start = min([start, *(item.start for item in touched)])
+    end = max([end, *(item.end for item in touched)])
+    if claim.text[start:end].count('"') % 2 and claim.text[end : end + 1] == '"':
+        end += 1
+    return Region(start, end)

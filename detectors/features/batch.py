@@ -1,0 +1,171 @@
+"""A batch of replies with their sources, cut and tokenised: what every feature is computed from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from detectors.base.origin import UNKNOWN, Origin
+from detectors.features.tokens import Integers, Lexicon, Tokens, find_all, tokenize
+from scenarios.labelled import LabelledReply
+from scenarios.text.chunking import Chunking, chunk
+from scenarios.text.spans import sentences
+from scenarios.transcript import Passage, TurnView
+
+CHUNKING = Chunking(max_words=60, min_words=20)
+"""How passages become evidence chunks. The paper's are paragraphs and sentences, passages, and parts of a
+record; passages that are longer than this are cut at paragraph and sentence ends."""
+
+_WORD = re.compile(r"(\S+)")
+_FIELD = re.compile(r"[\w -]+: ")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reply to judge and what it rests on."""
+
+    reply: str
+    """The text under judgement."""
+    passages: tuple[Passage, ...]
+    """Its evidence."""
+    task: str
+    """`qa`, `summary`, `data2txt` …"""
+    collection: str = ""
+    """Where the source comes from; empty: not known."""
+    generator: str = ""
+    """The model that wrote the reply; empty: not known."""
+    temperature: float | None = None
+    """Of that model; None: not known."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Stretches of replies. All arrays have shape (pieces,)."""
+
+    reply: Integers
+    """Index of the reply."""
+    start: Integers
+    """First character."""
+    end: Integers
+    """One past the last character."""
+
+    def __len__(self) -> int:
+        return len(self.reply)
+
+    def holding(self, reply: Integers, start: Integers) -> Integers:
+        """Index of the piece in which each place (reply, character) lies, or of the last one before it."""
+        width = 1 + max(self.end.max(initial=0), start.max(initial=0))
+        after = np.searchsorted(self.reply * width + self.start, reply * width + start, side="right")
+        found: Integers = np.maximum(after - 1, 0)
+        return found
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Replies, sources and their pieces. Equal sources are there once."""
+
+    cases: Sequence[Case]
+    """What is judged."""
+    lexicon: Lexicon
+    """Numbers the words."""
+    source: Integers
+    """(replies,): index of the reply's source."""
+    chunks: tuple[str, ...]
+    """The chunks of all sources, in order."""
+    chunk_source: Integers
+    """(chunks,): index of the chunk's source."""
+    chunk_passage: Integers
+    """(chunks,): which of the source's passages it was cut from."""
+    chunk_tokens: Tokens
+    """Tokens of the chunks."""
+    tokens: Tokens
+    """Tokens of the replies."""
+    sentences: Pieces
+    """The replies' sentences."""
+    words: Pieces
+    """The replies' words: stretches without white space."""
+    token_sentence: Integers
+    """(tokens,): index of the token's sentence."""
+    token_word: Integers
+    """(tokens,): index of the word in which the token begins."""
+    token_last_word: Integers
+    """(tokens,): index of the word in which it ends; another one only for `5 PM`."""
+    word_sentence: Integers
+    """(words,): index of the word's sentence."""
+
+
+def make_batch(cases: Sequence[Case]) -> Batch:
+    """Cut and tokenise; a source that several replies share is worked on once."""
+    sources: dict[tuple[str, ...], int] = {}
+    owner = np.array(
+        [sources.setdefault(tuple(p.text for p in case.passages), len(sources)) for case in cases],
+        dtype=np.int64,
+    )
+    cut = [
+        (index, position, text)
+        for texts, index in sources.items()
+        for position, passage in enumerate(texts)
+        for text in chunk(passage, CHUNKING)
+    ]
+    lexicon = Lexicon()
+    chunks = tuple(text for _, _, text in cut)
+    replies = [case.reply for case in cases]
+    tokens = tokenize(replies, lexicon)
+    parts = pieces([sentences(reply) for reply in replies])
+    written = find_all(_WORD, replies)
+    words = Pieces(reply=written.text, start=written.start, end=written.end)
+    return Batch(
+        cases=cases,
+        lexicon=lexicon,
+        source=owner,
+        chunks=chunks,
+        chunk_source=np.array([index for index, _, _ in cut], dtype=np.int64),
+        chunk_passage=np.array([position for _, position, _ in cut], dtype=np.int64),
+        chunk_tokens=tokenize(chunks, lexicon),
+        tokens=tokens,
+        sentences=parts,
+        words=words,
+        token_sentence=parts.holding(tokens.text, tokens.start),
+        token_word=words.holding(tokens.text, tokens.start),
+        token_last_word=words.holding(tokens.text, tokens.end - 1),
+        word_sentence=parts.holding(words.reply, words.start),
+    )
+
+
+def make_case(said: TurnView | LabelledReply, origin: Origin = UNKNOWN) -> Case:
+    """The reply as the detector sees it. The task is told from the texts, as nobody says it of chatbots."""
+    return Case(
+        reply=said.reply,
+        passages=said.passages,
+        task=task_of(said.question, said.passages),
+        collection=origin.collection,
+        generator=origin.generator,
+        temperature=origin.temperature,
+    )
+
+
+def task_of(question: str, passages: Sequence[Passage]) -> str:
+    """The task as the texts tell it: records ask for `data2txt`, a question for `qa`, the rest is `summary`.
+
+    A record is a passage of two or more lines that all read `field: value`.
+    """
+    if not question.strip() and any(_is_record(passage.text) for passage in passages):
+        return "data2txt"
+    return "qa" if question.strip() else "summary"
+
+
+def _is_record(text: str) -> bool:
+    lines = text.strip().splitlines()
+    return len(lines) > 1 and all(_FIELD.match(line) for line in lines)
+
+
+def pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:
+    """Stretches (start, end) of each text, one after the other."""
+    flat = np.fromiter(
+        (edge for found in regions for region in found for edge in region), dtype=np.int64
+    ).reshape(-1, 2)
+    reply = np.repeat(np.arange(len(regions), dtype=np.int64), [len(found) for found in regions])
+    return Pieces(reply=reply, start=flat[:, 0], end=flat[:, 1])

@@ -1,0 +1,117 @@
+"""What is measured of sentences and words, and which chunk each sentence matches best.
+
+`paper`: the paper's sentence features (Method). `extended`: also those of
+`detectors.features.extended`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from detectors.features.batch import Batch
+from detectors.features.extended import (
+    EXTRA_FEATURES,
+    compare_stems,
+    extra_features,
+    word_features,
+)
+from detectors.features.matching import (
+    DocumentFrequency,
+    Match,
+    best_bm25,
+    best_overlap,
+    best_tfidf,
+    make_terms,
+)
+from detectors.features.mismatch import entity_mismatches, source_entities
+from detectors.features.tokens import Flags, Numbers
+from detectors.features.totals import content_share, per_sentence, worst_of_word
+
+FeatureSet = Literal["paper", "extended"]
+
+Attribution = Literal["lexical", "bm25", "tfidf"]
+"""By which score the chunk is chosen that a sentence is attributed to."""
+
+PAPER_FEATURES = (
+    "lexical_coverage",
+    "max_chunk_overlap",
+    "bm25",
+    "tfidf",
+    "numeric_mismatches",
+    "entity_mismatches",
+)
+"""The paper's features of a sentence that follow from texts."""
+
+NOVEL = 0.8
+"""Evidence against a content word that the source does not hold."""
+MISMATCH = 1.0
+"""Evidence against a number, or a capitalised entity, that the source does not hold."""
+KNOWN = 0.1
+"""Evidence against any other word: not 0, so that words of riskier sentences rank higher."""
+
+DECIMALS = 9
+"""Sums are rounded to so many, so that a verdict does not depend on what a reply is judged together with."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """What was measured of a batch."""
+
+    columns: tuple[str, ...]
+    """Names of the sentence features, the paper's first."""
+    sentences: Numbers
+    """(sentences, columns)"""
+    matches: dict[Attribution, Match]
+    """Each sentence's best chunk by each score."""
+    evidence: Numbers
+    """(words,): the paper's evidence against a word, `KNOWN`, `NOVEL` or `MISMATCH`."""
+    words: Numbers | None
+    """(words, WORD_FEATURES) of the extended set; None without it."""
+    novel: Flags
+    """(words,): whether the word holds a content word that the source does not."""
+
+    def column(self, name: str) -> Numbers:
+        """(sentences,): one feature by name."""
+        found: Numbers = self.sentences[:, self.columns.index(name)]
+        return found
+
+
+def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet) -> Features:
+    """Measure all sentences and words of a batch."""
+    terms = make_terms(batch)
+    idf = frequency.idf(batch.lexicon.forms)
+    matches: dict[Attribution, Match] = {
+        "lexical": best_overlap(terms),
+        "bm25": best_bm25(terms, batch),
+        "tfidf": best_tfidf(terms, idf[terms.form]),
+    }
+    novel = batch.tokens.content & ~terms.known[terms.token]
+    numbers = batch.tokens.number & novel
+    entities, phrases = entity_mismatches(batch, source_entities(batch))
+    evidence = np.where(numbers | entities, MISMATCH, np.where(novel, NOVEL, KNOWN))
+    columns: tuple[str, ...] = PAPER_FEATURES
+    words: Numbers | None = None
+    sentences: Numbers = np.column_stack(
+        [
+            content_share(batch, terms.known[terms.token]),
+            *(match.score for match in matches.values()),
+            per_sentence(batch, numbers),
+            phrases,
+        ]
+    )
+    if feature_set == "extended":
+        columns = (*columns, *EXTRA_FEATURES)
+        stemmed = compare_stems(batch, idf)
+        sentences = np.column_stack([sentences, extra_features(batch, stemmed)])
+        words = word_features(batch, stemmed, novel, entities).round(DECIMALS)
+    return Features(
+        columns=columns,
+        sentences=sentences.round(DECIMALS),
+        matches=matches,
+        evidence=np.maximum(worst_of_word(batch, evidence), KNOWN),
+        words=words,
+        novel=worst_of_word(batch, novel) > 0,
+    )

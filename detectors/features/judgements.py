@@ -1,0 +1,175 @@
+"""From scores to judgements: units of sentences, words' scores, spans of flagged words, reasons, evidence."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from detectors.features.batch import Batch, Case
+from detectors.features.features import PAPER_FEATURES, Attribution
+from detectors.features.model import Scores, Thresholds
+from scenarios.transcript import Judgement, Span
+
+BLOCK = 1024
+"""Replies judged together; more would only take memory."""
+
+
+def judge_blocks(
+    cases: Sequence[Case],
+    score: Callable[[Sequence[Case]], Scores],
+    thresholds: Thresholds,
+    attribution: Attribution,
+) -> list[Judgement]:
+    """Judge replies, block by block.
+
+    Flagged words that follow each other in a sentence are one span; a reply that is not flagged has none; one
+    that is flagged without a flagged word has its riskiest sentence. A reply without words, and one without
+    evidence, is not judged.
+
+    Args:
+        score: the scores of some replies.
+        thresholds: scores from which a word, a sentence, a reply is flagged.
+        attribution: by which score a sentence is attributed to a chunk.
+    """
+    judgements: list[Judgement] = []
+    with _collector_paused():
+        for start in range(0, len(cases), BLOCK):
+            scores = score(cases[start : start + BLOCK])
+            judgements += _Judging(scores, thresholds, attribution).judgements()
+    return judgements
+
+
+class _Judging:
+    """Turns the arrays of a block into judgements."""
+
+    def __init__(self, scores: Scores, thresholds: Thresholds, attribution: Attribution) -> None:
+        self._scores = scores
+        self._batch: Batch = scores.batch
+        self._thresholds = thresholds
+        self._unit_thresholds = {"sentence": thresholds.sentence, "word": thresholds.word}
+        self._chunks: list[int] = scores.features.matches[attribution].chunk.tolist()
+        self._sentence_scores: list[float] = scores.sentences.tolist()
+        self._word_scores: list[float] = scores.words.tolist()
+
+    def judgements(self) -> list[Judgement]:
+        batch, scores = self._batch, self._scores.replies.tolist()
+        sentence_rows = _rows_by_reply(batch.sentences.reply.tolist(), len(scores))
+        word_rows = _rows_by_reply(batch.words.reply.tolist(), len(scores))
+        read = set(batch.tokens.text.tolist())
+        evidenced = set(batch.chunk_source[batch.chunk_tokens.text].tolist())
+        judged = []
+        for index, (source, score) in enumerate(zip(batch.source.tolist(), scores, strict=True)):
+            if index not in read:
+                judged.append(Judgement(outcome="abstained", error="the reply has no words"))
+            elif source not in evidenced:
+                judged.append(Judgement(outcome="abstained", error="there is no evidence"))
+            else:
+                judged.append(self._judgement(index, score, sentence_rows[index], word_rows[index]))
+        return judged
+
+    def _judgement(self, reply: int, score: float, sentences: range, words: range) -> Judgement:
+        flagged = score >= self._thresholds.response
+        # One validation of the whole takes two thirds of the time that making each unit takes, and less
+        # where nothing may be converted.
+        return Judgement.model_validate(
+            {
+                "outcome": "scored",
+                "score": score,
+                "flagged": flagged,
+                "spans": tuple(self._spans(reply, sentences, words)) if flagged else (),
+                "units": tuple(self._sentence_units(reply, sentences)),
+                "word_scores": tuple(self._word_scores[words.start : words.stop]),
+                "unit_thresholds": self._unit_thresholds,
+            },
+            strict=True,
+        )
+
+    def _sentence_units(self, reply: int, rows: range) -> list[dict[str, Any]]:
+        text, pieces = self._batch.cases[reply].reply, self._batch.sentences
+        part = slice(rows.start, rows.stop)
+        places = zip(pieces.start[part].tolist(), pieces.end[part].tolist(), rows, strict=True)
+        return [
+            {
+                "kind": "sentence",
+                "text": text[start:end],
+                "start": start,
+                "end": end,
+                "score": self._sentence_scores[row],
+                "details": self._details(row, reply),
+            }
+            for start, end, row in places
+        ]
+
+    def _details(self, sentence: int, reply: int) -> dict[str, float | str | None]:
+        values = self._scores.features.sentences[sentence].tolist()
+        measured = dict(zip(PAPER_FEATURES, values, strict=False))
+        return {**measured, "passage": self._passage(sentence, reply)}
+
+    def _spans(self, reply: int, sentences: range, words: range) -> Iterator[Span]:
+        text, batch = self._batch.cases[reply].reply, self._batch
+        owner = batch.word_sentence
+        runs: list[list[int]] = []
+        for word in words:
+            if self._word_scores[word] < self._thresholds.word:
+                continue
+            if runs and runs[-1][-1] == word - 1 and owner[word] == owner[word - 1]:
+                runs[-1].append(word)
+            else:
+                runs.append([word])
+        for run in runs:
+            start, end = int(batch.words.start[run[0]]), int(batch.words.end[run[-1]])
+            score = max(self._word_scores[word] for word in run)
+            yield self._span(text, start, end, score, int(owner[run[0]]), reply)
+        if not runs:
+            worst = max(sentences, key=lambda row: self._sentence_scores[row])
+            start, end = int(batch.sentences.start[worst]), int(batch.sentences.end[worst])
+            yield self._span(text, start, end, self._sentence_scores[worst], worst, reply)
+
+    def _span(self, text: str, start: int, end: int, score: float, sentence: int, reply: int) -> Span:
+        values = dict(zip(PAPER_FEATURES, self._scores.features.sentences[sentence].tolist(), strict=False))
+        chunk = self._chunks[sentence]
+        reason = (
+            f"coverage {values['lexical_coverage']:.2f}, best chunk {values['max_chunk_overlap']:.2f}, "
+            f"{values['numeric_mismatches']:.0f} unsupported numbers, "
+            f"{values['entity_mismatches']:.0f} unsupported names in the sentence"
+        )
+        evidence = f"{self._passage(sentence, reply)}: {self._batch.chunks[chunk]}" if chunk >= 0 else ""
+        return Span(start=start, end=end, text=text[start:end], score=score, reason=reason, evidence=evidence)
+
+    def _passage(self, sentence: int, reply: int) -> str | None:
+        chunk = self._chunks[sentence]
+        if chunk < 0:
+            return None
+        return self._batch.cases[reply].passages[int(self._batch.chunk_passage[chunk])].id
+
+
+def _rows_by_reply(reply: list[int], replies: int) -> list[range]:
+    """The rows of each reply; rows are in the order of replies."""
+    counts = [0] * replies
+    for index in reply:
+        counts[index] += 1
+    rows, start = [], 0
+    for count in counts:
+        rows.append(range(start, start + count))
+        start += count
+    return rows
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without garbage collection: a batch makes units of all sentences, none of them garbage, and looking
+    through them again and again takes longer than making them."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            # Both together put what was made among the old objects, which are seldom looked through. Else
+            # the first collection would look through it all. What somebody froze stays frozen.
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()

@@ -1,0 +1,211 @@
+"""Sentences against the chunks of their own source: overlap, BM25 and TF-IDF, for a whole batch at once.
+
+Terms are (source, form) pairs, so one product of sparse matrices compares each sentence with the chunks of
+its source and with no other. A BM25 library has to build an index for each source: `bm25s` takes 1.4 ms for
+ten chunks and 0.08 ms a query, which is half of the time that judging 500 replies a second leaves. A test
+holds our scores to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from detectors.features.batch import Batch
+from detectors.features.tokens import Flags, Integers, Numbers
+
+K1 = 1.5
+"""BM25's term saturation."""
+B = 0.75
+"""BM25's length normalisation."""
+
+
+@dataclass(frozen=True)
+class DocumentFrequency:
+    """In how many texts each form occurs: the global part of TF-IDF."""
+
+    texts: int
+    """Number of texts counted."""
+    counts: Mapping[str, int]
+    """Form → number of texts that hold it; others count as in none."""
+
+    def idf(self, forms: list[str]) -> Numbers:
+        """Smoothed inverse document frequencies, ln((1 + n) / (1 + df)) + 1, of `forms`."""
+        frequency = np.array([self.counts.get(form, 0) for form in forms], dtype=float)
+        idf: Numbers = np.log((1 + self.texts) / (1 + frequency)) + 1
+        return idf
+
+    def held(self) -> dict[str, Any]:
+        """As it is kept in a file of a trained model."""
+        return {
+            "texts": self.texts,
+            "forms": "\n".join(self.counts),
+            "counts": np.array(list(self.counts.values()), dtype=np.int32),
+        }
+
+    @classmethod
+    def of_held(cls, held: Mapping[str, Any]) -> Self:
+        """The inverse of `held`."""
+        forms = held["forms"].split("\n") if held["forms"] else []
+        return cls(texts=held["texts"], counts=dict(zip(forms, held["counts"].tolist(), strict=True)))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The content words of sentences and chunks as terms of their sources."""
+
+    sentences: Any
+    """Sparse (sentences, terms): how often."""
+    chunks: Any
+    """Sparse (chunks, terms): how often."""
+    form: Integers
+    """(terms,): identifier of the form."""
+    known: Flags
+    """(terms,): whether the source holds the term."""
+    token: Integers
+    """(tokens of replies,): the term of each token."""
+    chunk_token: Integers
+    """(tokens of chunks,): the term of each token."""
+
+
+def make_terms(batch: Batch, stems: bool = False) -> Terms:
+    """The terms by their exact form, or by their stems."""
+    reply, source = batch.tokens, batch.chunk_tokens
+    forms = len(batch.lexicon.forms)
+    ours = batch.source[reply.text] * forms + (reply.stem if stems else reply.exact)
+    theirs = batch.chunk_source[source.text] * forms + (source.stem if stems else source.exact)
+    keys, column = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
+    token, chunk_token = column[: len(ours)], column[len(ours) :]
+    known = np.zeros(len(keys), dtype=bool)
+    known[chunk_token] = True
+
+    said, written = reply.content, source.content
+    return Terms(
+        sentences=count_table(batch.token_sentence[said], token[said], len(batch.sentences), len(keys)),
+        chunks=count_table(source.text[written], chunk_token[written], len(batch.chunks), len(keys)),
+        form=keys % max(forms, 1),
+        known=known,
+        token=token,
+        chunk_token=chunk_token,
+    )
+
+
+def count_table(row: Integers, column: Integers, rows: int, columns: int) -> Any:
+    """Sparse (rows, columns): how often a row and a column meet.
+
+    Args:
+        row: (meetings,).
+        column: (meetings,).
+    """
+    from scipy.sparse import csr_array
+
+    table = csr_array((np.ones(len(row)), (row, column)), shape=(rows, columns))
+    table.sum_duplicates()
+    return table
+
+
+@dataclass(frozen=True)
+class Match:
+    """Each sentence's best chunk by one score."""
+
+    score: Numbers
+    """(sentences,): in [0, 1]; 0 where nothing matches, 1 where nothing is to match."""
+    chunk: Integers
+    """(sentences,): index of the chunk, the first of equals; -1 where nothing matches."""
+
+
+def best_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
+    """Largest share of a sentence's content words, each occurrence by its weight, that one chunk holds.
+
+    Args:
+        weight: (terms,); None: all count 1.
+    """
+    weights = np.ones(len(terms.form)) if weight is None else weight
+    return best_match(
+        _scaled(terms.sentences, column=weights) @ held(terms.chunks).T, terms.sentences @ weights
+    )
+
+
+def best_bm25(terms: Terms, batch: Batch) -> Match:
+    """Largest BM25 score over the chunks, as a share of the score's limit, the sum of the words' idf.
+
+    Lucene's BM25 (Robertson's with idf = ln(1 + (N - df + ½) / (df + ½))), N and df counted over the chunks
+    of the same source.
+    """
+    sources = int(batch.source.max(initial=-1)) + 1
+    chunks_of = np.bincount(batch.chunk_source, minlength=sources)
+    term_source = _term_source(terms, batch)
+    frequency = np.asarray(held(terms.chunks).sum(axis=0)).ravel()
+    total = chunks_of[term_source]
+    idf = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
+    length = np.asarray(terms.chunks.sum(axis=1)).ravel()
+    mean = np.bincount(batch.chunk_source, weights=length, minlength=sources) / np.maximum(chunks_of, 1)
+    relative = length / np.maximum(mean[batch.chunk_source], 1e-12)
+    weighted = terms.chunks.copy()
+    saturation = K1 * (1 - B + B * relative[_rows(weighted)])
+    weighted.data = weighted.data / (weighted.data + saturation)
+    return best_match(_scaled(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
+
+
+def best_tfidf(terms: Terms, idf: Numbers) -> Match:
+    """Largest cosine of TF-IDF vectors over the chunks.
+
+    Args:
+        idf: (terms,) global inverse document frequencies.
+    """
+    sentences, chunks = _scaled(terms.sentences, column=idf), _scaled(terms.chunks, column=idf)
+    norms = np.maximum(_norms(chunks), 1e-12)
+    return best_match(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
+
+
+def held(counts: Any) -> Any:
+    """The same sparse table with 1 where it counts anything."""
+    table = counts.copy()
+    table.data = np.ones_like(table.data)
+    return table
+
+
+def _rows(table: Any) -> Integers:
+    """Row of each entry of a sparse table."""
+    return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+
+
+def _scaled(table: Any, row: Numbers | None = None, column: Numbers | None = None) -> Any:
+    scaled = table.copy()
+    if row is not None:
+        scaled.data = scaled.data * row[_rows(table)]
+    if column is not None:
+        scaled.data = scaled.data * column[table.indices]
+    return scaled
+
+
+def _term_source(terms: Terms, batch: Batch) -> Integers:
+    """(terms,): the source of each term."""
+    found = np.zeros(len(terms.form), dtype=np.int64)
+    found[terms.token] = batch.source[batch.tokens.text]
+    found[terms.chunk_token] = batch.chunk_source[batch.chunk_tokens.text]
+    return found
+
+
+def _norms(table: Any) -> Numbers:
+    norms: Numbers = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
+    return norms
+
+
+def best_match(scores: Any, limit: Numbers) -> Match:
+    """The largest entry of each row of a sparse matrix, divided by the row's limit; 1 where that is 0, for
+    what has no content words claims nothing."""
+    scores = scores.tocsr()
+    scores.sort_indices()
+    rows = scores.shape[0]
+    best, chunk = np.zeros(rows), np.full(rows, -1, dtype=np.int64)
+    filled = np.flatnonzero(np.diff(scores.indptr))
+    if filled.size:
+        best[filled] = np.maximum.reduceat(scores.data, scores.indptr[filled])
+        row = _rows(scores)
+        at = np.flatnonzero(scores.data == best[row])[::-1]
+        chunk[row[at]] = scores.indices[at]
+    return Match(score=np.divide(best, limit, out=np.ones(rows), where=limit > 0), chunk=chunk)

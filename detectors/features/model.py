@@ -1,0 +1,141 @@
+"""What a method learnt, and how it is kept: in a skops file, which holds no code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from detectors.base.trained_file import classifier, read_trained, write_trained
+from detectors.features.batch import Batch, Case, make_batch
+from detectors.features.features import Features, FeatureSet, measure
+from detectors.features.matching import DocumentFrequency
+from detectors.features.risk import Categories, Context, Method, model_inputs, reply_scores, rule_risk
+from detectors.features.tokens import Numbers
+from scenarios.transcript import Frozen
+
+FORMAT = 1
+"""Of the files; another number is refused."""
+
+TRUSTED_TYPES = ("sklearn.tree._tree.Tree",)
+"""Types that a file may hold beyond what skops trusts by itself: arrays of a tree's nodes."""
+
+REMEDY = "Train it anew with `python -m benchmarks.train_evidence_chain`."
+
+
+class Thresholds(Frozen):
+    """Scores from which a word, a sentence, a reply is flagged."""
+
+    word: float
+    """Of a word."""
+    sentence: float
+    """Of a sentence."""
+    response: float
+    """Of a reply."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a method says of a batch. All in [0, 1], higher is worse."""
+
+    batch: Batch
+    """What was judged."""
+    features: Features
+    """What was measured."""
+    sentences: Numbers
+    """(sentences,)"""
+    words: Numbers
+    """(words,)"""
+    replies: Numbers
+    """(replies,)"""
+
+
+@dataclass(frozen=True)
+class ChainModel:
+    """A method with all that it learnt."""
+
+    method: Method
+    """Which of the six."""
+    features: FeatureSet
+    """What it reads of a sentence."""
+    frequency: DocumentFrequency
+    """For TF-IDF and rarity."""
+    thresholds: Thresholds
+    """Chosen on the training data; see `training`."""
+    identity: str
+    """What it was trained on and with: a hash."""
+    context: tuple[Context, ...] = ()
+    """What it reads of a reply's origin."""
+    categories: Categories = field(default_factory=dict)
+    """The values it knows."""
+    sentence_classifier: Any = None
+    """scikit-learn's; None for a rule."""
+    word_classifier: Any = None
+    """How likely a word of a hallucinated sentence is hallucinated; None: the paper's novelty."""
+
+    def score(self, cases: Sequence[Case]) -> Scores:
+        """The risks of all replies, sentences and words."""
+        batch = make_batch(cases)
+        return self.score_batch(batch, measure(batch, self.frequency, self.features))
+
+    def score_batch(self, batch: Batch, features: Features) -> Scores:
+        """The same for replies that are cut and measured.
+
+        A word's risk is its sentence's times the evidence against the word (the paper: "the sentence
+        probability is multiplied by token novelty"). Numbers are rounded to 6 decimals.
+        """
+        if not len(batch.sentences):
+            return Scores(batch, features, np.zeros(0), np.zeros(0), np.zeros(len(batch.cases)))
+        if self.sentence_classifier is None:
+            sentences = rule_risk(self.method, features)
+        else:
+            inputs = model_inputs(batch, features, self.context, self.categories)
+            sentences = self.sentence_classifier.predict_proba(inputs)[:, 1]
+        evidence = features.evidence
+        if self.word_classifier is not None:
+            evidence = self.word_classifier.predict_proba(features.words)[:, 1]
+        sentences = np.round(sentences, 6)
+        words = np.round(sentences[batch.word_sentence] * evidence, 6)
+        return Scores(batch, features, sentences, words, reply_scores(batch, sentences))
+
+
+def save_model(model: ChainModel, path: Path) -> None:
+    """Write the model to a file that `load_model` reads."""
+    held = {
+        "method": model.method,
+        "features": model.features,
+        **model.frequency.held(),
+        "thresholds": model.thresholds.model_dump(),
+        "identity": model.identity,
+        "context": list(model.context),
+        "categories": model.categories,
+        "sentence_classifier": model.sentence_classifier,
+        "word_classifier": model.word_classifier,
+    }
+    write_trained(held, FORMAT, path)
+
+
+def load_model(path: Path) -> ChainModel:
+    """Read a file of `save_model`. Nothing in it is executed: types other than scikit-learn's are refused.
+
+    Raises:
+        UsageError: it is no such file.
+    """
+    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _model_of)
+
+
+def _model_of(held: dict[str, Any]) -> ChainModel:
+    return ChainModel(
+        method=held["method"],
+        features=held["features"],
+        frequency=DocumentFrequency.of_held(held),
+        thresholds=Thresholds.model_validate(held["thresholds"]),
+        identity=held["identity"],
+        context=tuple(held["context"]),
+        categories=held["categories"],
+        sentence_classifier=classifier(held["sentence_classifier"], optional=True),
+        word_classifier=classifier(held["word_classifier"], optional=True),
+    )

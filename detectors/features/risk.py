@@ -1,0 +1,75 @@
+"""From features to risks: the four methods without training, and the inputs of the two with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from detectors.features.batch import Batch, Case
+from detectors.features.features import Features
+from detectors.features.tokens import Numbers
+
+Method = Literal["lexical", "bm25", "tfidf", "nli-rules", "lr", "rf"]
+"""The paper's six (Method), its names in lower case."""
+
+Context = Literal["task", "collection", "generator", "temperature"]
+"""What a reply's origin tells the trained methods, apart from its texts."""
+
+Categories = dict[str, list[str]]
+"""Context → the values that were there in training; each is an input of its own."""
+
+
+def rule_risk(method: Method, features: Features) -> Numbers:
+    """(sentences,): risk in [0, 1] by a method without training.
+
+    Lexical: 1 - coverage. BM25: 1 - the mean of BM25 score and coverage (the paper blends, and does not say
+    how). TF-IDF: 1 - cosine. NLI rules: 1 with any number or entity that is not supported ("directly
+    flagging"), else 1 - coverage (the paper's maximum of three risks).
+    """
+    uncovered: Numbers = 1 - features.column("lexical_coverage")
+    if method == "lexical":
+        return uncovered
+    if method == "bm25":
+        blended: Numbers = (uncovered + 1 - features.column("bm25")) / 2
+        return blended
+    if method == "tfidf":
+        unlike: Numbers = 1 - features.column("tfidf")
+        return unlike
+    if method == "nli-rules":
+        mismatches = features.column("numeric_mismatches") + features.column("entity_mismatches")
+        worst: Numbers = np.maximum(uncovered, mismatches > 0)
+        return worst
+    raise ValueError(f"{method} is trained, it is no rule")
+
+
+def categories_of(cases: Sequence[Case], context: Sequence[Context]) -> Categories:
+    """The values of each part of the context, sorted; `temperature` has none, it is a number."""
+    return {
+        name: sorted({value for case in cases if (value := str(getattr(case, name)))})
+        for name in context
+        if name != "temperature"
+    }
+
+
+def model_inputs(
+    batch: Batch, features: Features, context: Sequence[Context], categories: Categories
+) -> Numbers:
+    """(sentences, inputs): the sentence features; the temperature (0 where unknown) if it is in the context;
+    one 0-1 column for each category, all 0 for a value never seen in training."""
+    columns: list[list[float]] = []
+    if "temperature" in context:
+        columns.append([case.temperature or 0.0 for case in batch.cases])
+    for name, values in categories.items():
+        columns += [[float(getattr(case, name) == value) for case in batch.cases] for value in values]
+    if not columns:
+        return features.sentences
+    return np.column_stack([features.sentences, np.array(columns).T[batch.sentences.reply]])
+
+
+def reply_scores(batch: Batch, sentences: Numbers) -> Numbers:
+    """(replies,): the largest risk of a reply's sentences, for one unsupported sentence is enough."""
+    scores = np.zeros(len(batch.cases))
+    np.maximum.at(scores, batch.sentences.reply, sentences)
+    return scores

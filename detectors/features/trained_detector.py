@@ -1,0 +1,76 @@
+"""What detectors share that judge by a trained model of words, sentences and replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from scenarios.files.digest import digest
+from detectors.base.judging import configuration_version
+from detectors.base.protocol import ThresholdProtocol
+from detectors.features.batch import Case, make_case
+from detectors.features.judgements import judge_blocks
+from detectors.features.model import Scores, Thresholds
+from detectors.features.options import RuleOptions
+from scenarios.transcript import Judgement, TurnView
+
+
+class TrainedModel(Protocol):
+    """What a detector judges by."""
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Scores from which something is flagged."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What it was trained on and with: a hash."""
+        ...
+
+    def score(self, cases: Sequence[Case]) -> Scores:
+        """The risks of all replies, sentences and words."""
+        ...
+
+
+Model = TypeVar("Model", bound=TrainedModel)
+
+
+class TrainedDetector(Generic[Model]):
+    """Judges replies in batches, by the model that it was made with or took since.
+
+    Args:
+        name: reported under.
+        options: as they were given.
+        model: the model to begin with.
+    """
+
+    def __init__(self, name: str, options: RuleOptions, model: Model) -> None:
+        self.name = name
+        self._options = options
+        self._use(model)
+
+    @property
+    def model(self) -> Model:
+        """What it judges by."""
+        return self._model
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`. Abstains when the reply or the evidence has no words."""
+        return self.detect_batch([view])[0]
+
+    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+        """See `BatchDetector.detect_batch`."""
+        return self._judge([make_case(view) for view in views])
+
+    def _judge(self, cases: Sequence[Case]) -> list[Judgement]:
+        thresholds = self._model.thresholds.model_copy(update={"response": self.threshold})
+        return judge_blocks(cases, self._model.score, thresholds, self._options.attribution)
+
+    def _use(self, model: Model) -> None:
+        self._model = model
+        given = self._options.threshold
+        self.threshold: float | None = model.thresholds.response if given is None else given
+        self.threshold_protocol: ThresholdProtocol = "tuned" if given is None else "given"
+        version = configuration_version(type(self).__module__, self._options)
+        self.version = digest([version, model.identity])[:16]

@@ -1,0 +1,80 @@
+"""The lexical floor: the share of a reply's words that the evidence does not hold. No model.
+
+What a detector that understands must beat: on the knowledge-grounded replies of BEGIN this rule alone
+separates attributable from other replies very well, on abstractive replies it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from pydantic import Field
+
+from detectors.base.judging import configuration_version, flagged_spans
+from detectors.base.protocol import DetectorContext, ThresholdProtocol
+from scenarios.options import read_options
+from scenarios.text.spans import sentences, unknown_share, words
+from scenarios.transcript import Frozen, Judgement, TurnView, Unit
+
+
+class LexicalOptions(Frozen):
+    """What counts as evidence and from where on a reply is flagged."""
+
+    threshold: float = Field(default=0.25, gt=0.0, le=1.0)
+    """Share of unknown words from which a reply, and a sentence of it, is flagged. Tuned on the development
+    halves of the three parts of BEGIN."""
+    dialogue_is_evidence: bool = False
+    """Whether words of the question and the history count as known, too."""
+
+
+class LexicalDetector:
+    """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
+
+    Each occurrence of a word counts, case aside.
+    """
+
+    asks_a_model: ClassVar[bool] = False
+    """See `detectors.base.protocol.asks_a_model`."""
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        options = read_options(f"detector {name}", LexicalOptions, context.options)
+        self.name = name
+        self.version = configuration_version(__name__, options)
+        self._threshold = options.threshold
+        fitted = LexicalOptions.model_fields["threshold"].default
+        self.threshold_protocol: ThresholdProtocol = "tuned" if options.threshold == fitted else "given"
+        self.threshold: float | None = options.threshold
+        self._dialogue_is_evidence = options.dialogue_is_evidence
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`. Abstains when the reply or the evidence has no words."""
+        texts = [passage.text for passage in view.passages]
+        if self._dialogue_is_evidence:
+            texts += [*(message.text for message in view.history), view.question]
+        known = {word for text in texts for word in words(text)}
+        score = unknown_share(view.reply, known)
+        if score is None:
+            return Judgement(outcome="abstained", error="the reply has no words")
+        if not known:
+            return Judgement(outcome="abstained", error="there is no evidence")
+        units = tuple(self._units(view.reply, known))
+        spans = flagged_spans(
+            units, self._threshold, lambda unit: f"not in the evidence: {unit.details['unknown']}"
+        )
+        return Judgement(
+            outcome="scored", score=score, flagged=score >= self._threshold, spans=spans, units=units
+        )
+
+    def _units(self, reply: str, known: set[str]) -> Iterable[Unit]:
+        for region in sentences(reply):
+            text = region.of(reply)
+            found = words(text)
+            unknown = [word for word in found if word not in known]
+            yield Unit(
+                text=text,
+                start=region.start,
+                end=region.end,
+                score=len(unknown) / len(found) if found else None,
+                details={"unknown": ", ".join(dict.fromkeys(unknown))},
+            )

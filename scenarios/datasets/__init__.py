@@ -1,0 +1,80 @@
+"""Labelled data sets, each mapped to `scenarios.labelled.LabelledReply` by one of `LOADERS`.
+
+HotpotQA (`hotpotqa`) has right answers only and is none of them: replies are built from its questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from scenarios.datasets.audit import load_audit_corpus
+from scenarios.datasets.begin import load_begin
+from scenarios.datasets.chats import load_chats
+from scenarios.datasets.gold import load_gold
+from scenarios.datasets.halubench import load_halubench
+from scenarios.datasets.halueval import load_halueval
+from scenarios.datasets.jsonl import load_jsonl
+from scenarios.datasets.mtrag import load_mtrag
+from scenarios.datasets.ragtruth import RagTruthOptions, load_ragtruth
+from scenarios.datasets.request import LoadRequest
+from scenarios.datasets.wice import load_wice
+from scenarios.errors import UsageError
+from scenarios.files.paths import expanded, is_file
+from scenarios.labelled import LabelledData
+from scenarios.transcript import Frozen
+
+Loader = Callable[[LoadRequest], LabelledData]
+"""From what is asked of a data set to its replies."""
+
+LOADERS: dict[str, Loader] = {
+    "audit-corpus": load_audit_corpus,
+    "begin": load_begin,
+    "detector-eval": load_chats,
+    "gold": load_gold,
+    "halubench": load_halubench,
+    "halueval": load_halueval,
+    "mtrag": load_mtrag,
+    "ragtruth": load_ragtruth,
+    "wice": load_wice,
+}
+"""Data sets by name."""
+
+OPTIONS: dict[str, type[Frozen]] = {"ragtruth": RagTruthOptions}
+"""The options of the data sets that have any; their loaders check them."""
+
+
+def load_labelled(
+    dataset: str,
+    data: Path | None = None,
+    source: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> LabelledData:
+    """The labelled replies of a data set.
+
+    Args:
+        dataset: a name of `LOADERS`, or the path of a JSON-lines file (docs/labelled-data.md).
+        data: folder of a named data set's files.
+        source: part of a named data set; None: all, or what docs/labelled-data.md says.
+        options: the data set's own options (`OPTIONS`): name → value.
+
+    Raises:
+        UsageError: there is no such data set, or something in it is wrong; names file, line and remedy.
+    """
+    if dataset in LOADERS:
+        if options and dataset not in OPTIONS:
+            raise UsageError(f"data set {dataset}: it has no options. Leave {', '.join(options)} out.")
+        return LOADERS[dataset](LoadRequest(dataset, data, source, options or {}))
+    path = expanded(dataset)
+    if not is_file(path):
+        raise UsageError(
+            f"{dataset}: no such labelled data. Give the path of a JSONL file, or one of: "
+            f"{', '.join(LOADERS)}."
+        )
+    for flag, value in (("--data", data), ("--source", source)):
+        if value is not None:
+            raise UsageError(f"{flag} {value}: a JSONL file is read whole. Leave {flag} out.")
+    if options:
+        raise UsageError(f"{dataset}: a JSONL file has no options. Leave {', '.join(options)} out.")
+    return load_jsonl(path)

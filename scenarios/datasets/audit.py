@@ -1,0 +1,27 @@
+"""EvidenceChain's audit corpus (`scenarios.datasets.audit_corpus`) as a data set; it is generated, not read."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from scenarios.datasets.audit_corpus import generate
+from scenarios.datasets.audit_corpus.plan import Split
+from scenarios.datasets.request import LoadRequest
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledData
+
+
+def load_audit_corpus(request: LoadRequest) -> LabelledData:
+    """The audit corpus.
+
+    Args:
+        request: it has no folder; its source is `train`, `calibration` or `test`; None: all.
+
+    Raises:
+        UsageError: the request is wrong.
+    """
+    if request.data is not None:
+        raise UsageError(f"--data {request.data}: audit-corpus is generated and has no files. Leave it out.")
+    split = request.part(get_args(Split))
+    replies = (reply for reply in generate() if split in (None, reply.meta["split"]))
+    return LabelledData(tuple(replies))

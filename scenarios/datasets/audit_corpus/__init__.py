@@ -1,0 +1,86 @@
+"""EvidenceChain's audit corpus: replies with controlled corruptions, so that the gold spans are exact.
+
+EvidenceChain ("Method", tables 1 to 4) describes a corpus of templates and controlled corruptions, and gives
+its numbers, not its texts. The texts are ours: YAML files beside this module. Exactly as in the paper are the
+140 sources in four collections, 840 responses, 2,250 sentences, the splits, the responses with a
+hallucination by generator and by collection, and the supported test sentences of table 9. Tokens come out
+about as in table 1.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import NamedTuple
+
+from scenarios.datasets.audit_corpus.plan import Plan, read_plan
+from scenarios.datasets.audit_corpus.responses import Response, sentences_json, write_response
+from scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
+from scenarios.datasets.audit_corpus.sources import Source, make_sources
+from scenarios.labelled import LabelledData, LabelledReply
+
+SENTENCES = "sentence_meta"
+"""Key of the meta data under which a reply's sentences are."""
+
+
+class SentenceMeta(NamedTuple):
+    """A sentence of a reply of the audit corpus."""
+
+    start: int
+    """First character in the reply."""
+    end: int
+    """One past the last character."""
+    evidence: int | None
+    """Position of the passage that bears it out; None: it has a hallucination."""
+
+
+def generate(seed: int = 17) -> LabelledData:
+    """The audit corpus; equal seeds give equal corpora. `meta["split"]`: train, calibration or test."""
+    rng = random.Random(seed)  # noqa: S311 -- reproducible data, no secret
+    plan = read_plan()
+    sources = make_sources(plan, rng)
+    counts = hallucinated_sentences(plan, sources, rng)
+    temperatures = {generator: _temperatures(plan, len(sources), rng) for generator in plan.hallucinated}
+    replies = []
+    for place, source in enumerate(sources):
+        sentences = plan.collections[source.collection].sentences
+        for number, generator in enumerate(plan.hallucinated):
+            hallucinated = counts[source.id, generator]
+            response = write_response(source, sentences, hallucinated, plan.elsewhere, rng)
+            temperature = temperatures[generator][place]
+            replies.append(_labelled(plan, source, response, number, generator, temperature))
+    return LabelledData(tuple(replies))
+
+
+def sentence_meta(reply: LabelledReply) -> tuple[SentenceMeta, ...]:
+    """The sentences of a reply of this corpus, with their gold evidence."""
+    return tuple(SentenceMeta(*sentence) for sentence in json.loads(str(reply.meta[SENTENCES])))
+
+
+def _temperatures(plan: Plan, count: int, rng: random.Random) -> list[float]:
+    temperatures = [plan.temperatures[place % len(plan.temperatures)] for place in range(count)]
+    rng.shuffle(temperatures)
+    return temperatures
+
+
+def _labelled(
+    plan: Plan, source: Source, response: Response, number: int, generator: str, temperature: float
+) -> LabelledReply:
+    return LabelledReply(
+        id=f"{source.id}-{number + 1}",
+        dataset="audit-corpus",
+        task=plan.collections[source.collection].task,
+        question=source.question,
+        passages=source.passages,
+        reply=response.text,
+        label=bool(response.spans),
+        spans=response.spans,
+        group=source.id,
+        meta={
+            "model": generator,
+            "temperature": temperature,
+            "split": source.split,
+            "source": source.collection,
+            SENTENCES: sentences_json(response),
+        },
+    )

@@ -1,0 +1,88 @@
+"""The responses of the audit corpus: facts of a source, some with one value replaced by a false one."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scenarios.datasets.audit_corpus.plan import Fact, read_pools
+from scenarios.datasets.audit_corpus.sources import Source
+from scenarios.datasets.audit_corpus.templates import Forms, fill, slots_of
+from scenarios.labelled import GoldSpan
+
+
+class Response(NamedTuple):
+    """A response and its gold annotation."""
+
+    text: str
+    """The sentences, a blank between them."""
+    spans: tuple[GoldSpan, ...]
+    """The replaced values, labelled with their kind."""
+    sentences: tuple[tuple[int, int, int | None], ...]
+    """[start, end) of each sentence and the position of the passage that bears it out; None: none does."""
+
+
+def write_response(
+    source: Source, sentences: int, hallucinated: int, elsewhere: float, rng: random.Random
+) -> Response:
+    """A response of `sentences` different facts of the source, `hallucinated` of which are falsified."""
+    facts = sorted(rng.sample(range(len(source.blueprint.facts)), sentences))
+    false = set(rng.sample(facts, hallucinated))
+    text = ""
+    spans: list[GoldSpan] = []
+    bounds: list[tuple[int, int, int | None]] = []
+    for number in facts:
+        fact = source.blueprint.facts[number]
+        text += " " if text else ""
+        start = len(text)
+        sentence, replaced, kind = _say(source, fact, number in false, elsewhere, rng)
+        spans += [GoldSpan(start=start + a, end=start + b, label=kind) for a, b in replaced]
+        text += sentence
+        bounds.append((start, len(text), None if replaced else _position(source, fact)))
+    return Response(text, tuple(spans), tuple(bounds))
+
+
+def sentences_json(response: Response) -> str:
+    """The sentences as text, for the meta data of a labelled reply."""
+    return json.dumps(response.sentences)
+
+
+def _say(
+    source: Source, fact: Fact, falsify: bool, elsewhere: float, rng: random.Random
+) -> tuple[str, Sequence[tuple[int, int]], str]:
+    """The sentence, where it is false, and the kind of the replaced value."""
+    template = rng.choice(fact.texts)
+    if not falsify:
+        return fill(template, source.values).text, (), ""
+    slot = rng.choice([name for name in fact.replace if name in slots_of(template)])
+    value = _false_value(source, slot, fact.also, elsewhere, rng)
+    sentence = fill(template, source.values | {slot: value})
+    return sentence.text, sentence.places[slot], source.blueprint.slots[slot]
+
+
+def _false_value(
+    source: Source, slot: str, also: Sequence[str], elsewhere: float, rng: random.Random
+) -> Forms:
+    """Another value of the slot's kind: one of the source's own, or else one that the source lacks."""
+    kind = source.blueprint.slots[slot]
+    others = [name for name, its_kind in source.blueprint.slots.items() if its_kind == kind and name != slot]
+    if others and rng.random() < elsewhere:
+        # Drawn among all of them, so that the corpus of the published seed stays what it is.
+        other = rng.choice(others)
+        if other not in also:
+            return source.values[other]
+    pools = read_pools()
+    forms = pools[pools[kind].instead or kind].all_forms()
+    return next(value for value in rng.sample(forms, len(forms)) if not _occurs(value, source.text))
+
+
+def _occurs(value: Forms, text: str) -> bool:
+    return any(re.search(rf"\b{re.escape(form)}\b", text, re.IGNORECASE) for form in value if form)
+
+
+def _position(source: Source, fact: Fact) -> int:
+    names = [passage.id.removeprefix(f"{source.id}#") for passage in source.passages]
+    return names.index(fact.evidence)

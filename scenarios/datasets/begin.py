@@ -1,0 +1,134 @@
+"""BEGIN v2 (Dziri et al., "Evaluating Attribution in Dialogue Systems: The BEGIN Benchmark").
+
+Replies of knowledge-grounded dialogue systems, each judged against one piece of knowledge; one line of
+`turns.jsonl`, or of a table of the official release, a reply.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from scenarios.files.digest import digest
+from scenarios.datasets.request import SCHEMA, LoadRequest
+from scenarios.errors import UsageError
+from scenarios.files.data_files import check_record, read_records, read_text
+from scenarios.labelled import LabelledData, LabelledReply
+from scenarios.transcript import Frozen, Passage
+
+FILE = "turns.jsonl"
+"""All turns in one file."""
+
+Source = Literal["wow", "cmu", "tc"]
+"""Wizard of Wikipedia, CMU-DoG, TopicalChat."""
+
+OFFICIAL = {
+    split: (
+        f"wow/begin_{split}_wow.tsv",
+        f"cmu-dog/begin_{split}_cmu.tsv",
+        f"topicalchat/begin_{split}_tc.tsv",
+    )
+    for split in ("dev", "test")
+}
+"""Split → its files in the official release, one for each source."""
+
+_LEFT_OUT = "Generic"
+_EMPTY = "empty reply"
+
+
+class _Turn(Frozen):
+    """A line of the file."""
+
+    model_name: str
+    """The system that replied."""
+    data_source: Source
+    """The dialogues that the turn comes from."""
+    knowledge: str = Field(min_length=1)
+    """The evidence."""
+    message: str
+    """The turn before the reply; it can be empty."""
+    response: str
+    """The reply."""
+    begin_label: Literal["Fully attributable", "Not fully attributable", "Generic"]
+    """What the annotators say."""
+
+
+def load_begin(request: LoadRequest) -> LabelledData:
+    """The replies of BEGIN; "Not fully attributable" is the positive class.
+
+    "Generic" replies ("haha") say nothing that knowledge could bear out or contradict. They are left out, as
+    are empty ones, and counted. Replies to the same knowledge form a group.
+
+    Args:
+        request: its folder holds `turns.jsonl` or files of `OFFICIAL`, its source is `wow`, `cmu` or `tc`, or
+            a split of the official files; None: all.
+
+    Raises:
+        UsageError: the request or a line of a file is wrong.
+    """
+    paths = request.files(FILE, *(name for names in OFFICIAL.values() for name in names))
+    official = paths[0].name != FILE
+    part = request.part((*get_args(Source), *(OFFICIAL if official else ())))
+    replies = []
+    left_out: Counter[str] = Counter()
+    for identifier, split, turn in _official(paths) if official else _turns(paths[0]):
+        if part not in (None, turn.data_source, split):
+            continue
+        if turn.begin_label == _LEFT_OUT:
+            left_out[_LEFT_OUT] += 1
+        elif not turn.response.strip():
+            left_out[_EMPTY] += 1
+        else:
+            replies.append(_labelled(identifier, turn))
+    return LabelledData(tuple(replies), dict(left_out))
+
+
+def _turns(path: Path) -> Iterator[tuple[str, str | None, _Turn]]:
+    """Identifier, split (which the file does not say) and turn of each line."""
+    for number, turn in read_records(path, _Turn, SCHEMA):
+        yield f"{turn.data_source}-{number}", None, turn
+
+
+def _official(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _Turn]]:
+    """The same of tables. The development split has the identifiers that it has in one file."""
+    for split, names in OFFICIAL.items():
+        number = count(1)
+        infix = "" if split == "dev" else f"{split}-"
+        for path in paths:
+            if path.as_posix().endswith(names):
+                for turn in _rows(path):
+                    yield f"{turn.data_source}-{infix}{next(number)}", split, turn
+
+
+def _rows(path: Path) -> Iterator[_Turn]:
+    """The rows of a table; its values are separated by tabs and never quoted."""
+    header, *lines = (line.split("\t") for line in read_text(path).split("\n"))
+    for number, values in enumerate(lines, start=2):
+        if not "".join(values).strip():
+            continue
+        if len(values) != len(header):
+            raise UsageError(
+                f"{path}, line {number}: there are {len(values)} values for {len(header)} columns. "
+                "Download the file again."
+            )
+        yield check_record(dict(zip(header, values, strict=True)), _Turn, f"{path}, line {number}", SCHEMA)
+
+
+def _labelled(identifier: str, turn: _Turn) -> LabelledReply:
+    group = digest(turn.knowledge)[:16]
+    return LabelledReply(
+        id=identifier,
+        dataset="begin",
+        task="dialogue",
+        question=turn.message,
+        passages=(Passage(id=f"{group}#0", document=group, text=turn.knowledge),),
+        reply=turn.response,
+        label=turn.begin_label == "Not fully attributable",
+        group=group,
+        meta={"model": turn.model_name, "source": turn.data_source},
+    )

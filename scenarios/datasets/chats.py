@@ -1,0 +1,144 @@
+"""Chats of several turns with annotated hallucinations, as in DetectorEval (HalluDetect, section 3.3).
+
+HalluDetect describes the data set and does not publish its form. Ours says what the paper says of it: turns
+of a user and a chatbot, and for each reply the exact sentences that annotators hold to be hallucinated, with
+a justification (section 3.2, "Output Format").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from scenarios.datasets.jsonl import Evidence, passages_of, texts_as_passages
+from scenarios.datasets.quotations import places
+from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from scenarios.files.data_files import read_records
+from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from scenarios.transcript import Frozen, Message
+
+FILE = "chats.jsonl"
+"""The file in the data set's folder."""
+
+_UNLABELLED = "unlabelled"
+_NO_EVIDENCE = "no evidence"
+
+
+class _Hallucination(Frozen):
+    """What annotators hold to be hallucinated."""
+
+    text: str = Field(min_length=1)
+    """The words of the reply, verbatim."""
+    reason: str = ""
+    """Why."""
+    label: str = Field(default="hallucination", min_length=1)
+    """Its kind."""
+
+
+class _Turn(Frozen):
+    """A message and the reply to it."""
+
+    user: str
+    """What the user said."""
+    reply: str = Field(min_length=1)
+    """What the chatbot answered."""
+    passages: tuple[Evidence, ...] = ()
+    """The evidence it was given: objects, or plain texts."""
+    hallucinations: tuple[_Hallucination, ...] | None = None
+    """The annotation; `[]`: none found, None: nobody looked."""
+
+    @field_validator("passages", mode="before")
+    @classmethod
+    def _a_text_is_a_passage(cls, value: Any) -> Any:
+        return texts_as_passages(value)
+
+    @model_validator(mode="after")
+    def _hallucinations_are_quoted(self) -> Self:
+        for found, place in self._placed():
+            if found.text not in self.reply:
+                raise ValueError(f"the hallucination {found.text!r} does not stand in the reply")
+            if place is None:
+                raise ValueError(
+                    f"the hallucination {found.text!r} is given more often than it stands in the reply"
+                )
+        return self
+
+    def _placed(self) -> Iterator[tuple[_Hallucination, tuple[int, int] | None]]:
+        found = self.hallucinations or ()
+        return zip(found, places(self.reply, [one.text for one in found]), strict=True)
+
+    def spans(self) -> tuple[GoldSpan, ...]:
+        """Where the hallucinations stand; the n-th equal quotation is the n-th such place."""
+        return tuple(
+            GoldSpan(start=place[0], end=place[1], label=found.label)
+            for found, place in self._placed()
+            if place is not None
+        )
+
+
+class _Chat(Frozen):
+    """A line of the file."""
+
+    id: str = Field(min_length=1)
+    """Identifier, unique in the file."""
+    turns: tuple[_Turn, ...] = Field(min_length=1)
+    """The turns, in order."""
+    model: str | None = None
+    """The chatbot."""
+
+
+def load_chats(request: LoadRequest) -> LabelledData:
+    """The annotated replies of all chats, each with the dialogue before it; a chat is a group.
+
+    Turns that nobody annotated, and turns without evidence, are left out, and counted; they are part of
+    the dialogue of later turns all the same.
+
+    Args:
+        request: its folder holds `chats.jsonl`; there are no parts.
+
+    Raises:
+        UsageError: the request or a line of the file is wrong.
+    """
+    path = request.file(FILE)
+    request.without_parts()
+    chats: dict[str, _Chat] = {}
+    left_out: Counter[str] = Counter()
+    for number, chat in read_records(path, _Chat, SCHEMA):
+        if chat.id in chats:
+            raise repeated_id(path, number, chat.id)
+        chats[chat.id] = chat
+        for turn in chat.turns:
+            if reason := _left_out_for(turn):
+                left_out[reason] += 1
+    replies = tuple(reply for chat in chats.values() for reply in _labelled(chat))
+    return LabelledData(replies, dict(left_out))
+
+
+def _left_out_for(turn: _Turn) -> str | None:
+    if turn.hallucinations is None:
+        return _UNLABELLED
+    return None if turn.passages else _NO_EVIDENCE
+
+
+def _labelled(chat: _Chat) -> Iterator[LabelledReply]:
+    history: list[Message] = []
+    for position, turn in enumerate(chat.turns):
+        if _left_out_for(turn) is None:
+            spans = turn.spans()
+            yield LabelledReply(
+                id=f"{chat.id}-{position}",
+                dataset="detector-eval",
+                task="dialogue",
+                question=turn.user,
+                history=tuple(history),
+                passages=passages_of(turn.passages),
+                reply=turn.reply,
+                label=bool(spans),
+                spans=spans,
+                group=chat.id,
+                meta={"conversation": chat.id, "model": chat.model, "turn": position},
+            )
+        history += [Message(role="user", text=turn.user), Message(role="assistant", text=turn.reply)]

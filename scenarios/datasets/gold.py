@@ -1,0 +1,175 @@
+"""Runs of hallulab that somebody annotated: which words of a turn's reply are hallucinated, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from scenarios.datasets.quotations import places
+from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from scenarios.errors import UsageError
+from scenarios.files.data_files import read_records
+from scenarios.labelled import ChatbotTurn, GoldSpan, LabelledData, LabelledReply
+from scenarios.transcript import Conversation, Frozen, Turn
+
+ANNOTATIONS = "annotations.jsonl"
+"""The file with the annotations, in the run's folder."""
+
+CONVERSATIONS = "conversations.jsonl"
+"""The run's journal."""
+
+_UNLABELLED = "unlabelled"
+_NO_EVIDENCE = "no evidence"
+
+
+class _Quotation(Frozen):
+    """What the annotators hold to be hallucinated."""
+
+    quote: str = Field(min_length=1)
+    """The words of the reply, verbatim."""
+    severity: int = Field(ge=1, le=5)
+    """1 (harmless) to 5 (critical)."""
+    reason: str = ""
+    """Why."""
+
+
+class _Annotation(Frozen):
+    """A line of the file: what is said of a turn."""
+
+    conversation: str
+    """Identifier of the conversation."""
+    turn: int = Field(ge=0)
+    """Index of the turn."""
+    key: str = Field(min_length=1)
+    """What equal replies to the same question with the same evidence share, in whatever conversation."""
+    spans: tuple[_Quotation, ...]
+    """The hallucinations; `[]`: none."""
+    claims: bool = True
+    """Whether the reply claims anything that could be wrong."""
+
+
+def load_gold(request: LoadRequest) -> LabelledData:
+    """The annotated replies of one or several runs; a persona is a group.
+
+    Replies with the same key are one: its `turns` are all turns in which it was given, and its `meta` tells
+    of the first. Turns without annotation or evidence are left out, and counted.
+
+    Args:
+        request: its folder is a run's, with `conversations.jsonl` and `annotations.jsonl`, or holds such
+            folders; there are no parts.
+
+    Raises:
+        UsageError: the request, or a line of a file, is wrong.
+    """
+    request.without_parts()
+    replies: dict[str, LabelledReply] = {}
+    left_out: Counter[str] = Counter()
+    for folder in _folders(request):
+        path = LoadRequest(request.dataset, folder).file(CONVERSATIONS)
+        annotations = _annotations(folder / ANNOTATIONS)
+        for conversation, turn in _turns(path):
+            number, annotation = annotations.pop((conversation.id, turn.index), (0, None))
+            if annotation is None:
+                left_out[_UNLABELLED] += 1
+            elif not any(passage.text for passage in turn.passages):
+                left_out[_NO_EVIDENCE] += 1
+            else:
+                place = f"{folder / ANNOTATIONS}, line {number}"
+                found = _labelled(conversation, turn, annotation, request.dataset, place)
+                replies[found.id] = _together(replies.get(found.id), found, place)
+        for (conversation_id, index), (number, _) in annotations.items():
+            raise UsageError(
+                f"{folder / ANNOTATIONS}, line {number}: {CONVERSATIONS} has no turn {index} of conversation "
+                f"{conversation_id}. Correct or delete the line."
+            )
+    return LabelledData(tuple(replies.values()), dict(left_out))
+
+
+def _folders(request: LoadRequest) -> list[Path]:
+    """The run's folder, or those in it."""
+    inside = [] if request.data is None else sorted(request.data.glob(f"*/{ANNOTATIONS}"))
+    if request.data is not None and inside and not (request.data / ANNOTATIONS).is_file():
+        return [path.parent for path in inside]
+    return [request.file(ANNOTATIONS).parent]
+
+
+def _annotations(path: Path) -> dict[tuple[str, int], tuple[int, _Annotation]]:
+    """Annotations and their lines, by conversation and turn."""
+    found: dict[tuple[str, int], tuple[int, _Annotation]] = {}
+    for number, annotation in read_records(path, _Annotation, SCHEMA):
+        key = (annotation.conversation, annotation.turn)
+        if key in found:
+            raise UsageError(
+                f"{path}, line {number}: turn {annotation.turn} of conversation {annotation.conversation} "
+                f"is annotated in line {found[key][0]}, too. Delete one of them."
+            )
+        found[key] = (number, annotation)
+    return found
+
+
+def _turns(path: Path) -> Iterator[tuple[Conversation, Turn]]:
+    seen: set[str] = set()
+    for number, conversation in read_records(path, Conversation, SCHEMA):
+        if conversation.id in seen:
+            raise repeated_id(path, number, conversation.id)
+        seen.add(conversation.id)
+        for turn in conversation.turns:
+            yield conversation, turn
+
+
+def _labelled(
+    conversation: Conversation, turn: Turn, annotation: _Annotation, dataset: str, place: str
+) -> LabelledReply:
+    spans = []
+    quotes = [span.quote for span in annotation.spans]
+    for quote, found in zip(quotes, places(turn.reply, quotes), strict=True):
+        if found is None:
+            how = "is given more often than it stands" if quote in turn.reply else "does not stand"
+            raise UsageError(f"{place}: spans: the quotation {quote!r} {how} in the reply. Correct it.")
+        spans.append(GoldSpan(start=found[0], end=found[1]))
+    return LabelledReply(
+        id=annotation.key,
+        dataset=dataset,
+        task="dialogue",
+        question=turn.user,
+        history=conversation.history(turn.index),
+        passages=turn.passages,
+        reply=turn.reply,
+        label=bool(spans),
+        spans=tuple(spans),
+        turns=(ChatbotTurn(chatbot=conversation.chatbot, conversation=conversation.id, turn=turn.index),),
+        group=conversation.persona,
+        meta={
+            "chatbot": conversation.chatbot,
+            "conversation": conversation.id,
+            "turn": turn.index,
+            "scenario": conversation.scenario,
+            "model": conversation.model,
+        },
+    )
+
+
+def _together(known: LabelledReply | None, found: LabelledReply, place: str) -> LabelledReply:
+    """The reply with one more turn in which it was given."""
+    if known is None:
+        return found
+    for what, one, other in (
+        ("reply", known.reply, found.reply),
+        ("question", known.question, found.question),
+        (
+            "evidence",
+            [passage.text for passage in known.passages],
+            [passage.text for passage in found.passages],
+        ),
+        ("annotation", known.spans, found.spans),
+    ):
+        if one != other:
+            first = known.turns[0]
+            raise UsageError(
+                f"{place}: key: turn {first.turn} of conversation {first.conversation} has the same key "
+                f"{found.id}, and another {what}. Give each its own key."
+            )
+    return known.model_copy(update={"turns": (*known.turns, *found.turns)})

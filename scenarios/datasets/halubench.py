@@ -1,0 +1,124 @@
+"""HaluBench (Ravi et al., "Lynx: An Open Source Hallucination Evaluation Model").
+
+Questions with a passage and an answer that passes or fails, taken from several data sets. It is published as
+one Parquet file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from scenarios.files.digest import digest
+from scenarios.datasets.request import SCHEMA, LoadRequest
+from scenarios.errors import UsageError
+from scenarios.files.data_files import check_record, read_records
+from scenarios.labelled import LabelledData, LabelledReply
+from scenarios.text.chunking import chunk
+from scenarios.transcript import Frozen, Passage
+
+FILE = "test-00000-of-00001.parquet"
+"""The published file."""
+
+LINES = "halubench.jsonl"
+"""The same rows, one object a line; read where the folder has it."""
+
+_EMPTY = "empty answer"
+
+
+class _Row(Frozen):
+    """A row."""
+
+    id: str = Field(min_length=1)
+    """Identifier; nothing promises that it occurs once."""
+    passage: str = Field(min_length=1)
+    """The evidence."""
+    question: str
+    """The question."""
+    answer: str
+    """The answer under judgement."""
+    label: Literal["PASS", "FAIL"]
+    """Whether the passage bears it out."""
+    source_ds: str
+    """The data set that the row was made from."""
+    score: int | None = None
+    """The label as a number, in some editions."""
+
+
+def load_halubench(request: LoadRequest) -> LabelledData:
+    """The answers of HaluBench; FAIL is hallucinated. Empty answers are left out, and counted.
+
+    The passage is cut into pieces of about 120 words, 159 at most. Answers from the same passage form a
+    group. Of rows with the same identifier `a`, the second is called `a-2`, and so on.
+
+    Args:
+        request: its folder holds one of the two files; its source is a `source_ds`; None: all.
+
+    Raises:
+        UsageError: the request or a row is wrong.
+    """
+    rows = _named_apart(list(_read(request)))
+    part = request.part(tuple(dict.fromkeys(row.source_ds for row in rows)))
+    chosen = [row for row in rows if part in (None, row.source_ds)]
+    left_out = Counter(_EMPTY for row in chosen if not row.answer.strip())
+    return LabelledData(tuple(_labelled(row) for row in chosen if row.answer.strip()), dict(left_out))
+
+
+def _read(request: LoadRequest) -> Iterator[_Row]:
+    if request.data is not None and (request.data / LINES).is_file():
+        yield from (row for _, row in read_records(request.data / LINES, _Row, SCHEMA))
+        return
+    path = request.file(FILE)
+    for number, row in enumerate(_parquet_rows(path), start=1):
+        yield check_record(row, _Row, f"{path}, row {number}", SCHEMA)
+
+
+def _parquet_rows(path: Path) -> list[dict[str, object]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows: list[dict[str, object]] = pyarrow.parquet.read_table(path).to_pylist()
+    except (OSError, pyarrow.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"{path}: cannot be read as Parquet ({reason}). Download it again.") from error
+    return rows
+
+
+def _named_apart(rows: Sequence[_Row]) -> list[_Row]:
+    """The rows with unique identifiers; one that is so keeps its own."""
+    taken = {row.id for row in rows}
+    times: Counter[str] = Counter()
+    apart = []
+    for row in rows:
+        times[row.id] += 1
+        name = row.id
+        if times[row.id] > 1:
+            names = (f"{row.id}-{number}" for number in count(times[row.id]))
+            name = next(free for free in names if free not in taken)
+            taken.add(name)
+        apart.append(row.model_copy(update={"id": name}))
+    return apart
+
+
+def _labelled(row: _Row) -> LabelledReply:
+    group = digest(row.passage)[:16]
+    return LabelledReply(
+        id=row.id,
+        dataset="halubench",
+        task="qa",
+        question=row.question,
+        passages=tuple(
+            Passage(id=f"{group}#{position}", document=group, text=text)
+            for position, text in enumerate(chunk(row.passage))
+        ),
+        reply=row.answer,
+        label=row.label == "FAIL",
+        group=group,
+        meta={"source": row.source_ds},
+    )

@@ -1,0 +1,130 @@
+"""Labelled replies in hallulab's own JSON-lines format, which `hallulab export` writes too.
+
+Schema: docs/labelled-data.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from scenarios.files.digest import digest
+from scenarios.datasets.request import SCHEMA, repeated_id
+from scenarios.files.data_files import read_records
+from scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
+from scenarios.transcript import Frozen, Message, Passage
+
+_UNLABELLED = "unlabelled"
+
+
+class Evidence(Frozen):
+    """A passage as people write it."""
+
+    text: str = Field(min_length=1)
+    """The passage itself."""
+    id: str | None = None
+    """Its identifier; None: `document#position`."""
+    document: str | None = None
+    """What it was cut from; None: `passage`."""
+    topic: str | None = None
+    """Its topic in the scenario pack, for detectors that are stricter on some."""
+
+
+def texts_as_passages(value: Any) -> Any:
+    """A list in which plain texts are made objects with a `text`; for validators before `Evidence`."""
+    if isinstance(value, list):
+        return [{"text": item} if isinstance(item, str) else item for item in value]
+    return value
+
+
+def passages_of(evidence: Sequence[Evidence]) -> tuple[Passage, ...]:
+    """The passages, with identifiers by position where none are given."""
+    return tuple(
+        Passage(
+            id=passage.id or f"{passage.document or 'passage'}#{position}",
+            document=passage.document or "passage",
+            text=passage.text,
+            topic=passage.topic,
+        )
+        for position, passage in enumerate(evidence)
+    )
+
+
+class Line(Frozen):
+    """A line of the file; what is not said here is as in `LabelledReply`."""
+
+    reply: str = Field(min_length=1)
+    """The text under judgement."""
+    passages: tuple[Evidence, ...] = Field(min_length=1)
+    """The evidence: objects, or plain texts."""
+    label: bool | None = Field(default=None, strict=True)
+    """Whether the reply is hallucinated; None: whether there are spans."""
+    spans: tuple[GoldSpan, ...] | None = None
+    """Where it is."""
+    question: str = ""
+    """What the reply answers."""
+    history: tuple[Message, ...] = ()
+    """The dialogue before the question."""
+    id: str | None = Field(default=None, min_length=1)
+    """Identifier; None: `line-` and the line's number."""
+    task: str = "dialogue"
+    """Kind of task."""
+    group: str | None = None
+    """Cluster in intervals; None: replies with the same passages are one."""
+    meta: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    """Anything else."""
+
+    @field_validator("passages", mode="before")
+    @classmethod
+    def _a_text_is_a_passage(cls, value: Any) -> Any:
+        return texts_as_passages(value)
+
+    @model_validator(mode="after")
+    def _spans_fit(self) -> Self:
+        require_fitting_spans(self.reply, self.label, self.spans)
+        return self
+
+
+def load_jsonl(path: Path) -> LabelledData:
+    """The labelled replies of a file; lines with neither a label nor spans are left out, and counted.
+
+    Raises:
+        UsageError: the file is not there, or a line of it is wrong.
+    """
+    replies: dict[str, LabelledReply] = {}
+    left_out: Counter[str] = Counter()
+    for number, line in read_records(path, Line, SCHEMA):
+        if line.label is None and line.spans is None:
+            left_out[_UNLABELLED] += 1
+            continue
+        reply = labelled_reply(number, line, path.stem)
+        if reply.id in replies:
+            raise repeated_id(path, number, reply.id)
+        replies[reply.id] = reply
+    return LabelledData(tuple(replies.values()), dict(left_out))
+
+
+def labelled_reply(number: int, line: Line, dataset: str) -> LabelledReply:
+    """What a line says.
+
+    Args:
+        number: the line's, from 1.
+        dataset: name of the data set.
+    """
+    return LabelledReply(
+        id=line.id or f"line-{number}",
+        dataset=dataset,
+        task=line.task,
+        question=line.question,
+        history=line.history,
+        passages=passages_of(line.passages),
+        reply=line.reply,
+        label=bool(line.spans) if line.label is None else line.label,
+        spans=line.spans,
+        group=line.group or digest([passage.text for passage in line.passages])[:16],
+        meta=line.meta,
+    )

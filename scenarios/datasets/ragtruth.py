@@ -1,0 +1,246 @@
+"""RAGTruth (Niu et al., "RAGTruth: A Hallucination Corpus for Developing Trustworthy Retrieval-Augmented
+Language Models"), in the two files of its official release.
+
+`source_info.jsonl` holds the sources, `response.jsonl` six replies to each by different models, with the
+character spans that annotators hold to be hallucinated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, RootModel, model_validator
+
+from scenarios.datasets.business import Business, business_chunks
+from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from scenarios.errors import UsageError
+from scenarios.files.data_files import read_records
+from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from scenarios.options import read_options
+from scenarios.text.chunking import chunk
+from scenarios.transcript import Frozen, Passage
+
+RESPONSES = "response.jsonl"
+"""The replies and their labels."""
+
+SOURCES = "source_info.jsonl"
+"""What the replies rest on."""
+
+PARTS = ("qa", "summary", "data2txt", "train", "test")
+"""What `--source` takes: a task, or a split of the official release."""
+
+_GOOD = "good"
+_EMPTY = "empty reply"
+_PASSAGE = re.compile(r"^passage (\d+):", re.MULTILINE)
+
+
+class RagTruthOptions(Frozen):
+    """Which spans are hallucinations; the official evaluation takes them all."""
+
+    implicit_true: bool = True
+    """Whether spans that are true, yet not in the source, are."""
+    due_to_null: bool = True
+    """Whether spans are that take a field that is null in the source for a "no"."""
+
+
+class _Question(Frozen):
+    """The evidence of a QA task."""
+
+    question: str = Field(min_length=1)
+    """What is asked."""
+    passages: str = Field(min_length=1)
+    """`passage 1:…`, `passage 2:…` …, in one text."""
+
+
+class _Source(Frozen):
+    """What the three kinds of lines in `source_info.jsonl` share."""
+
+    source_id: str = Field(min_length=1)
+    """Identifier, unique in the file."""
+    source: str
+    """The collection that it comes from."""
+    prompt: str
+    """What the models were told; it repeats the evidence."""
+
+
+class _QaSource(_Source):
+    task_type: Literal["QA"]
+    source_info: _Question
+
+
+class _SummarySource(_Source):
+    task_type: Literal["Summary"]
+    source_info: str = Field(min_length=1)
+
+
+class _Data2txtSource(_Source):
+    task_type: Literal["Data2txt"]
+    source_info: Business
+
+
+_AnySource = _QaSource | _SummarySource | _Data2txtSource
+
+
+class _SourceLine(RootModel[_AnySource]):
+    """A line of `source_info.jsonl`."""
+
+    root: _AnySource = Field(discriminator="task_type")
+
+
+class _Label(Frozen):
+    """A hallucination; what is not said here is the annotators' comment."""
+
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+    text: str
+    """The span itself."""
+    label_type: str = Field(min_length=1)
+    """Evident or subtle, conflict or baseless."""
+    meta: str | None = None
+    """Why."""
+    implicit_true: bool = False
+    """True, yet not in the source."""
+    due_to_null: bool = False
+    """Caused by a field that is null."""
+
+
+class _Response(Frozen):
+    """A line of `response.jsonl`."""
+
+    id: str = Field(min_length=1)
+    """Identifier, unique in the file."""
+    source_id: str
+    """The source replied to."""
+    model: str
+    """Who replied."""
+    temperature: float | None
+    """Sampling temperature; None: not known."""
+    labels: tuple[_Label, ...]
+    """The hallucinations."""
+    split: str
+    """`train` or `test`."""
+    quality: str
+    """`good`, `incorrect_refusal`, `truncated`."""
+    response: str
+    """The reply."""
+
+    @model_validator(mode="after")
+    def _labels_fit(self) -> Self:
+        for label in self.labels:
+            if not 0 <= label.start < label.end <= len(self.response):
+                raise ValueError(
+                    f"label [{label.start}, {label.end}) is no stretch of the response, which has "
+                    f"{len(self.response)} characters"
+                )
+        return self
+
+
+def load_ragtruth(request: LoadRequest) -> LabelledData:
+    """The replies of RAGTruth of good quality; others are left out, and counted.
+
+    A reply is hallucinated when it has a span that the options let count. Replies to the same source form a
+    group. Evidence: the retrieved passages (QA), the article in pieces of about 120 words, 159 at most, that
+    keep paragraphs and sentences of up to 120 whole (Summary), the record as in `scenarios.datasets.business`
+    (Data2txt).
+
+    Args:
+        request: its folder holds the two files, its source is one of `PARTS`, its options are
+            `RagTruthOptions`.
+
+    Raises:
+        UsageError: the request or a line of the files is wrong.
+    """
+    options = read_options("data set ragtruth", RagTruthOptions, request.options)
+    path, part = request.file(RESPONSES), request.part(PARTS)
+    sources = _read_sources(request.file(SOURCES))
+    passages = {name: tuple(_passages(source)) for name, source in sources.items()}
+    replies: dict[str, LabelledReply] = {}
+    left_out: Counter[str] = Counter()
+    for number, response in read_records(path, _Response, SCHEMA):
+        source = sources.get(response.source_id)
+        if source is None:
+            raise UsageError(
+                f"{path}, line {number}: source_id: {response.source_id} is not in {SOURCES}. "
+                "Add the source, or delete the line."
+            )
+        if part not in (None, response.split, source.task_type.lower()):
+            continue
+        if response.id in replies:
+            raise repeated_id(path, number, response.id)
+        unfit = _EMPTY if not response.response.strip() else response.quality
+        if unfit != _GOOD:
+            left_out[unfit] += 1
+        else:
+            replies[response.id] = _labelled(response, source, passages[response.source_id], options)
+    return LabelledData(tuple(replies.values()), dict(left_out))
+
+
+def _read_sources(path: Path) -> dict[str, _AnySource]:
+    sources: dict[str, _AnySource] = {}
+    for number, line in read_records(path, _SourceLine, SCHEMA):
+        source = line.root
+        if source.source_id in sources:
+            raise UsageError(
+                f"{path}, line {number}: source_id: {source.source_id} occurs before. "
+                "Delete one of the two lines."
+            )
+        sources[source.source_id] = source
+    return sources
+
+
+def _passages(source: _AnySource) -> Iterator[Passage]:
+    for name, text in _chunks(source):
+        yield Passage(id=f"{source.source_id}#{name}", document=source.source_id, text=text)
+
+
+def _chunks(source: _AnySource) -> Iterator[tuple[str, str]]:
+    if isinstance(source, _Data2txtSource):
+        yield from business_chunks(source.source_info)
+    elif isinstance(source, _SummarySource):
+        for position, text in enumerate(chunk(source.source_info)):
+            yield str(position), text
+    else:
+        # `before` is what stands before the first heading: nothing, or everything where there is none.
+        before, *numbered = _PASSAGE.split(source.source_info.passages)
+        if before.strip():
+            yield "passage-0", before.strip()
+        for number, text in zip(numbered[::2], numbered[1::2], strict=True):
+            if text.strip():
+                yield f"passage-{number}", text.strip()
+
+
+def _labelled(
+    response: _Response,
+    source: _AnySource,
+    passages: tuple[Passage, ...],
+    options: RagTruthOptions,
+) -> LabelledReply:
+    spans = tuple(
+        GoldSpan(start=label.start, end=label.end, label=label.label_type)
+        for label in response.labels
+        if (options.implicit_true or not label.implicit_true)
+        and (options.due_to_null or not label.due_to_null)
+    )
+    return LabelledReply(
+        id=response.id,
+        dataset="ragtruth",
+        task=source.task_type.lower(),
+        question=source.source_info.question if isinstance(source, _QaSource) else "",
+        passages=passages,
+        reply=response.response,
+        label=bool(spans),
+        spans=spans,
+        group=response.source_id,
+        meta={
+            "model": response.model,
+            "temperature": response.temperature,
+            "split": response.split,
+            "source": source.source,
+        },
+    )

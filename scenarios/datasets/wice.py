@@ -1,0 +1,158 @@
+"""WiCE (Kamoi et al., "WiCE: Real-World Entailment for Claims in Wikipedia").
+
+Claims of Wikipedia articles, each judged against the web page that the article cites for it. In half of the
+files annotators marked the tokens of a partially supported claim that the page does not bear out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from scenarios.files.digest import digest
+from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from scenarios.files.data_files import read_records
+from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from scenarios.text.chunking import chunk
+from scenarios.transcript import Frozen, Passage
+
+
+def _official(name: str) -> tuple[str, str]:
+    """The file's place in the official release, or in its folder `data`."""
+    return f"data/{name}.jsonl", f"{name}.jsonl"
+
+
+FILES = {
+    "claims": ("claims.jsonl", *_official("entailment_retrieval/claim/dev")),
+    "claims-train": _official("entailment_retrieval/claim/train"),
+    "claims-test": _official("entailment_retrieval/claim/test"),
+    "tokens": ("non_supported_tokens.jsonl", *_official("non_supported_tokens/dev")),
+    "tokens-train": ("non_supported_tokens_train.jsonl", *_official("non_supported_tokens/train")),
+    "tokens-test": _official("non_supported_tokens/test"),
+}
+"""Part of the data set → the names that its file can have."""
+
+_SPAN_LABEL = "not supported"
+
+
+class _About(Frozen):
+    """Where a claim comes from."""
+
+    id: str = Field(min_length=1)
+    """Identifier of the claim."""
+    claim_title: str
+    """The Wikipedia article."""
+    claim_section: str
+    """The section."""
+    claim_context: str
+    """The text before the claim."""
+
+
+class _Claim(Frozen):
+    """A line of a file of claims."""
+
+    label: Literal["supported", "partially_supported", "not_supported"]
+    """Whether the page bears the claim out."""
+    supporting_sentences: tuple[tuple[int, ...], ...]
+    """Alternative sets of sentences of the page that do."""
+    claim: str = Field(min_length=1)
+    """The claim."""
+    evidence: tuple[str, ...] = Field(min_length=1)
+    """The sentences of the page."""
+    meta: _About
+    """Where the claim comes from."""
+
+
+class _TokenClaim(_Claim):
+    """A line of a file of tokens."""
+
+    claim_tokens: tuple[str, ...]
+    """The tokens of the claim, in order."""
+    non_supported_spans: tuple[bool, ...]
+    """For each token, whether it lacks support."""
+
+    @model_validator(mode="after")
+    def _tokens_fit(self) -> Self:
+        if len(self.claim_tokens) != len(self.non_supported_spans):
+            raise ValueError(
+                f"there are {len(self.claim_tokens)} claim_tokens and "
+                f"{len(self.non_supported_spans)} non_supported_spans"
+            )
+        _offsets(self.claim, self.claim_tokens)
+        return self
+
+
+def load_wice(request: LoadRequest) -> LabelledData:
+    """The claims of WiCE: hallucinated is what is not, or only partially, supported.
+
+    The evidence is the page, in pieces of about 120 words, 159 at most, that keep sentences of up to 120
+    whole. Claims about the same page form a group. Runs of marked tokens, with the white space between them,
+    are the spans.
+
+    Args:
+        request: its folder holds the file of the part; its source is a name of `FILES`; None: `claims`.
+
+    Raises:
+        UsageError: the request or a line of the file is wrong.
+    """
+    part = request.part(tuple(FILES)) or "claims"
+    path = request.file(*FILES[part])
+    model = _Claim if part.startswith("claims") else _TokenClaim
+    replies: dict[str, LabelledReply] = {}
+    for number, claim in read_records(path, model, SCHEMA):
+        if claim.meta.id in replies:
+            raise repeated_id(path, number, claim.meta.id)
+        replies[claim.meta.id] = _labelled(claim, part)
+    return LabelledData(tuple(replies.values()))
+
+
+def _labelled(claim: _Claim, part: str) -> LabelledReply:
+    group = digest(claim.evidence)[:16]
+    pieces = chunk("\n\n".join(claim.evidence))
+    hallucinated = claim.label != "supported"
+    spans = tuple(_spans(claim)) if isinstance(claim, _TokenClaim) else None
+    return LabelledReply(
+        id=claim.meta.id,
+        dataset="wice",
+        task="claim",
+        passages=tuple(
+            Passage(id=f"{group}#{position}", document=group, text=text)
+            for position, text in enumerate(pieces)
+        ),
+        reply=claim.claim,
+        label=hallucinated,
+        spans=spans or (None if hallucinated else spans),
+        group=group,
+        meta={"source": part, "support": claim.label, "article": claim.meta.claim_title},
+    )
+
+
+def _spans(claim: _TokenClaim) -> Iterator[GoldSpan]:
+    offsets = _offsets(claim.claim, claim.claim_tokens)
+    for marked, run in groupby(
+        zip(claim.non_supported_spans, claim.claim_tokens, offsets, strict=True), key=lambda token: token[0]
+    ):
+        # A few tokens of the data are white space.
+        words = [place for _, token, place in run if token.strip()]
+        if marked and words:
+            yield GoldSpan(start=words[0][0], end=words[-1][1], label=_SPAN_LABEL)
+
+
+def _offsets(text: str, tokens: tuple[str, ...]) -> list[tuple[int, int]]:
+    """[start, end) of each token in the text.
+
+    Raises:
+        ValueError: a token is not in the text, or more than white space stands before it.
+    """
+    offsets = []
+    at = 0
+    for number, token in enumerate(tokens):
+        start = text.find(token, at)
+        if start < 0 or text[at:start].strip():
+            raise ValueError(f"token {number} ({token!r}) does not follow in the claim after {text[:at]!r}")
+        at = start + len(token)
+        offsets.append((start, at))
+    return offsets

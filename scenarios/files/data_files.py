@@ -1,0 +1,212 @@
+"""Reading what users write by hand (JSON lines, text) with errors that say where and what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from scenarios.errors import UsageError
+from scenarios.files.jsonl import parsed_lines
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def read_text(path: Path, largest: int | None = None) -> str:
+    """The text of a UTF-8 file, line ends as `\\n`, without a byte order mark.
+
+    Args:
+        largest: bytes that it may have; None: any number.
+
+    Raises:
+        UsageError: the file cannot be read, is too large or is not UTF-8.
+    """
+    try:
+        data = read_bytes(path, largest)
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise UsageError(f"{path}, line {line}: the text is not UTF-8. Save the file as UTF-8.") from error
+
+
+def read_bytes(path: Path, largest: int | None = None) -> bytes:
+    """The content of a file.
+
+    Args:
+        largest: bytes that it may have; None: any number.
+
+    Raises:
+        UsageError: the file cannot be read or is too large.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read() if largest is None else file.read(largest + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if largest is not None and len(data) > largest:
+        raise UsageError(f"{path}: has more than {largest:,} bytes. Split it, or name another file.")
+    return data
+
+
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.")
+
+
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD for each half character (a lone surrogate), which no file can hold."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def main_error(error: ValidationError) -> Any:
+    """The first error, but an unknown key before all others: it may be why another key is missing."""
+    errors = error.errors()
+    return next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+
+
+def complaint(error: Any, schema: str) -> str:
+    """One sentence, with a remedy, for a pydantic error.
+
+    Args:
+        error: what `main_error` gives.
+        schema: the documentation to point at.
+    """
+    kind = error["type"]
+    if kind == "missing":
+        return f"this key is missing. Add it; see {schema}."
+    if kind == "extra_forbidden":
+        return f"unknown key. Correct its spelling or remove it; see {schema}."
+    if kind == "string_type":
+        found = error["input"]
+        if found is None:
+            return "is empty. Give a text."
+        return f"must be text, not {_kind(found)}. Put it in quotes."
+    return f"{in_words(error)}. Correct it; see {schema}."
+
+
+_PATTERNS = {
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": (
+        "may hold only letters (A to Z), digits, `.`, `_` and `-`, and begins with a letter or digit"
+    ),
+    r"^[a-z0-9][a-z0-9-]*$": (
+        "may hold only small letters (a to z), digits and `-`, and begins with a letter or digit"
+    ),
+    r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$": "must be `module:attribute`, such as `my_bot:answer`",
+}
+"""What fits the patterns of fields that users write."""
+
+
+_SHORT = 40
+"""Longer values are not repeated in an error."""
+
+_LONG = 300
+"""Longer reasons, which hold a value, are cut off."""
+
+
+def in_words(error: Any) -> str:
+    """What is wrong with a value, by a pydantic error, in words of the file and not of Python.
+
+    Neither the place of the value nor a remedy is in it, and no full stop.
+    """
+    kind, found = error["type"], error["input"]
+    if kind in ("model_type", "dict_type"):
+        return f"must be keys with values, `{{key: value}}`, not {_named(found)}"
+    if kind in ("list_type", "tuple_type"):
+        if isinstance(found, str) and 0 < len(found) <= _SHORT:
+            return f"must be a list, such as [{json.dumps(found, ensure_ascii=False)}]"
+        return f"must be a list, not {_named(found)}"
+    if kind == "too_short":
+        has = error["ctx"]["actual_length"]
+        return f"{f'has {has}' if has else 'is empty'}; give at least {error['ctx']['min_length']}"
+    pattern = error["ctx"]["pattern"] if kind == "string_pattern_mismatch" else None
+    if pattern in _PATTERNS:
+        return _PATTERNS[pattern]
+    message: str = error["msg"].removeprefix("Value error, ").rstrip(".")
+    message = message if len(message) <= _LONG else f"{message[: _LONG - 1]}…"
+    return (message[0].lower() + message[1:]).replace("tuple", "list")
+
+
+def _named(value: object) -> str:
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, dict):
+        return "keys with values"
+    if isinstance(value, str):
+        return f"the text {value!r}" if len(value) <= _SHORT else "a text"
+    return _kind(value)
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping (a colon followed by a space makes one)"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return f"the {type(value).__name__} {value}"
+
+
+def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[int, Model]]:
+    """Yield (line number from 1, record) of a JSON-lines file; blank lines are skipped.
+
+    Raises:
+        UsageError: the file cannot be read, a line is not JSON, or does not fit `model`; names the line.
+    """
+    with _opened(path) as file:
+        for number, value in parsed_lines(file, path):
+            yield number, check_record(value, model, f"{path}, line {number}", schema)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:
+    """`value` as `model`.
+
+    Args:
+        place: where it was read, as the error names it.
+        schema: the documentation named in errors.
+
+    Raises:
+        UsageError: it does not fit.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = main_error(error)
+        where = ".".join(map(str, _path(value, first)))
+        prefix = f"{where}: " if where else ""
+        sentence = _no_text(first, model) if first["type"] == "string_type" else complaint(first, schema)
+        raise UsageError(f"{place}: {prefix}{sentence}") from error
+
+
+def _path(value: Any, error: Any) -> list[int | str]:
+    """The keys that lead to an error, without the names that pydantic gives to the choices of a union."""
+    path: list[int | str] = []
+    for step in error["loc"]:
+        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
+            value = value[step]
+            path.append(step)
+    return [*path, error["loc"][-1]] if error["type"] == "missing" else path
+
+
+def _no_text(error: Any, model: type[BaseModel]) -> str:
+    """What to do about a value that is no text, in the words of JSON."""
+    found, location = error["input"], error["loc"]
+    if found is None:
+        field = model.model_fields.get(str(location[0])) if len(location) == 1 else None
+        optional = field is not None and not field.is_required()
+        return "is null. Give a text, or leave the key out." if optional else "is null. Give a text."
+    if isinstance(found, dict | list):
+        return f"must be text, not {'an object' if isinstance(found, dict) else 'a list'}. Give a text."
+    return f"must be text, not {_kind(found)}. Put it in quotes."

@@ -1,0 +1,56 @@
+"""JSON of endpoints and recordings, mended so that it can be written again.
+
+`json_text` refuses what this mends: an answer is paid for, a file can be put right by whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from scenarios.files.data_files import without_surrogates
+from scenarios.files.json_text import MAX_DEPTH, TOO_DEEP
+
+
+def read_json(text: str | bytes, clean: Callable[[str], str] = without_surrogates) -> Any:
+    """Parse what somebody else wrote.
+
+    Args:
+        text: the JSON.
+        clean: what every string and every key in it goes through.
+
+    Returns:
+        The value. A number that is none (NaN, infinity, beyond every float) is null.
+
+    Raises:
+        ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
+    """
+    try:
+        return writable(json.loads(text), clean)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+
+
+def writable(value: Any, clean: Callable[[str], str] = without_surrogates) -> Any:
+    """A value of a JSON parser, as `read_json` gives it.
+
+    Raises:
+        ValueError: it is nested deeper than `MAX_DEPTH`.
+    """
+    return _writable(value, clean, MAX_DEPTH)
+
+
+def _writable(value: Any, clean: Callable[[str], str], levels: int) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        raise ValueError(TOO_DEEP)
+    if isinstance(value, list):
+        return [_writable(item, clean, levels - 1) for item in value]
+    return {clean(key): _writable(item, clean, levels - 1) for key, item in value.items()}

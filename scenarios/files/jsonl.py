@@ -1,0 +1,150 @@
+"""JSON lines: one reader for all of them, and journals, which survive being killed at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from scenarios.errors import OperationalError, UsageError
+from scenarios.files.json_text import is_unfinished, parse_json
+
+_log = logging.getLogger(__name__)
+
+_BLOCK = 65536
+
+
+def parsed_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (line number from 1, value) of each line that is not blank.
+
+    Args:
+        lines: of a file that is open, or that is being unpacked.
+        path: the file, for errors.
+
+    Raises:
+        UsageError: a line is not JSON, or none that every program reads alike (`parse_json`).
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, _value(line, number, path)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """`parsed_lines` of a file that `LineWriter` writes; of none where there is no file.
+
+    A last line that a killed process left unfinished is passed over, with a warning.
+
+    Raises:
+        UsageError: as above, or `path` is no file (a folder, a pipe).
+    """
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise UsageError(f"{path}: this is no file. Put the file there, or delete it.")
+    with path.open("rb") as file:
+        yield from parsed_lines(_finished(file, path), path)
+
+
+def _finished(file: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    for line in file:
+        if not line.endswith(b"\n") and _is_torn(line):
+            _warn_of_torn_line(path)
+            return
+        yield line
+
+
+def _value(line: bytes, number: int, path: Path) -> Any:
+    try:
+        return parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}, line {number}: the text is not UTF-8. Save the file as UTF-8.") from error
+    except ValueError as error:
+        raise UsageError(
+            f"{path}, line {number}: not valid JSON ({error}). Correct or delete the line."
+        ) from error
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a last line without its newline ends in the middle.
+
+    Many editors leave the newline out, so a line without it may well be whole.
+    """
+    return is_unfinished(line.decode("utf-8", "replace"))
+
+
+def _warn_of_torn_line(path: Path) -> None:
+    # Readers and writers say the same, so that whoever shows warnings can show it once.
+    _log.warning(
+        "%s: the last line is unfinished, as a killed command leaves it; it does not count, and whoever "
+        "writes to the file removes it.",
+        path,
+    )
+
+
+class LineWriter:
+    """Appends lines, each handed to the operating system whole before `append` returns.
+
+    Opening removes a last line that a killed process left unfinished, with a warning. One that only lacks
+    its newline is given it.
+
+    Raises:
+        OperationalError: the file cannot be opened or a line cannot be written (full disk).
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._end_last_line()
+        except OSError as error:
+            raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
+
+    def _end_last_line(self) -> None:
+        size = os.fstat(self._descriptor).st_size
+        start, pieces = size, list[bytes]()
+        while start > 0 and not (pieces and b"\n" in pieces[-1]):
+            length = min(_BLOCK, start)
+            start -= length
+            pieces.append(os.pread(self._descriptor, length, start))
+        tail = b"".join(reversed(pieces))
+        last = tail[tail.rfind(b"\n") + 1 :]
+        if last and _is_torn(last):
+            _warn_of_torn_line(self.path)
+            os.ftruncate(self._descriptor, size - len(last))
+        elif last:
+            self._write(b"\n")
+
+    def append(self, line: str) -> None:
+        """Write `line` and a line break; all of it or, when the disk is full, nothing."""
+        size = os.fstat(self._descriptor).st_size
+        try:
+            self._write(line.encode() + b"\n")
+        except OSError as error:
+            # A device has no size to restore; readers leave out a torn line anyway.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, size)
+            raise OperationalError(
+                f"cannot write {self.path}: {error.strerror}. What was written before is intact; "
+                "make room and start again to go on."
+            ) from error
+
+    def _write(self, data: bytes) -> None:
+        if os.write(self._descriptor, data) != len(data):
+            raise OSError(28, "No space left on device")
+
+    def close(self) -> None:
+        """Close the file; further appends fail."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,286 @@
+"""YAML that users and strangers write: read within bounds, as what JSON can say, with each value's line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import yaml
+from pydantic import ValidationError
+
+from scenarios.errors import UsageError
+from scenarios.files.data_files import Model, complaint, main_error, read_text
+
+LARGEST = 1_000_000
+"""Bytes of a file, and characters of what its aliases unfold to. The largest pack of ours has 60,000."""
+
+MOST = 100_000
+"""Values, those that aliases repeat included; reading as many takes two seconds."""
+
+DEEPEST = 50
+"""Levels of lists and mappings in one another."""
+
+_TAG = "tag:yaml.org,2002:"
+_PLAIN = tuple(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))
+_MERGE = _TAG + "merge"
+_NUMBERS = (_TAG + "int", _TAG + "float")
+_LONGEST_NUMBER = 40
+"""Characters; the library takes time with the square of them."""
+_BITS = 64
+_SHORT, _LONG = 60, 200
+"""Characters told of a key, and of a reason."""
+_UNREADABLE = (ValueError, LookupError, AttributeError, ArithmeticError)
+"""What the library lets out at a value that does not fit its tag, such as `!!int ""`."""
+
+
+def read_yaml(path: Path, schema: str) -> YamlText:
+    """A YAML file; see `YamlText`.
+
+    Raises:
+        UsageError: it cannot be read, is larger than `LARGEST`, or is not what `YamlText` takes.
+    """
+    return YamlText(path, read_text(path, LARGEST), schema=schema)
+
+
+def read_value(text: str) -> Any:
+    """A single value in YAML, within the same bounds as a file.
+
+    Raises:
+        ValueError: it is none; says why.
+    """
+    try:
+        return _Loader(text).read()[1]
+    except yaml.YAMLError as error:
+        raise ValueError(_reason(error)) from error
+
+
+class YamlText:
+    """A YAML mapping, checked against a model, with the line of each value at hand for errors.
+
+    It holds nothing but text, finite numbers of 64 bits, truth values, null, lists and mappings; dates are
+    text. Aliases and merge keys (`<<`) are unfolded.
+
+    Args:
+        path: the file named in errors.
+        text: the YAML.
+        first_line: line of the file on which the YAML begins.
+        schema: the documentation named in errors.
+
+    Raises:
+        UsageError: it is not YAML, not a mapping, names a key twice, or is beyond `LARGEST`, `MOST` or
+            `DEEPEST`.
+    """
+
+    def __init__(self, path: Path, text: str, *, first_line: int = 1, schema: str) -> None:
+        self._path = path
+        self._first_line = first_line
+        self._schema = schema
+        try:
+            self._root, data = _Loader(text).read()
+        except yaml.YAMLError as error:
+            place = f"{path}, line {first_line + _line_of(error, text)}"
+            if isinstance(error, _TooMuch):
+                raise UsageError(f"{place}: {_reason(error)}. Make the file simpler.") from error
+            raise UsageError(f"{place}: not valid YAML ({_reason(error)}). Correct it.") from error
+        data = {} if data is None else data
+        if not isinstance(data, dict):
+            raise UsageError(
+                f"{path}, line {first_line}: a list of `key: value` lines is expected here; see {schema}."
+            )
+        self.data: dict[Any, Any] = data
+        """The mapping as it was read."""
+
+    def check(self, model: type[Model]) -> Model:
+        """The mapping as `model`.
+
+        Raises:
+            UsageError: a key is unknown or missing, or a value is wrong; names the first one.
+        """
+        try:
+            return model.model_validate(self.data)
+        except ValidationError as error:
+            first = main_error(error)
+            raise self.error(first["loc"], complaint(first, self._schema)) from error
+
+    def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
+        """An error about the value at `location`, or the nearest one around it."""
+        where = ".".join(_brief(str(step), _SHORT) for step in location)
+        return UsageError(f"{self.place(location)}: {f'{where}: ' if where else ''}{sentence}")
+
+    def place(self, location: Sequence[int | str]) -> str:
+        """File and line of the value at `location`, or of the nearest one around it."""
+        return f"{self._path}, line {self._line(location)}"
+
+    def _line(self, location: Sequence[int | str]) -> int:
+        node, line = self._root, 0
+        for step in location:
+            if isinstance(node, yaml.MappingNode):
+                # What a merge key brought stands first, and is overridden by what follows.
+                found = [(key, value) for key, value in node.value if key.value == str(step)]
+                if not found:
+                    break
+                line, node = found[-1][0].start_mark.line, found[-1][1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                node = node.value[step]
+                line = node.start_mark.line
+            else:
+                break
+        return self._first_line + line
+
+
+class _TooMuch(yaml.MarkedYAMLError):
+    """It is YAML, and more than is taken."""
+
+
+class _Loader(yaml.SafeLoader):
+    """The library's safe loader, within bounds and without the types that JSON lacks."""
+
+    yaml_constructors: ClassVar = {tag: yaml.SafeLoader.yaml_constructors[tag] for tag in (*_PLAIN, None)}
+    yaml_implicit_resolvers: Any = {  # noqa: RUF012 - so the stubs have it
+        letter: [(tag, pattern) for tag, pattern in resolvers if tag in (*_PLAIN, _MERGE)]
+        for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def __init__(self, text: str) -> None:
+        if len(text) > LARGEST:
+            raise _TooMuch(problem=f"more than {LARGEST:,} characters")
+        super().__init__(text)
+        self._values = 0
+        self._level = 0
+        self._measured: dict[int, _Size] = {}
+        self._open: set[int] = set()
+
+    def read(self) -> tuple[yaml.Node | None, Any]:
+        """The only document, as node and as value.
+
+        Raises:
+            yaml.YAMLError: there are several, or it is not what `YamlText` takes.
+        """
+        root = self.get_single_node()
+        if root is None:
+            return None, None
+        self._measure(root)
+        return root, self.construct_document(root)
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """See `Composer`; ends as soon as there is too much."""
+        self._values += 1
+        self._level += 1
+        if self._values > MOST:
+            raise self._too_much(f"more than {MOST:,} values")
+        if self._level > DEEPEST:
+            raise self._too_much(_NESTED)
+        node = super().compose_node(parent, index)
+        self._level -= 1
+        return node
+
+    def _too_much(self, problem: str) -> _TooMuch:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        return _TooMuch(problem=problem, problem_mark=event.start_mark)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """See `BaseConstructor`; takes no value that a field of ours could not hold."""
+        if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
+            raise _refusal(f"a number of more than {_LONGEST_NUMBER} characters", node)
+        try:
+            value = super().construct_object(node, deep)
+        except _UNREADABLE as error:
+            found = _brief(str(node.value), _SHORT)
+            raise _refusal(f"{found!r} is no {node.tag.removeprefix(_TAG)}", node) from error
+        if isinstance(value, str):
+            return _whole(value, node)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _refusal(f"{node.value} is no finite number", node)
+        if isinstance(value, int) and not -(2 ** (_BITS - 1)) <= value < 2**_BITS:
+            raise _refusal(f"{node.value} has more than {_BITS} bits", node)
+        return value
+
+    def _measure(self, node: yaml.Node) -> _Size:
+        """What a node unfolds to; each node is entered once, however often it is named.
+
+        Raises:
+            yaml.MarkedYAMLError: it is too much, an alias stands inside of what it names, or a key occurs
+                twice.
+        """
+        known = self._measured.get(id(node))
+        if known is not None:
+            return known
+        if id(node) in self._open:
+            raise _refusal("an alias stands inside of what it names", node)
+        if isinstance(node, yaml.ScalarNode):
+            size = _Size(1, len(node.value), 1)
+        else:
+            self._open.add(id(node))
+            parts = node.value
+            if isinstance(node, yaml.MappingNode):
+                self._refuse_repeated_keys(node)
+                parts = [part for pair in node.value for part in pair]
+            sizes = [self._measure(part) for part in parts]
+            size = _Size(
+                1 + sum(size.values for size in sizes),
+                sum(size.characters for size in sizes),
+                1 + max((size.levels for size in sizes), default=0),
+            )
+            self._open.remove(id(node))
+        if size.values > MOST or size.characters > LARGEST:
+            reason = f"its aliases repeat more than {MOST:,} values or {LARGEST:,} characters"
+            raise _TooMuch(problem=reason, problem_mark=node.start_mark)
+        if size.levels > DEEPEST:
+            raise _TooMuch(problem=_NESTED, problem_mark=node.start_mark)
+        self._measured[id(node)] = size
+        return size
+
+    def _refuse_repeated_keys(self, node: yaml.MappingNode) -> None:
+        """YAML forbids them; the library would silently keep the last one."""
+        seen: set[object] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue  # refused where the mapping is made
+            name = key.value if key.tag == _MERGE else self.construct_object(key)
+            if name in seen:
+                raise _refusal(f"the key {key.value} occurs twice", key)
+            seen.add(name)
+
+
+class _Size(NamedTuple):
+    values: int
+    characters: int
+    levels: int
+
+
+_NESTED = f"more than {DEEPEST} lists and mappings in one another"
+
+
+def _refusal(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+
+def _whole(text: str, node: yaml.Node) -> str:
+    """The text with halves of characters put together, as JSON writes emoji: `\\ud83d\\ude00`."""
+    if "\0" in text:
+        raise _refusal("a text holds the character NUL", node)
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError as error:
+        raise _refusal("a text holds half a character (a lone surrogate)", node) from error
+
+
+def _line_of(error: yaml.YAMLError, text: str) -> int:
+    """The line that an error is about, from 0."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        return mark.line if mark else 0
+    return text.count("\n", 0, error.position) if isinstance(error, yaml.reader.ReaderError) else 0
+
+
+def _reason(error: yaml.YAMLError) -> str:
+    """What the library, or we, say, on one line."""
+    told = (isinstance(error, yaml.MarkedYAMLError) and error.problem) or str(error).partition("\n")[0]
+    return _brief(told, _LONG)
+
+
+def _brief(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

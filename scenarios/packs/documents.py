@@ -1,0 +1,165 @@
+"""Knowledge documents out of a folder: Markdown, plain text and PDF.
+
+Names and texts come from files and are only ever data: no path is built from what a document says.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import Field
+
+from scenarios.errors import UsageError
+from scenarios.files.data_files import read_bytes, read_text, without_surrogates
+from scenarios.files.yaml_text import YamlText
+from scenarios.packs.boundary import Boundary, entries
+from scenarios.packs.pack import Document
+from scenarios.packs.silence import silenced
+from scenarios.plugins import reason_of
+from scenarios.transcript import Frozen
+
+SCHEMA = "docs/scenario-packs.md"
+"""Where the files of a pack are described."""
+
+_TEXTS = (".md", ".txt")
+_PDF = ".pdf"
+_FENCE = "---"
+
+LARGEST = 50_000_000
+"""Bytes of a document."""
+
+_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>[^ \t\n].*)$", re.MULTILINE)
+
+
+class DocumentDefaults(Frozen):
+    """What a pack says of all documents that do not say otherwise."""
+
+    source: str | None = Field(default=None, min_length=1)
+    """Where the facts come from; None: the pack's default, else the file's name."""
+    topic: str | None = Field(default=None, min_length=1)
+    """Topic label; None: the pack's default."""
+    sector: str | None = Field(default=None, min_length=1)
+    """Sector; None: the pack's default."""
+
+
+class DocumentLabels(DocumentDefaults):
+    """The front matter of a document."""
+
+    title: str | None = Field(default=None, min_length=1)
+    """Title; None: the first heading, else the file's name."""
+
+
+def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary) -> tuple[Document, ...]:
+    """All documents of a folder and the folders in it, by path; hidden files are skipped.
+
+    A document is called as its path in `folder`, without suffix.
+
+    Args:
+        boundary: what the folder and its files lie in.
+
+    Raises:
+        UsageError: no document is in the folder, or one of its files cannot be used.
+    """
+    boundary.require_inside(folder)
+    paths = {path.relative_to(folder).as_posix(): path for path in _visible_files(folder)}
+    if not paths:
+        raise UsageError(f"{folder}: no documents in it. Put .md, .txt or .pdf files there.")
+    documents: dict[str, Document] = {}
+    for relative in sorted(paths):
+        name = relative.rpartition(".")[0]
+        if name in documents:
+            raise UsageError(
+                f"{paths[relative]}: another document is called {name} too. Rename one of the two files."
+            )
+        boundary.require_file(paths[relative])
+        documents[name] = _read_document(paths[relative], name, defaults)
+    return tuple(documents.values())
+
+
+def _visible_files(folder: Path) -> Iterable[Path]:
+    """What is in a folder and the folders in it, but for these folders; links to folders are refused."""
+    waiting = [folder]
+    while waiting:
+        for path in entries(waiting.pop()):
+            if path.name.startswith("."):
+                continue
+            if path.is_dir():
+                if path.is_symlink():
+                    raise UsageError(
+                        f"{path}: links to folders are not followed. Put the folder itself there."
+                    )
+                waiting.append(path)
+            elif path.suffix.lower() not in (*_TEXTS, _PDF):
+                raise UsageError(
+                    f"{path}: only .md, .txt and .pdf documents are read. Convert the file or move it away."
+                )
+            else:
+                yield path
+
+
+def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Document:
+    if path.suffix.lower() == _PDF:
+        labels, body = DocumentLabels(), _read_pdf(path)
+    else:
+        labels, body = _split_front_matter(path, read_text(path, LARGEST))
+    heading = _HEADING.search(body) if path.suffix.lower() == ".md" else None
+    headline = _without_closing(heading["title"]) if heading else None
+    title = labels.title or headline or path.stem
+    if heading and headline == title and not body[: heading.start()].strip():
+        body = body[heading.end() :]
+    body = body.strip()
+    if not body:
+        remedy = (
+            "Run text recognition (OCR) on it" if path.suffix.lower() == _PDF else "Write some, or remove it"
+        )
+        raise UsageError(f"{path}: the document holds no text. {remedy}.")
+    return Document(
+        name=name,
+        title=title,
+        source=labels.source or defaults.source or path.name,
+        topic=labels.topic or defaults.topic,
+        sector=labels.sector or defaults.sector,
+        text=body,
+    )
+
+
+def _without_closing(title: str) -> str:
+    """A heading without the `#` that may close it. As part of the pattern they would take time with the cube
+    of the spaces in a line."""
+    return title.rstrip(" \t").rstrip("#").rstrip(" \t") or "#"
+
+
+def _split_front_matter(path: Path, text: str) -> tuple[DocumentLabels, str]:
+    """Labels and body. Front matter is what stands between a first line `---` and the next such line."""
+    lines = text.split("\n")
+    if lines[0].rstrip() != _FENCE:
+        return DocumentLabels(), text
+    for number, line in enumerate(lines[1:], start=1):
+        if line.rstrip() == _FENCE:
+            matter = YamlText(path, "\n".join(lines[1:number]), first_line=2, schema=SCHEMA)
+            return matter.check(DocumentLabels), "\n".join(lines[number + 1 :])
+    raise UsageError(
+        f"{path}, line 1: the front matter that begins here has no end. Close it with a line `---`, "
+        "or put an empty line before it."
+    )
+
+
+def _read_pdf(path: Path) -> str:
+    """The text of all pages, a blank line between them."""
+    from pypdf import PdfReader
+
+    content = io.BytesIO(read_bytes(path, LARGEST))
+    try:
+        with silenced("pypdf"):
+            reader = PdfReader(content)
+            text = "\n\n".join(page.extract_text() for page in reader.pages)
+    except Exception as error:  # pypdf lets nearly any exception out of a damaged file
+        reason = reason_of(error)
+        raise UsageError(
+            f"{path}: cannot be read as PDF ({reason}). Repair or decrypt it, or convert it to text."
+        ) from error
+    # Broken fonts yield lone surrogates.
+    return without_surrogates(text).replace("\x00", "")

@@ -1,0 +1,187 @@
+"""Scenario packs from files: `scenario.yaml`, `personas.yaml` and a folder of documents.
+
+Schema: docs/scenario-packs.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scenarios.errors import UsageError
+from scenarios.files.paths import expanded, is_folder, is_there
+from scenarios.files.yaml_text import read_yaml
+from scenarios.packs.boundary import ANYWHERE, Boundary
+from scenarios.packs.documents import SCHEMA, DocumentDefaults, read_documents
+from scenarios.packs.pack import Identifier, Persona, Scenario, Specialist
+from scenarios.transcript import Frozen
+
+SCENARIO_FILE = "scenario.yaml"
+"""The file that makes a folder a pack."""
+
+_BUILT_IN = Path(__file__).parent / "packs"
+
+Text = Annotated[str, Field(min_length=1)]
+
+DEFAULT_SPECIALISTS = (
+    Specialist(
+        name="guide",
+        title="Guide",
+        duty="finds out what the person needs and explains procedures, offices, deadlines and costs",
+    ),
+    Specialist(
+        name="expert",
+        title="Subject expert",
+        duty="explains what the rules say and how they apply to the person's situation",
+    ),
+    Specialist(
+        name="drafter",
+        title="Drafter",
+        duty="drafts letters, messages, complaints and lists from the person's facts",
+    ),
+)
+"""Role agents of a pack that names none, after paralegal, lawyer and drafter (HalluDetect A.1.5)."""
+
+
+class ScenarioFile(Frozen):
+    """The content of `scenario.yaml`."""
+
+    schema_number: Literal[1] = Field(alias="schema")
+    """Version of this schema."""
+    name: Identifier
+    """See `Scenario.name`."""
+    title: Text
+    """See `Scenario.title`."""
+    description: Text
+    """See `Scenario.description`."""
+    domain: Text
+    """See `Scenario.domain`."""
+    assistant: Text
+    """See `Scenario.assistant`."""
+    functions: tuple[Text, ...] = ()
+    """See `Scenario.functions`."""
+    specialists: tuple[Specialist, ...] = Field(default=DEFAULT_SPECIALISTS, min_length=1, max_length=26)
+    """See `Scenario.specialists`; 26 is what a receptionist can route to."""
+    identity_thresholds: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    """See `Scenario.identity_thresholds`."""
+    documents: Text
+    """Folder of the documents, relative to the file."""
+    document_defaults: DocumentDefaults = DocumentDefaults()
+    """Labels of documents that do not say otherwise."""
+    personas: Text
+    """File of the personas, relative to the file."""
+
+
+class PersonasFile(Frozen):
+    """The content of `personas.yaml`."""
+
+    personas: tuple[Persona, ...] = Field(min_length=1)
+    """The simulated users."""
+
+
+def built_in_packs() -> list[str]:
+    """Names of the packs that come with hallulab."""
+    return sorted(path.parent.name for path in _BUILT_IN.glob(f"*/{SCENARIO_FILE}"))
+
+
+def located(name_or_path: str, folder: Path | None = None) -> str:
+    """The name of a built-in pack, or the absolute path of another, so that it is found from anywhere.
+
+    Args:
+        name_or_path: as for `load_scenario`.
+        folder: where a relative path begins, if the pack is there; the working directory else.
+    """
+    if name_or_path in built_in_packs():
+        return name_or_path
+    path = expanded(name_or_path)
+    beside = folder / path if folder is not None else path
+    found = beside if is_there(beside) else path
+    return str(found.absolute()) if is_there(found) else name_or_path
+
+
+def load_scenario(name_or_path: str | Path) -> Scenario:
+    """Load a pack.
+
+    Args:
+        name_or_path: name of a built-in pack, or path of a pack's folder or of its YAML file.
+
+    Raises:
+        UsageError: there is no such pack, or something in it is wrong; names file, line and remedy.
+    """
+    names = built_in_packs()
+    if str(name_or_path) in names:
+        return _load(_BUILT_IN / str(name_or_path) / SCENARIO_FILE, ANYWHERE)
+    path = expanded(name_or_path)
+    if is_folder(path):
+        path = path / SCENARIO_FILE
+        if not is_there(path):
+            raise UsageError(
+                f"{path}: there is no such file, so the folder is no scenario pack. "
+                "`hallulab init-scenario DIR` writes one to start from."
+            )
+    if not is_there(path):
+        raise UsageError(
+            f"{name_or_path}: no such scenario pack. Give the folder or YAML file of a pack, or one of: "
+            f"{', '.join(names)}."
+        )
+    return _load(path, Boundary(path.parent))
+
+
+def _load(path: Path, boundary: Boundary) -> Scenario:
+    boundary.require_file(path)
+    yaml_text = read_yaml(path, SCHEMA)
+    if yaml_text.data.get("schema", 1) != 1:
+        raise yaml_text.error(
+            ["schema"],
+            f"version {yaml_text.data['schema']} is unknown; this hallulab reads version 1. "
+            "Write `schema: 1`, or update hallulab.",
+        )
+    file = yaml_text.check(ScenarioFile)
+    repeated = _repeated([specialist.name for specialist in file.specialists])
+    if repeated is not None:
+        raise yaml_text.error(
+            ["specialists", repeated, "name"],
+            f"another specialist is called {file.specialists[repeated].name} too. Rename one.",
+        )
+    folder = path.parent / file.documents
+    if not is_folder(folder):
+        raise yaml_text.error(["documents"], f"there is no folder {folder}. Create it or correct the path.")
+    documents = read_documents(folder, file.document_defaults, boundary)
+    for topic in file.identity_thresholds:
+        if topic not in {document.topic for document in documents}:
+            raise yaml_text.error(
+                ["identity_thresholds", topic],
+                "no document has this topic, so the threshold would never apply. Correct or remove it.",
+            )
+    personas = path.parent / file.personas
+    if not is_there(personas):
+        raise yaml_text.error(["personas"], f"there is no file {personas}. Create it or correct the path.")
+    shared = file.model_dump(exclude={"schema_number", "documents", "document_defaults", "personas"})
+    return Scenario(**shared, documents=documents, personas=_load_personas(personas, boundary))
+
+
+def _load_personas(path: Path, boundary: Boundary) -> tuple[Persona, ...]:
+    boundary.require_file(path)
+    yaml_text = read_yaml(path, SCHEMA)
+    personas = yaml_text.check(PersonasFile).personas
+    repeated = _repeated([persona.id for persona in personas])
+    if repeated is not None:
+        raise yaml_text.error(
+            ["personas", repeated, "id"],
+            f"another persona is called {personas[repeated].id} too. Rename one.",
+        )
+    return personas
+
+
+def _repeated(names: Sequence[str]) -> int | None:
+    """Index of the first name that occurred before."""
+    seen: Counter[str] = Counter()
+    for index, name in enumerate(names):
+        if seen[name]:
+            return index
+        seen[name] += 1
+    return None

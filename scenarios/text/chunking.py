@@ -1,0 +1,203 @@
+"""Cutting documents into coherent passages.
+
+HalluDetect (section 4.1) and MetaRAG say that documents are chunked, not how. We keep paragraphs whole,
+because a fact and its conditions stand in one paragraph, and about 120 words, because all-MiniLM-L6-v2 reads
+at most 256 word pieces and small models judge short evidence best.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from scenarios.packs.pack import Document
+from scenarios.text.abbreviations import is_abbreviation
+from scenarios.transcript import Frozen, Passage
+
+_PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n.*\S.*)*")
+_HEADING = re.compile(r"#{1,6}[ \t]\S.*")
+_LONGEST, _PART = 400, 20
+"""A stretch without white space of more characters (encoded data, no address of a page) counts as several
+words of so many."""
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese. Two of their characters
+count as a word."""
+
+
+def _stretches(character: str) -> str:
+    """Pattern of stretches of a class of characters, long ones in parts."""
+    parts = f"{character}{{{_PART}}}(?={character}{{{_LONGEST - _PART + 1}}})"
+    return f"{parts}|{character}{{1,{_LONGEST}}}"
+
+
+_WORD = re.compile(_stretches(r"\S"))
+_WORD_OR_CHARACTERS = re.compile(f"[{_UNSPACED}]{{1,2}}|" + _stretches(rf"[^\s{_UNSPACED}]"))
+_UNSPACED_TEXT = re.compile(f"[{_UNSPACED}\u3000-\u303f\uff00-\uffef]{{30}}")
+"""So many of their characters and marks in a row are more than a name."""
+_LIST_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])$")
+_SENTENCE_END = re.compile(r"[.!?।。！？][\"'”’)\]」』]*$")
+_PERHAPS_AN_END = re.compile(r"[.!?।][\"'”’)\]]*(?=\s)|[。！？][\"'”’)\]」』]*|\S(?=[^\S\n]*\n)")
+"""Where a sentence or a list item may end: few of the words are looked at more closely."""
+
+
+class Chunking(Frozen):
+    """How documents are cut."""
+
+    max_words: int = Field(default=120, ge=1)
+    """Paragraphs are merged up to this length. Words are stretches without white space, and
+    parts of very long ones; where a script has no spaces, pairs of characters."""
+    min_words: int = Field(default=40, ge=1)
+    """A shorter chunk is joined with a neighbour of the same document where their length stays below
+    `max_words + min_words`."""
+
+    @model_validator(mode="after")
+    def _min_is_below_max(self) -> Self:
+        if self.min_words > self.max_words:
+            raise ValueError(f"min_words ({self.min_words}) exceeds max_words ({self.max_words})")
+        return self
+
+
+DEFAULT_CHUNKING = Chunking()
+"""Up to 120 words, from 40."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A slice of the text."""
+
+    start: int
+    end: int
+    words: int
+    opens_section: bool = False
+
+    def joined(self, following: _Piece) -> _Piece:
+        return _Piece(self.start, following.end, self.words + following.words, self.opens_section)
+
+
+def chunk(text: str, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[str, ...]:
+    """Cut `text` into slices of itself, in order; only white space between them is lost.
+
+    A heading begins a chunk, unless the one before it is under `min_words`, and stays with the text under it.
+    A paragraph over `max_words` is split at sentence ends, a sentence over `max_words` between words.
+    No chunk has `max_words + min_words` words or more.
+    """
+    pieces = [piece for section in _sections(text) for piece in _split(text, section, chunking.max_words)]
+    chunks: list[_Piece] = []
+    for piece in pieces:
+        if chunks and _belongs(chunks[-1], piece, chunking):
+            chunks[-1] = chunks[-1].joined(piece)
+        else:
+            chunks.append(piece)
+    if len(chunks) > 1 and chunks[-1].words < chunking.min_words:
+        joined = chunks[-2].joined(chunks[-1])
+        if joined.words < chunking.max_words + chunking.min_words:
+            chunks[-2:] = [joined]
+    return tuple(text[piece.start : piece.end] for piece in chunks)
+
+
+def passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[Passage, ...]:
+    """The passages of a document, called `document#0`, `document#1` ….
+
+    The text, which is also what is embedded, begins with a line `Title: …`. A chunk says "the limit is two
+    years" and leaves the subject to the title; without it no model could answer from the passage alone, no
+    detector judge by it, and no query find it.
+    """
+    return tuple(
+        Passage(
+            id=f"{document.name}#{position}",
+            document=document.name,
+            text=f"Title: {document.title}\n{text}",
+            topic=document.topic,
+        )
+        for position, text in enumerate(chunk(document.text, chunking))
+    )
+
+
+def _belongs(current: _Piece, piece: _Piece, chunking: Chunking) -> bool:
+    """Whether `piece` goes on in the chunk before it."""
+    joined = current.words + piece.words
+    if current.words < chunking.min_words:
+        return True
+    if piece.opens_section:
+        return False
+    return joined <= chunking.max_words or (
+        piece.words < chunking.min_words and joined < chunking.max_words + chunking.min_words
+    )
+
+
+def _sections(text: str) -> Iterator[_Piece]:
+    """Paragraphs, each with the headings right before it."""
+    start: int | None = None
+    for paragraph in _PARAGRAPH.finditer(text):
+        lines = paragraph.group().split("\n")
+        heads = _HEADING.match(lines[0]) is not None
+        if start is None:
+            start, opens = paragraph.start(), heads
+        if heads and len(lines) == 1:
+            continue
+        yield _piece(text, start, paragraph.end(), opens or heads)
+        start = None
+    if start is not None:
+        yield _piece(text, start, len(text), True)
+
+
+def _piece(text: str, start: int, end: int, opens_section: bool = False) -> _Piece:
+    words = _words(text, start, end)
+    return _Piece(start, words[-1].end(), len(words), opens_section)
+
+
+def _words(text: str, start: int, end: int) -> list[re.Match[str]]:
+    pattern = _WORD_OR_CHARACTERS if _UNSPACED_TEXT.search(text, start, end) else _WORD
+    return list(pattern.finditer(text, start, end))
+
+
+def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
+    """`section` in pieces of at most `max_words`, of about equal length."""
+    if section.words <= max_words:
+        yield section
+        return
+    target = section.words / -(-section.words // max_words)
+    current: _Piece | None = None
+    for sentence in _sentences(text, section, max_words):
+        if current is None:
+            current = sentence
+        elif current.words < target and current.words + sentence.words <= max_words:
+            current = current.joined(sentence)
+        else:
+            yield current
+            current = sentence
+    assert current is not None
+    yield current
+
+
+def _sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
+    """Sentences and list items of `section`, those over `max_words` cut between words."""
+    words = _words(text, section.start, section.end)
+    last = len(words) - 1
+    ends = {match.end() for match in _PERHAPS_AN_END.finditer(text, section.start, section.end)}
+    first = 0
+    for index, word in enumerate(words):
+        length = index + 1 - first
+        if (
+            index == last
+            or length == max_words
+            or (word.end() in ends and _ends_sentence(text, word, words[index + 1]))
+        ):
+            yield _Piece(words[first].start(), word.end(), length, section.opens_section and first == 0)
+            first = index + 1
+
+
+def _ends_sentence(text: str, word: re.Match[str], following: re.Match[str]) -> bool:
+    if "\n" in text[word.end() : following.start()] and _LIST_ITEM.match(following.group()):
+        return True
+    return (
+        _SENTENCE_END.search(word.group()) is not None
+        and not (
+            word.group().endswith(".") and is_abbreviation(word.group().removesuffix("."), following.group())
+        )
+        and not following.group()[0].islower()
+    )

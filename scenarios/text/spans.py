@@ -1,0 +1,279 @@
+"""Span arithmetic on literal strings: sentences, quotations, words. Pure functions, no models.
+
+Offsets are Unicode code points, end exclusive. Everything a detector flags goes through `locate`, so one
+stated rule decides for all detectors where a quotation stands in a reply.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from scenarios.text.abbreviations import is_abbreviation
+
+FUZZY_SCORE = 85.0
+"""Partial ratio (rapidfuzz, 0 to 100) from which a quotation that is not verbatim counts as found."""
+FUZZY_LENGTHS = (0.67, 1.5)
+"""Length of the stretch found, as a share of the quotation's, outside of which a fuzzy match is refused."""
+FUZZY_MIN_LENGTH = 12
+"""Quotations with fewer characters are matched verbatim or not at all."""
+
+
+class Region(NamedTuple):
+    """A non-empty stretch of a text."""
+
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+
+    def of(self, text: str) -> str:
+        """The stretch of `text`."""
+        return text[self.start : self.end]
+
+
+_WORD = re.compile(r"\w+")
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\(?(?:\d{1,2}|[a-zA-Z])[.)])[ \t]+\S")
+_LIST_MARK = re.compile(r"(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
+_HEADING_LINE = re.compile(r"[ \t]*+(?:#{1,6} .*|\*\*[^*\n]+\*\*:?|[^\n]*\*\*:)[ \t]*\Z")
+_BLANK_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
+_NO_BLANK = re.compile(r"[^ \t]")
+_NO_SPACE = re.compile(r"\S")
+_LONG = 7
+"""So many letters and digits before a full stop are neither a list mark nor a word of `is_abbreviation`."""
+_LONGEST = 64
+"""Characters before a full stop that are looked at for an abbreviation."""
+# Both ways begin with the stop's own characters, to which a search can leap. A row of stops is looked at from
+# its first one only, and a word after a stop no further than any name of a site or a person reaches: what is
+# longer would be gone through again for every stop.
+_STOP = re.compile(
+    r"[.!?…](?<![.!?…][.!?…])(?:[.!?…]*+[\"'”’)\]*_]*+(?=\s)"
+    r"|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]++(?![\w.@/-]{0,100}[.@/]\w)))"
+)
+
+
+def sentences(text: str) -> list[Region]:
+    """The sentences of a reply, in order; every character that is no white space is in exactly one.
+
+    A sentence ends at a blank line, before a list item, after a Markdown heading, and at `.`, `!`, `?` or `…`
+    followed by white space (or directly by a capitalised word: `Agartala.You`) unless that is an
+    abbreviation, an initial, or the number of a list item. Other line breaks, as in addresses, end nothing.
+    """
+    cuts = {0, len(text), *_line_cuts(text), *_stop_cuts(text)}
+    pieces = (_stripped(text, start, end) for start, end in pairwise(sorted(cuts)))
+    return [piece for piece in pieces if piece is not None]
+
+
+def spoken_sentences(text: str) -> list[Region]:
+    """The sentences in which something is said: those with a letter or digit, so not `---` or an emoji."""
+    return [region for region in sentences(text) if re.search(r"\w", region.of(text))]
+
+
+def _line_cuts(text: str) -> Iterable[int]:
+    start = 0
+    in_list = False
+    for match in re.finditer(r"\n", text):
+        line, end = text[start : match.start()], match.end()
+        in_list = _LIST_ITEM.match(line) is not None or (in_list and line.startswith((" ", "\t")))
+        blank = not line.strip() or _BLANK_LINE.match(text, end)
+        after_item = in_list and text[end : end + 1].isupper()
+        if blank or after_item or _LIST_ITEM.match(text, end) or _HEADING_LINE.match(line):
+            yield end
+        start = end
+
+
+def _stop_cuts(text: str) -> Iterable[int]:
+    line = seen = 0
+    first = _first_not_blank(text, 0)
+    for match in _STOP.finditer(text):
+        stop, end = match.span()
+        before, line = line, text.rfind("\n", seen, stop) + 1 or line
+        if line != before:
+            first = _first_not_blank(text, line)
+        seen = stop
+        if text[stop] == "." and _belongs_to_word(text, first, stop, end):
+            continue
+        if match[0].startswith(("..", "…")) and _next_character(text, end).islower():
+            continue
+        yield end
+
+
+def _next_character(text: str, at: int) -> str:
+    """The first character from `at` on that is no white space, or nothing."""
+    found = _NO_SPACE.search(text, at)
+    return found[0] if found else ""
+
+
+def _first_not_blank(text: str, at: int) -> int:
+    found = _NO_BLANK.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _belongs_to_word(text: str, first: int, stop: int, end: int) -> bool:
+    """Whether the full stop at `stop` belongs to a list mark or an abbreviation.
+
+    Whole lines or rests of a long text are not looked at: that would cost more than everything else.
+
+    Args:
+        first: first character of the stop's line that is no blank.
+        end: where what is written after the stop begins.
+    """
+    if stop >= _LONG and text[stop - _LONG : stop].isalnum():
+        return False
+    if _LIST_MARK.match(text, first, stop + 1):
+        return True
+    since = max(first, stop - _LONGEST)
+    tail = text[max(since, text.rfind(" ", since, stop) + 1) : stop]
+    word = tail.split()[-1] if tail and not tail[-1].isspace() else ""
+    return is_abbreviation(word, _next_character(text, end))
+
+
+def strip(text: str, region: Region) -> Region | None:
+    """The region without white space at its ends, or None when nothing is left."""
+    return _stripped(text, region.start, min(region.end, len(text)))
+
+
+def _stripped(text: str, start: int, end: int) -> Region | None:
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return Region(start, end) if start < end else None
+
+
+def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) -> Region | None:
+    """Where `quote` stands in `text`, or None.
+
+    Tried in this order: verbatim; then with case, white space, dashes and quotation marks made equal; then
+    the same without punctuation around the quotation; then the stretch that rapidfuzz's
+    `partial_ratio_alignment` finds, if it scores `FUZZY_SCORE` or more and its length keeps
+    `FUZZY_LENGTHS`, widened to whole words.
+
+    Of several occurrences (of one of the first three kinds), those that begin or end inside a word count
+    only where there are no others: `Rs 5` is not in `Rs 500` when it also stands alone.
+
+    Args:
+        near: the occurrence that starts nearest to this offset is taken;
+        mention: without `near`, the occurrence of this number (from 0; the last one if there are fewer).
+    """
+    quote = quote.strip()
+    if not quote:
+        return None
+    verbatim = [Region(at, at + len(quote)) for at in _occurrences(quote, text)]
+    found = _pick(verbatim, text, near, mention)
+    if found is not None:
+        return found
+    likened, origin = _likened(text)
+    wanted = plain(quote)
+    for form in dict.fromkeys((wanted, wanted.strip(" .,;:!?\"'*_-()[]…"))):
+        spots = [Region(origin[at], origin[at + len(form) - 1] + 1) for at in _occurrences(form, likened)]
+        found = _pick(spots, text, near, mention)
+        if found is not None:
+            return strip(text, found)
+    return _fuzzy(wanted, text, likened, origin)
+
+
+def locate_mentions(quotes: Sequence[str], text: str) -> list[Region | None]:
+    """`locate` for quotations in order of mention: the n-th equal quotation is the n-th occurrence."""
+    seen: Counter[str] = Counter()
+    regions = []
+    for quote in quotes:
+        key = plain(quote)
+        regions.append(locate(quote, text, mention=seen[key]))
+        seen[key] += 1
+    return regions
+
+
+def _occurrences(needle: str, text: str) -> Iterable[int]:
+    at = text.find(needle) if needle else -1
+    while at >= 0:
+        yield at
+        at = text.find(needle, at + 1)
+
+
+def _pick(spots: Sequence[Region], text: str, near: int | None, mention: int) -> Region | None:
+    if not spots:
+        return None
+    whole = [s for s in spots if not _inside_word(text, s.start) and not _inside_word(text, s.end)]
+    spots = whole or spots
+    if near is not None:
+        return min(spots, key=lambda spot: abs(spot.start - near))
+    return spots[min(mention, len(spots) - 1)]
+
+
+def _inside_word(text: str, at: int) -> bool:
+    """Whether the boundary before character `at` has letters or digits on both sides."""
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
+
+
+_SAME = {ord(a): b for group, b in (("‘’‚‛`´", "'"), ("“”„‟«»", '"'), ("‐‑‒–—―−", "-")) for a in group}
+
+
+def _plain(text: str) -> tuple[str, list[int]]:
+    """`text` with case, white space, dashes and quotation marks made equal; and each character's origin."""
+    out: list[str] = []
+    origin: list[int] = []
+    for index, character in enumerate(text):
+        for made in unicodedata.normalize("NFKC", character.translate(_SAME)).casefold():
+            if made.isspace():
+                if not out or out[-1] == " ":
+                    continue
+                made = " "
+            out.append(made)
+            origin.append(index)
+    while out and out[-1] == " ":
+        out.pop()
+        origin.pop()
+    return "".join(out), origin
+
+
+@lru_cache(maxsize=2)
+def _likened(text: str) -> tuple[str, list[int]]:
+    """`_plain` of a text in which one quotation after the other is looked for."""
+    return _plain(text)
+
+
+def _fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Region | None:
+    from rapidfuzz.fuzz import partial_ratio_alignment
+
+    if len(wanted) < FUZZY_MIN_LENGTH or not likened:
+        return None
+    best = partial_ratio_alignment(wanted, likened, score_cutoff=FUZZY_SCORE)
+    if best is None or best.dest_end <= best.dest_start:
+        return None
+    share = (best.dest_end - best.dest_start) / len(wanted)
+    if not FUZZY_LENGTHS[0] <= share <= FUZZY_LENGTHS[1]:
+        return None
+    start, end = origin[best.dest_start], origin[best.dest_end - 1] + 1
+    while _inside_word(text, start):
+        start -= 1
+    while _inside_word(text, end):
+        end += 1
+    return strip(text, Region(start, end))
+
+
+def plain(text: str) -> str:
+    """The text with case, white space, dashes and quotation marks made equal: what `locate` compares."""
+    return _plain(text)[0]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case: runs of letters, digits and underscores."""
+    return _WORD.findall(text.lower())
+
+
+def unknown_share(text: str, known: set[str]) -> float | None:
+    """Share of the words of `text` that are not among `known`, in [0, 1]; None without words."""
+    found = words(text)
+    return sum(word not in known for word in found) / len(found) if found else None
+
+
+def clip(region: Region, bounds: Region) -> Region | None:
+    """The part of `region` inside `bounds`, or None when they do not meet."""
+    start, end = max(region.start, bounds.start), min(region.end, bounds.end)
+    return Region(start, end) if start < end else None

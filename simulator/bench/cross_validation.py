@@ -1,0 +1,97 @@
+"""Trains detectors, and has them judge the replies that are measured on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from agents.machine.progress import bars
+from detectors.base.protocol import Detector, TrainableDetector
+from scenarios.errors import HallulabError, UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.text.wording import in_brief
+from simulator.bench.evaluate import Evaluation, evaluate, joined
+from simulator.bench.split import Split
+
+
+class Jury:
+    """Detectors that learn are trained for each split and judge its tested replies; others judge all once."""
+
+    def __init__(
+        self,
+        splits: Sequence[Split],
+        tested: Sequence[LabelledReply],
+        concurrency: int,
+        quiet: bool,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            splits: one, or one a fold.
+            tested: some of the replies that the splits measure on.
+            concurrency: replies judged at once by a detector that judges one by one.
+            quiet: no progress bars.
+        """
+        self._tested, self._concurrency = tested, concurrency
+        self._quiet = quiet
+        places = [_places(split, tested) for split in splits]
+        self._parts = [(split, found) for split, found in zip(splits, places, strict=True) if found]
+        self.not_trained: dict[str, str] = {}
+        """Detectors that use the model they come with, and why this data could not train them."""
+
+    async def evaluate(self, detectors: Sequence[Detector], seed: int) -> list[Evaluation]:
+        """What each detector says, in their order.
+
+        Those that learn go first: what they cannot learn from is told before any model has been asked.
+
+        Raises:
+            UsageError: a detector learns from one fold's training part and not from another's, or raised
+                something else.
+        """
+        found: dict[str, Evaluation] = {}
+        with bars(self._quiet) as shown:
+            for detector in sorted(detectors, key=lambda one: not isinstance(one, TrainableDetector)):
+                judged = partial(shown.advance, shown.add_task(detector.name, total=len(self._tested)))
+                if isinstance(detector, TrainableDetector):
+                    found[detector.name] = await self._of_learner(detector, seed, judged)
+                else:
+                    found[detector.name] = await evaluate(detector, self._tested, self._concurrency, judged)
+        return [found[detector.name] for detector in detectors]
+
+    async def _of_learner(
+        self, detector: TrainableDetector, seed: int, judged: Callable[[int], object]
+    ) -> Evaluation:
+        evaluations: list[Evaluation] = []
+        for split, places in self._parts:
+            seconds = self._train(detector, split, seed, first=not evaluations)
+            if seconds is None:
+                return await evaluate(detector, self._tested, self._concurrency, judged)
+            replies = [self._tested[place] for place in places]
+            evaluations.append(await evaluate(detector, replies, self._concurrency, judged, seconds))
+        if len(evaluations) == 1:
+            return evaluations[0]
+        return joined(evaluations, [places for _, places in self._parts])
+
+    def _train(self, detector: TrainableDetector, split: Split, seed: int, *, first: bool) -> float | None:
+        """Seconds of training; None where the detector keeps the model it comes with, for all splits."""
+        started = time.perf_counter()
+        try:
+            detector.fit(split.train, seed)
+        except UsageError as error:
+            if not first:
+                raise
+            self.not_trained[detector.name] = str(error)
+            return None
+        except HallulabError:
+            raise
+        except Exception as error:
+            reason = in_brief(f"{type(error).__name__}: {error}").rstrip(".")
+            raise UsageError(f"detector {detector.name}: its `fit` raised {reason}.") from error
+        return time.perf_counter() - started
+
+
+def _places(split: Split, tested: Sequence[LabelledReply]) -> list[int]:
+    """Which of the tested replies the split measures on."""
+    groups = split.tested_groups
+    return [place for place, reply in enumerate(tested) if reply.group in groups]

@@ -1,0 +1,334 @@
+"""Puts an experiment together: models, knowledge base, users, chatbots and detectors, and runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.claim_check import ClaimCheck, told_claim_check
+from agents.machine.progress import ProgressBars
+from agents.models.client import Endpoint
+from agents.models.model import DEFAULT_MODEL, ModelPool
+from agents.models.recording import Recording
+from agents.retrieval.knowledge import KnowledgeBase
+from agents.serving.catalogue import DEFAULT_CPU_MODEL
+from agents.users.user import MAX_TOKENS, SimulatedUser
+from chatbots.protocol import Chatbot, ChatbotContext
+from chatbots.registry import make_chatbot
+from detectors.base.protocol import Detector, DetectorContext, asks_a_model
+from detectors.registry import make_detector
+from scenarios.errors import UsageError
+from scenarios.packs.pack import Scenario
+from scenarios.packs.pack_files import load_scenario
+from simulator.experiment.config import Component, Experiment
+from simulator.experiment.execution import Cast, execute
+from simulator.experiment.plan import Job, plan
+from simulator.runs.folder import RunFolder
+from simulator.runs.saved_experiment import check_folder, enter_folder
+
+_NOWHERE = "http://127.0.0.1/v1"
+"""The endpoint of models that nobody will ask."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an experiment is run, as opposed to what it is."""
+
+    fresh: bool = False
+    """Delete what the folder holds of an earlier run."""
+    record: Path | None = None
+    """Record into this file."""
+    replay: Path | None = None
+    """Replay from this file."""
+    quiet: bool = False
+    """No progress bars."""
+    server_flags: tuple[str, ...] = ()
+    """Passed on to the model server."""
+
+
+async def execute_experiment(
+    experiment: Experiment, folder: RunFolder, settings: Settings, simulate: bool, judge: bool = True
+) -> None:
+    """Run an experiment into its folder.
+
+    Args:
+        simulate: False only judges what the folder holds.
+        judge: False only simulates; the experiment's detectors are kept for later.
+
+    Raises:
+        UsageError: the experiment does not fit together, or not to the folder.
+        OperationalError: server, endpoint or disk failed.
+    """
+    experiment = with_model(experiment)
+    scenario = load_scenario(experiment.scenario)
+    jobs = plan(experiment, scenario) if simulate else []
+    asked = await check_detectors(experiment, settings) if judge else False
+    verifying = await _check_chatbots(experiment, scenario, settings) if simulate else {}
+    if simulate and not settings.fresh:
+        check_folder(experiment, scenario, folder)
+    needed = simulate or asked
+    with folder.claimed():
+        recording = open_recording(settings)
+        async with open_pool(experiment, settings, recording, needed) as (pool, revision):
+            detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
+            build_now = needed and not recording.replaying
+            knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
+            if settings.fresh:
+                folder.clear()
+            enter_folder(experiment, scenario, detectors, revision, folder, simulate, verifying)
+            cast = make_cast(experiment, scenario, pool, knowledge, detectors)
+            bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
+            with bars, _long_lived_objects_left_alone():
+                await execute(cast, jobs, folder, bars)
+
+
+@contextmanager
+def _long_lived_objects_left_alone() -> Iterator[None]:
+    """Garbage collection without the libraries' objects, which live as long as the process anyway.
+
+    With the embedding model's libraries loaded there are over 600 000; each full collection looks at all and
+    stops every conversation for 0.4 s, an eighth of the runner's time (`python -m benchmarks.orchestration`).
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+async def _open_knowledge(
+    experiment: Experiment, scenario: Scenario, recording: Recording, quiet: bool, build_now: bool
+) -> KnowledgeBase:
+    """The scenario's knowledge base; its vectors are made now, or by the first search."""
+    from agents.serving.terminal import shown_progress
+
+    with shown_progress(quiet) as on_progress:
+        knowledge = KnowledgeBase(
+            scenario,
+            embedding_model=experiment.embedding_model,
+            recording=recording,
+            on_progress=on_progress,
+        )
+        if build_now:
+            await asyncio.to_thread(knowledge.build)
+    return knowledge
+
+
+def with_model(experiment: Experiment) -> Experiment:
+    """The experiment with a model: its own, or the default one where hallulab serves it.
+
+    Raises:
+        UsageError: an endpoint is given but not the model's name.
+    """
+    if experiment.model is not None:
+        return experiment
+    if experiment.base_url is not None:
+        raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
+    return experiment.model_copy(update={"model": DEFAULT_CPU_MODEL})
+
+
+@asynccontextmanager
+async def open_pool(
+    experiment: Experiment, settings: Settings, recording: Recording, needed: bool = True
+) -> AsyncIterator[tuple[ModelPool, str | None]]:
+    """The experiment's models, serving them first where that is asked for, and the revision served.
+
+    Args:
+        recording: where answers are kept or come from; it is closed at the end.
+        needed: False when nobody will ask a model; then nothing is started or checked.
+
+    Raises:
+        UsageError: an API key is missing.
+        OperationalError: a server does not start, an endpoint does not answer.
+    """
+    experiment = with_model(experiment)
+    try:
+        if needed:
+            async with _unserved(experiment, settings) as models:
+                models.check_keys()
+        async with _served(experiment, settings, needed) as (base_url, revision):
+            pool = _pool(experiment, base_url, recording)
+            try:
+                if needed:
+                    await pool.check()
+                yield pool, revision
+            finally:
+                await pool.close()
+    finally:
+        recording.close()
+
+
+def open_recording(settings: Settings) -> Recording:
+    """The recording that the settings ask for, or one in memory.
+
+    Raises:
+        UsageError: the one to replay does not exist or is none.
+        OperationalError: it cannot be written.
+    """
+    if settings.replay is not None:
+        return Recording.replay(settings.replay)
+    if settings.record is not None:
+        return Recording.record(settings.record)
+    return Recording()
+
+
+@asynccontextmanager
+async def _served(
+    experiment: Experiment, settings: Settings, needed: bool
+) -> AsyncIterator[tuple[str, str | None]]:
+    """The endpoint's URL and the model's revision: given, not needed (replay), or started here."""
+    if experiment.base_url is not None or settings.replay is not None or not needed:
+        if settings.server_flags:
+            raise UsageError(
+                f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags."
+            )
+        yield experiment.base_url or _NOWHERE, None
+        return
+    from agents.serving.server import serve
+    from agents.serving.terminal import shown_progress
+
+    assert experiment.model is not None
+    with ExitStack() as progress:
+        on_progress = progress.enter_context(shown_progress(settings.quiet))
+        async with serve(
+            experiment.model, extra_flags=settings.server_flags, on_progress=on_progress
+        ) as served:
+            progress.close()
+            yield served.base_url, served.revision
+
+
+def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelPool:
+    assert experiment.model is not None
+    endpoints = {DEFAULT_MODEL: Endpoint(experiment.model, base_url, experiment.api_key_env)}
+    for name, model in experiment.models.items():
+        key = model.api_key_env if model.base_url else model.api_key_env or experiment.api_key_env
+        endpoints[name] = Endpoint(model.model, model.base_url or base_url, key)
+    return ModelPool(
+        endpoints, recording=recording, concurrency=experiment.concurrency, timeout_s=experiment.timeout
+    )
+
+
+async def check_detectors(experiment: Experiment, settings: Settings) -> bool:
+    """Say what is wrong with the detectors now, and not when a server has been started for them.
+
+    Returns whether any of them asks a model, so that one has to be served.
+
+    Raises:
+        UsageError: like `make_detectors`.
+    """
+    async with _unserved(experiment, settings) as pool:
+        detectors = make_detectors(experiment, pool, {})
+    return any(asks_a_model(detector) for detector in detectors)
+
+
+async def _check_chatbots(
+    experiment: Experiment, scenario: Scenario, settings: Settings
+) -> dict[str, ClaimCheck | None]:
+    """Say what is wrong with the chatbots now, and not when a server has been started for them.
+
+    Returns how each of them verifies its claims, by name; None where it does not tell.
+
+    Raises:
+        UsageError: one cannot be made.
+    """
+    async with _unserved(experiment, settings) as pool:
+        knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model)
+        return {
+            bot.name: told_claim_check(
+                f"chatbot {bot.name}",
+                _make_chatbot(experiment, scenario, pool, knowledge, bot, experiment.seed),
+            )
+            for bot in experiment.chatbots
+        }
+
+
+@asynccontextmanager
+async def _unserved(experiment: Experiment, settings: Settings) -> AsyncIterator[ModelPool]:
+    """The experiment's models before any is served: to make things with, and not to be asked."""
+    nothing = Recording()
+    nothing.replaying = settings.replay is not None
+    pool = _pool(with_model(experiment), experiment.base_url or _NOWHERE, nothing)
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def make_detectors(
+    experiment: Experiment, pool: ModelPool, identity_thresholds: Mapping[str, float]
+) -> list[Detector]:
+    """The experiment's detectors.
+
+    Raises:
+        UsageError: one is unknown, has an option it does not know, cannot be made, or reports under the name
+            of another.
+    """
+    detectors: list[Detector] = []
+    for chosen in experiment.detectors:
+        context = DetectorContext(
+            models=pool,
+            model=experiment.roles.get("detector"),
+            seed=experiment.seed,
+            identity_thresholds=identity_thresholds,
+            options=chosen.options,
+        )
+        with experiment.placing_errors(chosen):
+            made = make_detector(chosen.kind, chosen.name, context)
+            if any(made.name == other.name for other in detectors):
+                raise UsageError(
+                    f"detector {chosen.kind!r}: it reports as {made.name!r}, and so does another. "
+                    "Leave one out, or have it report under the name that it is given."
+                )
+            detectors.append(made)
+    return detectors
+
+
+def make_cast(
+    experiment: Experiment,
+    scenario: Scenario,
+    pool: ModelPool,
+    knowledge: KnowledgeBase,
+    detectors: Sequence[Detector],
+) -> Cast:
+    """Who takes part in the experiment."""
+
+    def user(job: Job) -> SimulatedUser:
+        return SimulatedUser(
+            job.persona,
+            scenario.domain,
+            pool,
+            job.key.seed,
+            model=experiment.roles.get("user"),
+            min_turns=experiment.min_turns,
+            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, MAX_TOKENS),
+        )
+
+    def chatbot(job: Job) -> Chatbot:
+        return _make_chatbot(experiment, scenario, pool, knowledge, job.chatbot, job.key.seed)
+
+    return Cast(user, chatbot, detectors, knowledge, experiment.max_turns, experiment.concurrency)
+
+
+def _make_chatbot(
+    experiment: Experiment,
+    scenario: Scenario,
+    pool: ModelPool,
+    knowledge: KnowledgeBase,
+    chosen: Component,
+    seed: int,
+) -> Chatbot:
+    context = ChatbotContext(
+        models=pool,
+        model=experiment.roles.get("chatbot"),
+        knowledge=knowledge,
+        scenario=scenario,
+        seed=seed,
+        top_k=experiment.top_k,
+        options=experiment.options_of(chosen),
+    )
+    with experiment.placing_errors(chosen):
+        return make_chatbot(chosen.kind, context)

@@ -1,0 +1,215 @@
+"""The experiment file: what to run, as YAML or flags. Flags win over the file, the file over defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from agents.models.base_url import BaseUrl
+from agents.serving.catalogue import CATALOGUE
+from scenarios.errors import UsageError
+from scenarios.files.data_files import complaint, in_words, main_error
+from scenarios.files.json_text import unwritable
+from scenarios.files.yaml_text import read_yaml
+from scenarios.packs.pack_files import located
+from scenarios.transcript import Frozen, Seed
+
+ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
+"""The five chatbots of the HalluDetect paper, the default line-up."""
+
+DEFAULT_DETECTORS = ("halludetect", "metarag")
+"""The detectors that run when none are named."""
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""What a chatbot or detector can be called."""
+
+DEFAULT_SCENARIO = "consumer-grievance-india"
+"""The pack that is used when none is named."""
+
+_SCHEMA = "docs/experiment.md"
+
+
+class Component(Frozen):
+    """A chatbot or detector in an experiment: a registered kind with options, under a name."""
+
+    name: str = Field(pattern=NAME)
+    """What the report calls it."""
+    kind: str
+    """The name it is registered under."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of that kind."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value, "kind": value}
+        if isinstance(value, Mapping) and "name" in value and "kind" not in value:
+            return {**value, "kind": value["name"]}
+        return value
+
+
+class ModelSettings(Frozen):
+    """A model by name: where it is served."""
+
+    model: str
+    """Name it is served under."""
+    base_url: BaseUrl | None = None
+    """OpenAI-compatible endpoint; None: the experiment's own."""
+    api_key_env: str | None = None
+    """Environment variable with the key; None: the experiment's, where its endpoint is asked."""
+
+
+class Experiment(Frozen):
+    """A whole experiment, resolved."""
+
+    scenario: str = DEFAULT_SCENARIO
+    """A built-in pack's name, or the path of a pack's folder or YAML file. In an experiment file a relative
+    path begins at the file's folder, or else at the working directory."""
+    chatbots: tuple[Component, ...] = Field(
+        default=tuple(Component(name=name, kind=name) for name in ALL_CHATBOTS), min_length=1
+    )
+    """The chatbots under test."""
+    detectors: tuple[Component, ...] = tuple(Component(name=name, kind=name) for name in DEFAULT_DETECTORS)
+    """The judges."""
+    model: str | None = None
+    """The model that plays every role without one of its own."""
+    base_url: BaseUrl | None = None
+    """Where it is served; None: hallulab serves it itself."""
+    api_key_env: str | None = None
+    """Environment variable with the endpoint's key."""
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
+    """Further models, for `roles` and for detectors' options."""
+    roles: dict[str, str] = Field(default_factory=dict)
+    """`user`, `chatbot` or `detector` to a name under `models`."""
+    personas: tuple[str, ...] | None = None
+    """Personas to simulate, by identifier; None: all, in the pack's order."""
+    limit: int | None = Field(default=None, ge=1)
+    """At most this many personas."""
+    repeats: int = Field(default=1, ge=1)
+    """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …; see
+    `simulator.experiment.plan.MOST_CONVERSATIONS`."""
+    seed: Seed = 0
+    """Seed of the first repeat."""
+    min_turns: int = Field(default=2, ge=1)
+    """The simulated user does not decide to stop before this many replies."""
+    max_turns: int = Field(default=4, ge=1)
+    """The conversation is stopped after this many replies."""
+    reply_tokens: int | None = Field(default=None, ge=1)
+    """Limit of a reply, for those of the five chatbots whose options have no `max_tokens`, and of what the
+    simulated user says; None: theirs."""
+    top_k: int = Field(default=4, ge=1)
+    """Passages retrieved for a query (HalluDetect section 4.1)."""
+    embedding_model: str = "all-minilm-l6-v2"
+    """Catalogue name, path or hub name of a sentence-transformers model."""
+    concurrency: int = Field(default=16, ge=1)
+    """Model requests under way at once."""
+    timeout: float = Field(default=300.0, gt=0, le=1e9)
+    """Seconds one model request may take."""
+    _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
+    """Chatbots and detectors of an experiment file, and where they stand in it."""
+
+    @field_validator("chatbots", "detectors")
+    @classmethod
+    def _names_differ(cls, components: tuple[Component, ...]) -> tuple[Component, ...]:
+        names = [component.name for component in components]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"the name {twice[0]!r} stands twice; give each its own `name`")
+        return components
+
+    @field_validator("roles")
+    @classmethod
+    def _roles_exist(cls, roles: dict[str, str]) -> dict[str, str]:
+        unknown = sorted(roles.keys() - {"user", "chatbot", "detector"})
+        if unknown:
+            raise ValueError(f"unknown role {unknown[0]!r}; there are user, chatbot and detector")
+        return roles
+
+    def options_of(self, chatbot: Component) -> dict[str, Any]:
+        """The options that a chatbot is made with: its own, and the experiment's limit of a reply."""
+        if self.reply_tokens is None or chatbot.kind not in ALL_CHATBOTS:
+            return chatbot.options
+        return {"max_tokens": self.reply_tokens, **chatbot.options}
+
+    def with_places_of(self, file: Experiment) -> Experiment:
+        """The same experiment; an error about a component that is in `file`, too, says where there."""
+        copy = self.model_copy()
+        copy._places = file._places
+        return copy
+
+    @contextmanager
+    def placing_errors(self, component: Component) -> Iterator[None]:
+        """Let an error about a component say where in the experiment file it stands."""
+        place = next((place for known, place in self._places if known == component), None)
+        try:
+            yield
+        except UsageError as error:
+            if place is None:
+                raise
+            raise UsageError(f"{place}: {error}") from error
+
+    @model_validator(mode="after")
+    def _seeds_have_64_bits(self) -> Self:
+        if self.seed + self.repeats > 2**63:
+            raise ValueError(f"seed {self.seed} and {self.repeats} repeats lead beyond 64 bits")
+        return self
+
+    @model_validator(mode="after")
+    def _turns_in_order(self) -> Self:
+        if self.min_turns > self.max_turns:
+            raise ValueError(f"min_turns {self.min_turns} is more than max_turns {self.max_turns}")
+        unknown = sorted(set(self.roles.values()) - self.models.keys())
+        if unknown:
+            raise ValueError(f"roles name the model {unknown[0]!r}, which is not under `models`")
+        return self
+
+
+def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
+    """Read an experiment file and put the flags that were given (not None) over it.
+
+    A model of the catalogue may have other defaults than `Experiment`'s (`CatalogueModel.experiment`).
+
+    Raises:
+        UsageError: the file is missing, malformed or has a wrong field.
+    """
+    text = None if path is None else read_yaml(path, _SCHEMA)
+    given = {name: value for name, value in flags.items() if value is not None}
+    flaw = unwritable(given)
+    if flaw is not None:
+        raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
+    values = {**(text.data if text else {}), **given}
+    known = CATALOGUE.get(str(values.get("model")).lower())
+    try:
+        experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
+    except ValidationError as error:
+        first = main_error(error)
+        if text is not None and first["loc"] and first["loc"][0] not in given:
+            raise text.error(first["loc"], complaint(first, _SCHEMA)) from error
+        where = f"{path}: " if path is not None and not first["loc"] else ""
+        raise UsageError(where + describe(error)) from error
+    if text is not None:
+        experiment._places = tuple(
+            (component, text.place((field, number)))
+            for field in text.data.keys() & {"chatbots", "detectors"} - given.keys()
+            for number, component in enumerate(getattr(experiment, field))
+        )
+    if "scenario" not in experiment.model_fields_set:
+        return experiment
+    beside = None if path is None or "scenario" in given else path.parent
+    found = experiment.model_copy(update={"scenario": located(experiment.scenario, beside)})
+    return found.with_places_of(experiment)
+
+
+def describe(error: ValidationError) -> str:
+    """The first mistake of a pydantic error as one sentence with the field's path."""
+    first = main_error(error)
+    field = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown field `{field}`. Remove it or correct its spelling."
+    sentence = f"{in_words(first)}."
+    return f"field `{field}`: {sentence}" if field else sentence

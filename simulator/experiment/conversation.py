@@ -1,0 +1,105 @@
+"""One conversation: a simulated user and a chatbot take turns until one reason to stop holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from agents.foreign import require_failure, require_running
+from agents.models.redaction import without_keys
+from agents.users.user import UserFailed, UserMove
+from agents.users.user_flaws import is_loop
+from chatbots.protocol import Chatbot, ChatbotError
+from scenarios.plugins import reason_of
+from scenarios.transcript import Call, Conversation, Message, StopReason, Turn
+
+
+class User(Protocol):
+    """Who drives the conversation."""
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """The next message, or the decision to stop."""
+        ...
+
+
+@dataclass(frozen=True)
+class ConversationKey:
+    """What a conversation is, before it is held."""
+
+    id: str
+    """Hash of everything that determines it."""
+    scenario: str
+    """Name of the pack."""
+    persona: str
+    """Identifier of the persona."""
+    chatbot: str
+    """Name of the chatbot in the experiment."""
+    model: str
+    """Name of the chatbot's model."""
+    seed: int
+    """Seed."""
+
+
+async def converse(
+    key: ConversationKey,
+    user: User,
+    chatbot: Chatbot,
+    max_turns: int,
+    on_turn: Callable[[Turn], None] = lambda turn: None,
+) -> Conversation:
+    """Hold a conversation. A failure of user or chatbot ends it and is recorded, with the turns before it."""
+    turns: list[Turn] = []
+    history: list[Message] = []
+    loose: list[Call] = []
+
+    def ended(reason: StopReason, error: str | None = None) -> Conversation:
+        return Conversation(
+            id=key.id,
+            scenario=key.scenario,
+            persona=key.persona,
+            chatbot=key.chatbot,
+            model=key.model,
+            seed=key.seed,
+            turns=tuple(turns),
+            stop_reason=reason,
+            error=error and without_keys(error),
+            calls=tuple(loose),
+        )
+
+    while len(turns) < max_turns:
+        try:
+            move = await user.next(history)
+        except UserFailed as error:
+            loose.extend(error.calls)
+            return ended("error", f"simulated user: {error}")
+        if move.stop is not None or move.text is None:
+            loose.extend(move.calls)
+            return ended(move.stop or "gave_up")
+        asked = Message(role="user", text=move.text)
+        try:
+            reply = await chatbot.reply([*history, asked])
+            require_running()
+            turn = Turn(
+                index=len(turns),
+                user=move.text,
+                query=reply.query,
+                passages=reply.passages,
+                reply=reply.text,
+                steps=reply.steps,
+                calls=(*move.calls, *reply.calls),
+            )
+            turn.model_dump_json()  # what cannot be journalled ends this conversation, and not the run
+        except ChatbotError as error:
+            loose.extend([*move.calls, *error.calls])
+            return ended("error", f"chatbot {key.chatbot}: {error}")
+        except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything; a failure is data
+            require_failure(error)
+            loose.extend(move.calls)
+            return ended("error", f"chatbot {key.chatbot}: {reason_of(error)}")
+        turns.append(turn)
+        history += [asked, Message(role="assistant", text=reply.text)]
+        on_turn(turn)
+        if is_loop(turns):
+            return ended("loop")
+    return ended("max_turns")

@@ -1,0 +1,191 @@
+"""An experiment: many conversations at once, each judged as soon as it ends, everything journalled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from agents.foreign import require_failure, require_running
+from chatbots.protocol import Chatbot
+from detectors.base.checking import checked, failure
+from detectors.base.protocol import Detector
+from scenarios.errors import HallulabError, ReplayMiss
+from scenarios.files.jsonl import LineWriter
+from scenarios.transcript import Conversation, Judgement, Message, Retriever, Turn, TurnView, Verdict
+from simulator.experiment.conversation import User, converse
+from simulator.experiment.plan import Job
+from simulator.runs.folder import RunFolder
+from simulator.runs.journals import first_try, next_try, verdict_key
+
+
+class Observer(Protocol):
+    """Is told what happens, for progress bars."""
+
+    def expect(self, conversations: int, verdicts: int) -> None:
+        """So many more are to come."""
+
+    def turn_done(self, turn: Turn) -> None:
+        """A turn was simulated."""
+
+    def conversation_done(self, conversation: Conversation, verdicts: int) -> None:
+        """A conversation ended; `verdicts` are now to come from it."""
+
+    def verdict_done(self, verdict: Verdict) -> None:
+        """A turn was judged."""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who takes part: makes users and chatbots for jobs, and holds the judges."""
+
+    user: Callable[[Job], User]
+    """Makes the simulated user of a job."""
+    chatbot: Callable[[Job], Chatbot]
+    """Makes the chatbot of a job."""
+    detectors: Sequence[Detector]
+    """The judges."""
+    knowledge: Retriever | None
+    """What detectors may search."""
+    max_turns: int
+    """Replies after which a conversation is stopped."""
+    concurrency: int
+    """Conversations held, and turns judged, at the same time."""
+
+
+async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: Observer) -> None:
+    """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
+
+    Failed conversations and failed verdicts are lacking: they are tried again.
+
+    Raises:
+        OperationalError: a journal cannot be written. What was written is intact.
+        ReplayMiss: the recording that is replayed does not hold an answer.
+    """
+    journals = folder.read_journals()
+    journal = journals.conversations
+    failed = {first_try(held.id): held for held in journal if held.stop_reason == "error"}
+    done = {first_try(held.id) for held in journal} - failed.keys()
+    missing = [job for job in jobs if job.key.id not in done]
+    again = {job.key.id for job in missing}
+    with folder.open_conversations() as conversations, folder.open_verdicts() as verdicts:
+        run = _Run(cast, journals.verdicts, observer, conversations, verdicts)
+        observer.expect(len(missing), 0)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for held in journal:
+                    if first_try(held.id) not in again:
+                        observer.expect(0, run.judge(held, tasks))
+                for job in missing:
+                    tasks.create_task(run.hold(job, failed.get(job.key.id), tasks))
+        except* (HallulabError, ReplayMiss) as group:
+            raise _first(group) from group
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+class _Run:
+    def __init__(
+        self,
+        cast: Cast,
+        judged: Sequence[Verdict],
+        observer: Observer,
+        conversations: LineWriter,
+        verdicts: LineWriter,
+    ) -> None:
+        self._cast = cast
+        self._observer = observer
+        self._conversations = conversations
+        self._verdicts = verdicts
+        verdicts_held = {verdict_key(verdict): verdict for verdict in judged}
+        self._failed = {key: held for key, held in verdicts_held.items() if held.outcome == "failed"}
+        self._judged = verdicts_held.keys() - self._failed.keys()
+        self._stage = asyncio.Semaphore(cast.concurrency)
+        self._bench = asyncio.Semaphore(cast.concurrency)
+
+    async def hold(self, job: Job, failed: Conversation | None, tasks: asyncio.TaskGroup) -> None:
+        """Hold a conversation, which `failed` before if it is not None. A failure is not written twice."""
+        key = job.key if failed is None else replace(job.key, id=next_try(failed.id))
+        async with self._stage:
+            conversation = await converse(
+                key,
+                self._cast.user(job),
+                self._cast.chatbot(job),
+                self._cast.max_turns,
+                self._observer.turn_done,
+            )
+        require_running()
+        if failed is not None and _failed_alike(failed, conversation):
+            conversation = failed
+        else:
+            self._conversations.append(conversation.model_dump_json())
+        self._observer.conversation_done(conversation, self.judge(conversation, tasks))
+
+    def judge(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> int:
+        """Start the judgements that this conversation lacks, and say how many."""
+        said = conversation.history(len(conversation.turns))
+        wanted = [
+            (turn, detector)
+            for turn in conversation.turns
+            for detector in self._cast.detectors
+            if (conversation.id, turn.index, detector.name, detector.version) not in self._judged
+        ]
+        for turn, detector in wanted:
+            tasks.create_task(self._judge_turn(conversation, said, turn, detector))
+        return len(wanted)
+
+    async def _judge_turn(
+        self, conversation: Conversation, said: Sequence[Message], turn: Turn, detector: Detector
+    ) -> None:
+        async with self._bench:
+            history = tuple(said[: 2 * turn.index])
+            judgement = await judge_turn(detector, history, turn, self._cast.knowledge)
+        require_running()
+        verdict = Verdict(
+            **dict(judgement),
+            conversation=conversation.id,
+            turn=turn.index,
+            detector=detector.name,
+            version=detector.version,
+        )
+        failed = self._failed.get(verdict_key(verdict))
+        if failed is None or failed.error != verdict.error:
+            self._verdicts.append(verdict.model_dump_json())
+        self._observer.verdict_done(verdict)
+
+
+def _failed_alike(one: Conversation, other: Conversation) -> bool:
+    """Whether both failed for the same reason, after the same words."""
+    said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
+    return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]
+
+
+async def judge_turn(
+    detector: Detector, history: tuple[Message, ...], turn: Turn, knowledge: Retriever | None
+) -> Judgement:
+    """One judgement; whatever a detector raises, or gives instead of a judgement, becomes a failed one.
+
+    Args:
+        detector: who judges.
+        history: what was said before the turn.
+        turn: whose reply is judged.
+        knowledge: what the detector may search.
+    """
+    view = TurnView(
+        history=history,
+        question=turn.user,
+        passages=turn.passages,
+        reply=turn.reply,
+        knowledge=knowledge,
+    )
+    try:
+        return checked(await detector.detect(view), turn.reply)
+    except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
+        require_failure(error)
+        return failure(error)

@@ -1,0 +1,40 @@
+"""From a reference chat to the summary that a persona is put into its situation by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.users.summarizer import summarize
+from scenarios.packs.pack_files import load_scenario
+from scenarios.transcript import Message
+from simulator.experiment.build import Settings, open_pool, open_recording
+from simulator.experiment.config import Experiment
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the summarizer wrote."""
+
+    text: str
+    """The summary."""
+    cut: bool
+    """Whether it ends where the model was stopped."""
+
+
+async def summary_of(chat: Sequence[Message], experiment: Experiment, settings: Settings) -> Summary:
+    """Let the simulated user's model summarize a chat.
+
+    Args:
+        chat: see `agents.users.summarizer.summarize`.
+        experiment: its models are used, and its scenario says what the assistant is for.
+
+    Raises:
+        UsageError: there is no such scenario, or the models do not fit together.
+        OperationalError: server, endpoint or model failed.
+    """
+    domain = load_scenario(experiment.scenario).domain
+    async with open_pool(experiment, settings, open_recording(settings)) as (pool, _):
+        session = pool.session("summarizer", experiment.seed, experiment.roles.get("user"))
+        text = await summarize(session, chat, domain)
+    return Summary(text, cut=session.calls[-1].finish_reason == "length")

@@ -1,0 +1,95 @@
+"""Replies of a run as annotated data, in the JSONL schema that `hallulab bench` reads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scenarios.errors import UsageError
+from scenarios.transcript import Conversation, Turn, Verdict
+from simulator.report.reporting import current_verdicts
+from simulator.runs.folder import RunFolder, refuse_overwriting, write_atomically
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export did."""
+
+    written: int
+    """Lines written."""
+    without_evidence: int
+    """Replies left out because they, or what was retrieved for them, are empty: nobody can judge those."""
+
+
+def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Exported:
+    """Write one line for each reply that the detector scored, with its located spans.
+
+    A reply is labelled hallucinated when the detector flagged it or anything in it. Without a detector every
+    reply is written, unlabelled.
+
+    Raises:
+        UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files.
+    """
+    refuse_overwriting(out, folder.files)
+    journals = folder.read_journals()
+    verdicts = {
+        (verdict.conversation, verdict.turn): verdict
+        for verdict in current_verdicts(journals.verdicts, folder.read_experiment())
+        if verdict.detector == detector and verdict.outcome == "scored"
+    }
+    if detector is not None and not verdicts:
+        raise UsageError(f"{folder.path} has no scored verdicts of a detector {detector!r}.")
+    chosen = [
+        (conversation, turn)
+        for conversation in journals.conversations
+        for turn in conversation.turns
+        if detector is None or (conversation.id, turn.index) in verdicts
+    ]
+    lines = [
+        json.dumps(_line(conversation, turn, verdicts.get((conversation.id, turn.index))), ensure_ascii=False)
+        for conversation, turn in chosen
+        if turn.reply and any(passage.text for passage in turn.passages)
+    ]
+    if not lines:
+        why = f"{len(chosen)} have no evidence, or are empty" if chosen else "it has none yet"
+        raise UsageError(f"{folder.path} has no reply to export: {why}.")
+    write_atomically(out, "".join(line + "\n" for line in lines))
+    return Exported(len(lines), len(chosen) - len(lines))
+
+
+def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> dict[str, Any]:
+    spans = (verdict.spans or ()) if verdict is not None else ()
+    located = [
+        {"start": span.start, "end": span.end, "label": "hallucination"}
+        for span in spans
+        if span.start is not None
+    ]
+    # An empty list says that there is nothing, so it is not for a hallucination without a place.
+    localised = located or (verdict is not None and verdict.spans == () and not verdict.flagged)
+    return {
+        "id": f"{conversation.id}-{turn.index}",
+        "task": "dialogue",
+        "question": turn.user,
+        "history": [message.model_dump() for message in conversation.history(turn.index)],
+        "passages": [
+            passage.model_dump(include={"id", "document", "text", "topic"}, exclude_none=True)
+            for passage in turn.passages
+            if passage.text
+        ],
+        "reply": turn.reply,
+        "label": bool(verdict.flagged or spans) if verdict is not None else None,
+        "spans": located if localised else None,
+        "group": conversation.persona,
+        "meta": {
+            "conversation": conversation.id,
+            "chatbot": conversation.chatbot,
+            "model": conversation.model,
+            "scenario": conversation.scenario,
+            "seed": conversation.seed,
+            "turn": turn.index,
+            "detector": verdict.detector if verdict is not None else None,
+            "detector_version": verdict.version if verdict is not None else None,
+        },
+    }

@@ -1,0 +1,216 @@
+"""A run is a folder: the experiment, two journals, and what is derived from them."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from scenarios.errors import OperationalError, UsageError
+from scenarios.files.data_files import read_text
+from scenarios.files.json_text import parse_json
+from scenarios.files.jsonl import LineWriter
+from scenarios.transcript import Conversation
+from simulator.experiment.config import Experiment, describe
+from simulator.runs.journals import Journals, read_conversations, read_journals
+
+
+class RunFolder:
+    """Names, reads and writes the files of a run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.experiment = path / "experiment.json"
+        self.conversations = path / "conversations.jsonl"
+        self.verdicts = path / "verdicts.jsonl"
+        self.report = path / "report.json"
+        self.page = path / "report.html"
+        self.files = (self.report, self.page, self.verdicts, self.conversations, self.experiment)
+        """The five, in the order in which they may go."""
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Be the only one who writes here; the system frees the right when its holder dies.
+
+        A folder that is not there is made, and removed when nothing came into it. The folder itself is
+        locked: a lock file would have to stay there, as removing one is a race.
+
+        Raises:
+            UsageError: somebody else writes here, or a file of the run leads elsewhere.
+            OperationalError: the folder cannot be made.
+        """
+        self.refuse_links_out(self.files)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise OperationalError(f"cannot write {self.path}: {error.strerror}.") from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(
+                    f"another run is writing to {self.path}. Wait until it ends, or give another --out."
+                ) from error
+            except OSError:
+                pass  # some network file systems know no locks
+            yield
+        finally:
+            os.close(handle)
+            with suppress(OSError):
+                self.path.rmdir()
+
+    def refuse_links_out(self, files: Iterable[Path]) -> None:
+        """Raise UsageError when one of the run's `files` is a link that leads out of the folder.
+
+        A folder that somebody sent could else have any file of ours overwritten.
+        """
+        here = Path(os.path.realpath(self.path))
+        for file in files:
+            target = Path(os.path.realpath(file))
+            if target.parent != here:
+                raise UsageError(
+                    f"{file}: this link leads out of the run folder, to {target}, which is not written to. "
+                    "Delete the link, or put the file in its place."
+                )
+
+    def clear(self) -> None:
+        """Delete the run's own five files, and nothing else in the folder."""
+        for file in self.files:
+            file.unlink(missing_ok=True)
+
+    def require(self) -> None:
+        """Raise UsageError unless there is a journal of conversations."""
+        if not self.conversations.is_file():
+            raise UsageError(
+                f"{self.path} is no run folder: it has no conversations.jsonl. "
+                "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
+            )
+
+    def read_experiment(self) -> dict[str, Any] | None:
+        """The resolved experiment, or None when the folder has none.
+
+        Raises:
+            UsageError: the file is damaged, or none of ours.
+        """
+        if not self.experiment.exists():
+            return None
+        if not self.experiment.is_file():
+            raise UsageError(f"{self.experiment}: this is no file. Restore it or use --fresh.")
+        try:
+            value = parse_json(read_text(self.experiment))
+        except ValueError as error:
+            raise UsageError(
+                f"{self.experiment}: not valid JSON ({error}). Restore it or use --fresh."
+            ) from error
+        if not isinstance(value, dict):
+            raise UsageError(f"{self.experiment}: not an object. Restore it or use --fresh.")
+        for field in ("experiment", "identity", "detectors"):
+            if not isinstance(value.get(field), dict):
+                raise UsageError(f"{self.experiment}: no object `{field}`. Restore it or use --fresh.")
+        return {**value, "experiment": self._checked(value["experiment"])}
+
+    def _checked(self, experiment: dict[str, Any]) -> dict[str, Any]:
+        """The fields that a saved experiment sets, as they are written today."""
+        for field in ("scenario", "chatbots"):
+            if field not in experiment:
+                raise UsageError(
+                    f"{self.experiment}: no `{field}` in `experiment`. Restore it or use --fresh."
+                )
+        try:
+            return Experiment.model_validate(experiment).model_dump(mode="json", exclude_unset=True)
+        except ValidationError as error:
+            raise UsageError(f"{self.experiment}: {describe(error)} Restore it or use --fresh.") from error
+
+    def write_experiment(self, value: dict[str, Any]) -> None:
+        """Replace experiment.json in one step."""
+        text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False)
+        write_atomically(self.experiment, text + "\n")
+
+    def read_conversations(self) -> list[Conversation]:
+        """The journal of conversations, as far as it counts (`simulator.runs.journals`)."""
+        return read_conversations(self.conversations)
+
+    def read_journals(self) -> Journals:
+        """Both journals, checked against each other (`simulator.runs.journals`)."""
+        return read_journals(self.conversations, self.verdicts)
+
+    def open_conversations(self) -> LineWriter:
+        """The journal of conversations, for appending."""
+        return LineWriter(self.conversations)
+
+    def open_verdicts(self) -> LineWriter:
+        """The journal of verdicts, for appending."""
+        return LineWriter(self.verdicts)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write beside `path` and rename, so that a reader sees the old file or the new one.
+
+    A link is kept: what it leads to is written. What is there and no file (a pipe, a device) is written into.
+
+    Raises:
+        OperationalError: it cannot be written; the old file is intact.
+    """
+    write_together({path: text})
+
+
+def write_together(texts: Mapping[Path, str]) -> None:
+    """`write_atomically` of several files: none is replaced before all are written.
+
+    A file that holds its text already is left alone, so that it may lie where nothing can be written.
+
+    Raises:
+        OperationalError: one cannot be written; the old files are intact.
+    """
+    # What cannot be encoded is found before anything is touched.
+    files = [(path, text.encode()) for path, text in texts.items()]
+    beside: dict[Path, Path] = {}
+    path = files[0][0]
+    try:
+        for path, data in files:
+            if path.is_file() and path.read_bytes() == data:
+                continue
+            if path.is_file() or not path.exists():
+                target = Path(os.path.realpath(path))
+                beside[target] = _written_beside(target, data)
+            elif path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            else:
+                path.write_bytes(data)
+        for path, made in beside.items():
+            made.replace(path)
+    except OSError as error:
+        raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
+    finally:
+        for made in beside.values():
+            made.unlink(missing_ok=True)
+
+
+def _written_beside(target: Path, data: bytes) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    # Whatever has the name, perhaps a link to elsewhere, is left of a process that is no more.
+    beside.unlink(missing_ok=True)
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    return beside
+
+
+def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:
+    """Raise UsageError when `output` is one of the files that are read, by whatever name."""
+    for path in inputs:
+        if os.path.realpath(output) == os.path.realpath(path):
+            raise UsageError(f"cannot write {output}: a file of the input would be lost. Give another file.")

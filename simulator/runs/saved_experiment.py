@@ -1,0 +1,184 @@
+"""What a run folder says of its experiment: read, compared with another, added to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version as installed
+from typing import Any
+
+from pydantic import ValidationError
+
+from agents.claim_check import ClaimCheck
+from scenarios.files.digest import digest
+from agents.users.user import user_version
+from chatbots.registry import chatbot_version
+from detectors.base.protocol import Detector, judging
+from scenarios.errors import UsageError
+from scenarios.packs.pack import Scenario
+from scenarios.packs.pack_files import built_in_packs, load_scenario
+from scenarios.transcript import Conversation
+from simulator.experiment.config import Component, Experiment, describe
+from simulator.experiment.plan import chosen_personas, model_name, scenario_version
+from simulator.measure.self_judging import ClaimChecks
+from simulator.runs.folder import RunFolder
+
+
+def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
+    """The fields of the experiment that a folder's conversations come from.
+
+    They are those of its experiment.json. Where there is none, the journal tells scenario, chatbots and seed,
+    and the other fields are left out.
+
+    Args:
+        scenario: the pack of the conversations, for a folder without experiment.json. None: a built-in one.
+
+    Raises:
+        UsageError: experiment.json is damaged, or there is none and the journal does not say enough.
+    """
+    saved = folder.read_experiment()
+    if saved is not None:
+        return dict(saved["experiment"])
+    conversations = folder.read_conversations()
+    if not conversations:
+        raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
+    names = sorted({conversation.chatbot for conversation in conversations})
+    return {
+        "scenario": _scenario_of(folder, conversations, scenario),
+        "chatbots": [_chatbot(folder, name).model_dump(exclude_unset=True) for name in names],
+        "seed": min(conversation.seed for conversation in conversations),
+    }
+
+
+def _scenario_of(folder: RunFolder, conversations: Sequence[Conversation], given: str | None) -> str:
+    names = sorted({conversation.scenario for conversation in conversations})
+    if len(names) > 1:
+        raise UsageError(
+            f"{folder.conversations}: its conversations are about several scenarios ({', '.join(names)}). "
+            "Put those of each into a folder of its own."
+        )
+    about = f"{folder.conversations}: its conversations are about scenario {names[0]!r}"
+    if given is not None:
+        found = load_scenario(given).name
+        if found != names[0]:
+            raise UsageError(f"{about}, not {found!r} as -c says.")
+        return given
+    if names[0] not in built_in_packs():
+        raise UsageError(
+            f"{about}, which is no built-in pack. Restore the folder's experiment.json, or give a file with "
+            "`scenario: PATH` by -c."
+        )
+    return names[0]
+
+
+def _chatbot(folder: RunFolder, name: str) -> Component:
+    """A chatbot of which no more than the name is known."""
+    try:
+        return Component(name=name, kind=name)
+    except ValidationError as error:
+        raise UsageError(
+            f"{folder.conversations}: a chatbot is called {name!r}. Rename it: letters, digits, `.`, `_` and "
+            "`-` make a name."
+        ) from error
+
+
+def check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) -> None:
+    """Raise UsageError when the folder holds another experiment, or another edition of a persona."""
+    saved = folder.read_experiment()
+    if saved is None:
+        return
+    identity = experiment_identity(experiment, scenario)
+    differing = sorted(
+        name
+        for name in identity.keys() & saved["identity"].keys()
+        if identity[name] != saved["identity"][name]
+    )
+    if differing:
+        raise UsageError(
+            f"{folder.path} holds another experiment (it differs in {', '.join(differing)}). "
+            "Use --fresh to start it over, or another --out."
+        )
+
+
+def enter_folder(
+    experiment: Experiment,
+    scenario: Scenario,
+    detectors: Sequence[Detector],
+    revision: str | None,
+    folder: RunFolder,
+    simulate: bool,
+    verifying: Mapping[str, ClaimCheck | None] | None = None,
+) -> None:
+    """Write experiment.json, or add to the folder's one.
+
+    Args:
+        detectors: who judges now; their versions are kept.
+        revision: of the model that is served, where it is known.
+        simulate: whether conversations are held. If not, what the folder says of them stays; a folder that
+            says nothing gets no more than the fields of the experiment that were set.
+        verifying: how the chatbots verify their claims, by name; those left out stay as they are.
+
+    Raises:
+        OperationalError: it cannot be written.
+        UsageError: a detector says of itself what cannot be, or experiment.json is damaged.
+    """
+    saved = folder.read_experiment() or {}
+    checks = saved_claim_checks(folder, saved)
+    judges = {one.name: judging(one, model_name(experiment, "detector")) for one in detectors}
+    entry: dict[str, Any] = {
+        "identity": {},
+        "seeds": [],
+        **saved,
+        "schema": 1,
+        "hallulab": installed("hallulab"),
+        "packages": {name: installed(name) for name in ("autogen-agentchat", "openai", "pydantic")},
+        "model_revision": revision or saved.get("model_revision"),
+        "detectors": {
+            **saved.get("detectors", {}),
+            **{detector.name: detector.version for detector in detectors},
+        },
+        "claim_checks": ClaimChecks(
+            chatbots={**checks.chatbots, **(verifying or {})}, detectors={**checks.detectors, **judges}
+        ).model_dump(mode="json"),
+    }
+    if simulate:
+        entry["experiment"] = experiment.model_dump(mode="json")
+        entry["identity"] = {**entry["identity"], **experiment_identity(experiment, scenario)}
+        entry["seeds"] = list(range(experiment.seed, experiment.seed + experiment.repeats))
+    elif not saved:
+        entry["experiment"] = experiment.model_dump(mode="json", exclude_unset=True)
+        entry["seeds"] = sorted({conversation.seed for conversation in folder.read_conversations()})
+    folder.write_experiment(entry)
+
+
+def saved_claim_checks(folder: RunFolder, saved: Mapping[str, Any]) -> ClaimChecks:
+    """How the run's chatbots and detectors check claims; nothing of a folder that an older hallulab wrote.
+
+    Raises:
+        UsageError: what experiment.json says of it is damaged.
+    """
+    try:
+        return ClaimChecks.model_validate(saved.get("claim_checks", {}))
+    except ValidationError as error:
+        raise UsageError(
+            f"{folder.experiment}: in `claim_checks`, {describe(error)} Restore it or use --fresh."
+        ) from error
+
+
+def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:
+    """What must not change while a run folder grows; more personas, chatbots and detectors may come."""
+    return {
+        "scenario": f"{scenario.name} {scenario_version(scenario)}",
+        "user model": model_name(experiment, "user"),
+        "chatbot model": model_name(experiment, "chatbot"),
+        "min_turns": experiment.min_turns,
+        "max_turns": experiment.max_turns,
+        "top_k": experiment.top_k,
+        "embedding_model": experiment.embedding_model,
+        "reply_tokens": experiment.reply_tokens,
+        "the simulated user's prompts": user_version(),
+        **{f"chatbot {bot.name}": chatbot_version(bot.kind, bot.options) for bot in experiment.chatbots},
+        **{
+            f"persona {persona.id}": digest(persona.model_dump(mode="json"))[:16]
+            for persona in chosen_personas(experiment, scenario)
+        },
+    }

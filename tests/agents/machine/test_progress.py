@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, TextColumn
+from rich.text import Text
+
+from agents.machine.progress import LINE_EVERY, LoggedProgress, ProgressBars, TimeLeft, bars
+from tests.simulator.journal import conversation, scored
+
+Err = Callable[[], list[str]]
+
+
+@pytest.fixture
+def err(capsys: pytest.CaptureFixture[str]) -> Err:
+    """What was printed on standard error since the last look, white space between words as one space."""
+    return lambda: [" ".join(line.split()) for line in capsys.readouterr().err.splitlines()]
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def log(clock: Clock) -> LoggedProgress:
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeLeft())
+    return LoggedProgress(*columns, console=Console(stderr=True), get_time=clock)
+
+
+def test_a_log_gets_the_unfinished_now_and_then_and_all_at_the_end(
+    log: LoggedProgress, clock: Clock, err: Err
+) -> None:
+    with log:
+        turns, verdicts = log.add_task("turns", total=4), log.add_task("verdicts", total=8)
+        clock.now = LINE_EVERY - 1
+        log.advance(turns)
+        assert err() == []
+        clock.now = LINE_EVERY
+        log.update(verdicts, completed=2)
+        assert err() == ["turns 1/4 0:01:30", "verdicts 2/8 0:01:30"]
+        clock.now = 2 * LINE_EVERY - 1
+        log.update(turns, completed=4)
+        assert err() == []
+        clock.now = 2 * LINE_EVERY
+        log.update(verdicts, completed=6)
+        assert err() == ["verdicts 6/8 0:00:20"]
+        log.update(verdicts, completed=8)
+    assert err() == ["turns 4/4 0:00:00", "verdicts 8/8 0:00:00"]
+
+
+def test_a_log_gets_nothing_about_what_takes_no_time(log: LoggedProgress, err: Err) -> None:
+    with log:
+        log.update(log.add_task("turns", total=1), completed=1)
+    assert err() == []
+
+
+def test_the_time_left_outlives_a_change_of_the_total(log: LoggedProgress, clock: Clock) -> None:
+    log.add_task("turns", total=10)
+    (task,) = log.tasks
+    assert TimeLeft().render(task).plain == "-:--:--"
+    clock.now = 20.0
+    log.update(task.id, total=10, completed=4)
+    log.update(task.id, total=6, completed=4)
+    assert TimeLeft().render(task).plain == "0:00:10"
+
+
+def test_what_has_no_total_has_no_time_left(log: LoggedProgress, clock: Clock) -> None:
+    log.add_task("bytes", total=None)
+    (task,) = log.tasks
+    clock.now = 20.0
+    log.update(task.id, completed=4)
+    assert TimeLeft().render(task).plain == "-:--:--"
+
+
+def hold(quiet: bool) -> None:
+    """Two conversations of at most two turns, of which one ends after the first, with one detector."""
+    with ProgressBars(max_turns=2, detectors=1, quiet=quiet) as shown:
+        shown.expect(2, 0)
+        for id, replies in (("a", ["x"]), ("b", ["y", "z"])):
+            held = conversation(id, replies)
+            for turn in held.turns:
+                shown.turn_done(turn)
+            shown.conversation_done(held, len(replies))
+            for turn in held.turns:
+                shown.verdict_done(scored(id, turn.index))
+
+
+def test_a_run_without_a_terminal_says_how_far_it_is(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.machine.progress.LINE_EVERY", 0.0)
+    hold(quiet=False)
+    lines = err()
+    assert "simulating turns 1/4 0:00:00 left 0:00:00" in lines
+    assert lines[-2:] == [
+        "simulating turns 3/3 0:00:00 left 0:00:00",
+        "judging turns 3/3 0:00:00 left 0:00:00",
+    ]
+
+
+def test_turns_of_a_conversation_under_way_are_still_to_be_judged(
+    err: Err, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.machine.progress.LINE_EVERY", 0.0)
+    with ProgressBars(max_turns=2, detectors=3, quiet=False) as shown:
+        shown.expect(2, 1)
+        shown.turn_done(conversation("a", ["x"]).turns[0])
+        assert err()[-1] == "judging turns 0/13 0:00:00 left -:--:--"
+        shown.conversation_done(conversation("a", ["x"]), 3)
+        assert err()[-1] == "judging turns 0/10 0:00:00 left -:--:--"
+
+
+def test_quiet_is_quiet(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.machine.progress.LINE_EVERY", 0.0)
+    hold(quiet=True)
+    with bars(quiet=True) as shown:
+        shown.advance(shown.add_task("lexical", total=2))
+    assert err() == []
+
+
+def test_a_terminal_gets_bars(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    hold(quiet=False)
+    turns, verdicts = [Text.from_ansi(line).plain for line in err() if "3/3" in line]
+    assert turns == f"simulating turns {'━' * 38} 3/3 0:00:00 left 0:00:00"
+    assert verdicts == f"judging turns {'━' * 38} 3/3 0:00:00 left 0:00:00"

@@ -1,0 +1,160 @@
+"""SIGTERM in the middle: a command ends at an `await`, tidily, and goes on from there when started again."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from agents.machine.stopping import run_until_stopped
+from simulator.runs.folder import RunFolder
+from tests.fuzz.tiny_run import flags, make_pack, words_for_vectors
+from tests.scripted import ScriptedTransport
+from tests.simulator.command_line import CommandLine, Ended
+
+
+def send_sigterm() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0)  # Python looks for signals between two steps
+
+
+class Endpoint(ScriptedTransport):
+    """Answers, and sends this process SIGTERM while it works on a request."""
+
+    def __init__(self, fatal: int | None = None) -> None:
+        super().__init__(self._answer, "m")
+        self._fatal = fatal
+
+    def _answer(self, body: dict[str, Any]) -> str | dict[str, float]:
+        if len(self.requests) == self._fatal:
+            send_sigterm()
+        if body.get("logprobs"):
+            return {"Yes": 0.4, "No": 0.6}
+        return "How long does a kettle take to boil?" if len(self.requests) % 2 else "It takes three minutes."
+
+
+class Runs:
+    """Starts the same small run again and again."""
+
+    def __init__(self, command: CommandLine, folder: Path) -> None:
+        self._command = command
+        self._pack = make_pack(folder / "pack")
+        self._out = folder / "run"
+        self.folder = RunFolder(self._out)
+
+    def __call__(self, endpoint: Endpoint) -> Ended:
+        with patch("agents.models.wire.httpx2.AsyncHTTPTransport", lambda **_: endpoint):
+            return self._command(*flags(self._pack, "--out", self._out, "--repeats", "3"))
+
+
+@pytest.fixture
+def runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Iterator[Runs]:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    handler = signal.getsignal(signal.SIGTERM)
+    with words_for_vectors():
+        yield Runs(CommandLine(monkeypatch, capsys), tmp_path)
+    signal.signal(signal.SIGTERM, handler)
+
+
+def test_wherever_sigterm_comes_a_run_ends_with_one_sentence_and_goes_on_later(runs: Runs) -> None:
+    whole = Endpoint()
+    assert runs(whole).code == 0
+    wanted = sorted(runs.folder.read_conversations(), key=lambda held: held.id)
+    for fatal in range(1, len(whole.requests) + 1, 5):
+        runs.folder.clear()
+        ended = runs(Endpoint(fatal))
+        gc.collect()  # a coroutine that nobody awaited would be a warning, and that an error
+        assert (ended.code, ended.err) == (
+            130,
+            "interrupted: what was written is intact, start again to go on.\n",
+        )
+        kept = {held.id for held in runs.folder.read_conversations() if held.stop_reason != "error"}
+        assert kept == {held.id for held in runs.folder.read_conversations()}
+        assert runs(Endpoint()).code == 0
+        assert [held.id for held in wanted] == sorted(held.id for held in runs.folder.read_conversations())
+
+
+def test_what_is_awaited_gets_to_tidy_up() -> None:
+    tidied = []
+
+    async def work() -> None:
+        send_sigterm()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0)
+            tidied.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_until_stopped(work())
+    assert tidied == [True]
+
+
+def test_a_signal_before_the_loop_runs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = asyncio.run
+
+    def late(coroutine: Any) -> Any:
+        send_sigterm()
+        return begun(coroutine)
+
+    monkeypatch.setattr("agents.machine.stopping.asyncio.run", late)
+    with pytest.raises(KeyboardInterrupt):
+        run_until_stopped(asyncio.sleep(60))
+
+
+def test_a_second_signal_does_not_wait() -> None:
+    async def work() -> None:
+        send_sigterm()
+        send_sigterm()
+        raise AssertionError("the second one ends it")
+
+    with pytest.raises(KeyboardInterrupt):
+        run_until_stopped(work())
+
+
+def test_work_that_awaits_nothing_ends_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.machine.stopping.GRACE_SECONDS", 0.05)
+
+    async def work() -> None:
+        send_sigterm()
+        while True:
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        run_until_stopped(work())
+
+
+def test_an_error_on_the_way_out_comes_of_the_signal() -> None:
+    async def work() -> None:
+        send_sigterm()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise ConnectionError("closed") from None
+
+    with pytest.raises(KeyboardInterrupt):
+        run_until_stopped(work())
+
+
+def test_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGALRM)
+    test_what_is_awaited_gets_to_tidy_up()
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGALRM)) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_without_a_signal_the_result_is_given() -> None:
+    async def work() -> int:
+        return 7
+
+    assert run_until_stopped(work()) == 7

@@ -1,0 +1,32 @@
+"""What tests ask a model, and endpoints that answer in some way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+from tenacity import wait_none
+
+from agents.models.client import Endpoint
+from agents.models.model import ModelPool
+from agents.models.prompt import ChatMessage
+
+QUESTION = [ChatMessage("system", "Be brief."), ChatMessage("user", "Why?")]
+LOCAL = "http://127.0.0.1:9/v1"
+
+
+def refusal(status: int, message: str = "no") -> httpx2.Response:
+    """An answer with an error's status."""
+    return httpx2.Response(status, json={"error": {"message": message}})
+
+
+def in_turn(*answers: Any) -> Callable[[Any], Any]:
+    """A script that gives these answers, one a request."""
+    left = list(answers)
+    return lambda _: left.pop(0)
+
+
+def pool_at(transport: httpx2.AsyncBaseTransport, url: str = LOCAL, **options: Any) -> ModelPool:
+    """A pool whose default model `m` is behind this transport, without pauses between tries."""
+    return ModelPool({"default": Endpoint("m", url)}, transport=transport, backoff=wait_none(), **options)

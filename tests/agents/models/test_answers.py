@@ -1,0 +1,154 @@
+"""Answers of servers that have their own ideas of the format."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import httpx2
+import pytest
+
+from agents.models.answers import cached_tokens, is_completion, readable, tells_tokens
+from agents.models.errors import ModelError
+from agents.models.prompt import ChatMessage
+from tests.scripted import completion, scripted_pool
+
+ASK = [ChatMessage("user", "Well?")]
+
+
+def answer(message: dict[str, Any], **choice: Any) -> dict[str, Any]:
+    body = completion("unused")
+    body["choices"][0] |= {"message": {"role": "assistant", **message}, **choice}
+    return body
+
+
+def said(message: dict[str, Any], **choice: Any) -> str:
+    return str(readable(answer(message, **choice))["choices"][0]["message"]["content"])
+
+
+async def text_of(body: dict[str, Any]) -> str:
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=body))
+    return await pool.session("chatbot").text("reply", ASK)
+
+
+@pytest.mark.parametrize("body", [{}, {"choices": None}, {"choices": []}, {"choices": ["text"]}])
+def test_what_has_no_message_is_no_completion(body: dict[str, Any]) -> None:
+    assert not is_completion(body)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": "The courier pays."}, "The courier pays."),
+        ({"content": "<think>He wants money.</think>\n\nThe courier pays."}, "The courier pays."),
+        ({"content": "He wants money.</think>The courier pays."}, "The courier pays."),
+        ({"content": None, "refusal": "I cannot tell."}, "I cannot tell."),
+        ({"content": None}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
+    assert said(message) == text
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({"content": "<think>He wants"}, "nothing but its reasoning"),
+        ({"content": "<think>He wants money.</think>"}, "nothing but its reasoning"),
+        ({"content": None, "reasoning_content": "He wants money."}, "nothing but its reasoning"),
+        ({"content": [{"type": "text", "text": "Hello"}]}, "is a list and no text"),
+        ({"content": None, "tool_calls": [{"id": "c1"}]}, "called a tool"),
+        ({"content": "Let me look.", "tool_calls": [{"id": "c1"}]}, "called a tool"),
+    ],
+)
+def test_what_says_nothing_to_the_user_is_refused(message: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ModelError, match=reason):
+        said(message)
+
+
+def test_a_filtered_answer_names_the_filter() -> None:
+    with pytest.raises(ModelError, match="content filter"):
+        said({"content": ""}, finish_reason="content_filter")
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        "none",
+        [1],
+        {},
+        {"prompt_tokens": None, "completion_tokens": 2},
+        {"prompt_tokens": 1},
+        {"prompt_tokens": -5, "completion_tokens": 2},
+        {"prompt_tokens": 10**13, "completion_tokens": 2},
+        {"prompt_tokens": True, "completion_tokens": 2},
+        {"prompt_tokens": 1.5, "completion_tokens": 2},
+    ],
+)
+async def test_numbers_of_tokens_that_are_not_told_are_unknown_and_not_zero(usage: object) -> None:
+    body = {**completion("The courier pays."), "usage": usage}
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=body))
+    session = pool.session("chatbot")
+    assert await session.text("reply", ASK) == "The courier pays."
+    assert [(call.prompt_tokens, call.completion_tokens) for call in session.calls] == [(None, None)]
+    assert not tells_tokens(body)
+
+
+@pytest.mark.parametrize(
+    ("usage", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 8}}, 8),
+        ({"prompt_tokens_details": "many"}, None),
+        ({"prompt_tokens_details": {"cached_tokens": -8}}, None),
+        ({"prompt_tokens_details": {"cached_tokens": True}}, None),
+        ("none", None),
+    ],
+)
+def test_cached_tokens_are_read_where_they_are_told(usage: object, cached: int | None) -> None:
+    assert cached_tokens({"usage": usage}) == cached
+
+
+async def test_probabilities_are_read_of_tokens_without_bytes() -> None:
+    body = completion({"No": 0.75, "Yes": 0.25})
+    for token in body["choices"][0]["logprobs"]["content"][0]["top_logprobs"]:
+        del token["bytes"]
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=body))
+    share = await pool.session("user").choose("goal", ASK, ("Yes", "No"))
+    assert {option: round(value, 9) for option, value in share.items()} == {"Yes": 0.25, "No": 0.75}
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        "none",
+        {},
+        {"content": None},
+        {"content": [{"token": "No", "logprob": None}]},
+        {"content": [{"token": "No", "logprob": math.log(0.5)}]},
+        {"content": [{"token": "No", "logprob": "likely"}]},
+        {"content": [{"token": "No", "logprob": 10**400}]},
+        {"content": [{"token": "No", "logprob": 0.0, "top_logprobs": [{"token": "No", "logprob": 1000.0}]}]},
+        {"content": [{"token": "No", "logprob": 0.0, "top_logprobs": [{"token": "No", "logprob": 1.0}]}]},
+        {"content": [{"token": "No", "logprob": 0.0, "bytes": [999]}]},
+        {"content": [{"token": "No", "logprob": math.log(0.5), "top_logprobs": None}]},
+    ],
+)
+async def test_probabilities_of_another_form_are_an_error_that_is_told(logprobs: object) -> None:
+    body = completion("No")
+    body["choices"][0]["logprobs"] = logprobs
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=body))
+    with pytest.raises(ModelError, match=r"no log-probabilities|none of Yes, No"):
+        await pool.session("user").choose("goal", ASK, ("Yes", "No"))
+
+
+async def test_a_call_of_a_tool_is_no_reply() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    with pytest.raises(ModelError, match="called a tool"):
+        await text_of(answer({"content": None, "tool_calls": [call]}, finish_reason="tool_calls"))
+
+
+async def test_whatever_the_libraries_raise_at_an_answer_is_a_model_error() -> None:
+    with pytest.raises(ModelError, match="no chat completion"):
+        await text_of(answer({"content": "Hi"}, finish_reason=["stop"]))

@@ -1,0 +1,353 @@
+"""One served model: shared answers, tries and their end, keys, the check before a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tenacity import wait_fixed, wait_none
+
+from agents.models.client import Endpoint
+from agents.models.errors import ModelError
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
+from scenarios.errors import UsageError
+from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
+from tests.scripted import ScriptedTransport, completion, scripted_pool
+
+
+async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:
+    pool, transport = scripted_pool(lambda _: "Because.")
+    one, other = pool.session("a"), pool.session("b")
+    await asyncio.gather(one.text("x", QUESTION), other.text("y", QUESTION))
+    await one.text("x", QUESTION)
+    assert len(transport.requests) == 1
+    assert [(call.purpose, call.replayed) for call in one.calls] == [("a.x", False), ("a.x", True)]
+    assert [(call.purpose, call.replayed) for call in other.calls] == [("b.y", True)]
+
+
+async def test_equal_requests_under_way_are_sent_once() -> None:
+    pool, transport = scripted_pool(lambda body: "ok")
+    sessions = [pool.session("user", 1) for _ in range(5)]
+    texts = await asyncio.gather(*(session.text("message", QUESTION) for session in sessions))
+    assert (texts, len(transport.requests)) == (["ok"] * 5, 1)
+    calls = [session.calls[0] for session in sessions]
+    assert sorted(call.replayed for call in calls) == [False, True, True, True, True]
+    assert len({call.latency_s for call in calls}) == 1
+
+
+async def test_a_failure_reaches_all_who_wait_and_the_next_request_is_sent() -> None:
+    pool, transport = scripted_pool(lambda body: httpx2.Response(401, json={"error": {"message": "no"}}))
+    session = pool.session("user", 1)
+    failed = await asyncio.gather(*(session.text("a", QUESTION) for _ in range(3)), return_exceptions=True)
+    assert [type(error) for error in failed] == [ModelError] * 3
+    assert len(transport.requests) == 1
+    with pytest.raises(ModelError):
+        await session.text("a", QUESTION)
+    assert len(transport.requests) == 2
+
+
+async def test_who_waits_asks_anew_when_the_first_one_is_cancelled() -> None:
+    pool, _ = scripted_pool(lambda body: "ok")
+    first = asyncio.create_task(pool.session("user", 1).text("message", QUESTION))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(pool.session("user", 1).text("message", QUESTION))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == "ok"
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+async def test_a_passing_trouble_is_tried_again(status: int) -> None:
+    pool, transport = scripted_pool(in_turn(refusal(status), refusal(status), "Because."))
+    session = pool.session("chatbot")
+    assert await session.text("generate", QUESTION) == "Because."
+    assert len(transport.requests) == 3
+    assert [call.error for call in session.calls] == [None]
+
+
+async def test_tries_are_counted_and_end() -> None:
+    pool, transport = scripted_pool(lambda _: refusal(429, "slow down"), attempts=3)
+    session = pool.session("chatbot")
+    with pytest.raises(ModelError, match="status 429: slow down"):
+        await session.text("generate", QUESTION)
+    assert len(transport.requests) == 3
+    (call,) = session.calls
+    assert (call.prompt_tokens, call.completion_tokens, call.finish_reason) == (None, None, None)
+    assert (
+        call.error
+        == "model 'scripted' at http://127.0.0.1:9/v1 refused the request with status 429: slow down"
+    )
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422])
+async def test_a_refusal_is_not_tried_again(status: int) -> None:
+    pool, transport = scripted_pool(lambda _: refusal(status, "too long"))
+    with pytest.raises(ModelError, match=f"refused the request with status {status}: too long"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert len(transport.requests) == 1
+
+
+class Silent(httpx2.AsyncBaseTransport):
+    """Never answers."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.tries += 1
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+class Dead(httpx2.AsyncBaseTransport):
+    """Nobody listens."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.tries += 1
+        raise httpx2.ConnectError("All connection attempts failed", request=request)
+
+
+async def test_a_silent_server_runs_into_the_time_limit() -> None:
+    pool = pool_at(Silent(), timeout_s=0.01, attempts=2)
+    session = pool.session("chatbot")
+    with pytest.raises(
+        ModelError, match=r"did not answer in time\. Raise --timeout or lower --concurrency\."
+    ):
+        await session.text("generate", QUESTION)
+    assert len(session.calls) == 1
+    assert "did not answer in time" in (session.calls[0].error or "")
+
+
+async def test_no_try_begins_that_could_end_after_the_deadline() -> None:
+    """The deadline is three time limits; two went by, and a little more."""
+    transport = Silent()
+    pool = pool_at(transport, timeout_s=0.2, attempts=9)
+    with pytest.raises(ModelError, match="did not answer in time"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert transport.tries == 2
+
+
+async def test_pauses_count_towards_the_deadline() -> None:
+    pool, transport = scripted_pool(lambda _: refusal(503), timeout_s=5.0, backoff=wait_fixed(11))
+    with pytest.raises(ModelError, match="status 503"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert len(transport.requests) == 1
+
+
+async def test_waiting_for_others_does_not_count_towards_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half a second is left for tries before the last one; the other request takes longer."""
+    monkeypatch.setattr("agents.models.client.DEADLINE", 1.1)
+
+    class Slow(ScriptedTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            await asyncio.sleep(0.0 if self.requests else 0.7)
+            return await super().handle_async_request(request)
+
+    pool = pool_at(Slow(in_turn("First.", refusal(503), "Second.")), timeout_s=5.0, concurrency=1)
+    sessions = [pool.session("chatbot", seed) for seed in range(2)]
+    assert await asyncio.gather(*(session.text("a", QUESTION) for session in sessions)) == [
+        "First.",
+        "Second.",
+    ]
+
+
+async def test_an_unreachable_server_is_one_sentence() -> None:
+    transport = Dead()
+    pool = pool_at(transport, attempts=2)
+    with pytest.raises(ModelError) as caught:
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert str(caught.value) == f"model 'm' at {LOCAL} cannot be reached. Is the server running?"
+    assert transport.tries == 2
+
+
+@pytest.mark.parametrize(
+    "body", ["{}", '{"choices": []}', "<html>", "null", "[]", '{"choices": [{}]}', '{"choices": 3}']
+)
+async def test_an_answer_that_is_no_completion_is_an_error(body: str) -> None:
+    pool, transport = scripted_pool(lambda _: httpx2.Response(200, text=body))
+    session = pool.session("chatbot")
+    with pytest.raises(ModelError, match=r"v1/chat/completions gave an answer that is no chat completion: '"):
+        await session.text("generate", QUESTION)
+    assert (len(session.calls), len(transport.requests), len(pool.recording)) == (1, 1, 0)
+
+
+async def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", "sk-very-secret")
+    sent: list[str] = []
+
+    class Remote(ScriptedTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            sent.append(request.headers["Authorization"])
+            return await super().handle_async_request(request)
+
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    pool = ModelPool(
+        {"default": Endpoint("m", "https://models.example/v1", "TEST_KEY")},
+        recording=recording,
+        transport=Remote(in_turn("Because.", refusal(400, "what is sk-very-secret"))),
+        backoff=wait_none(),
+    )
+    session = pool.session("chatbot")
+    await session.text("generate", QUESTION)
+    with pytest.raises(ModelError) as caught:
+        await session.text("generate", QUESTION, sample=1)
+    recording.close()
+    assert sent == ["Bearer sk-very-secret"] * 2
+    everywhere = path.read_text() + str(caught.value) + json.dumps([c.model_dump() for c in session.calls])
+    assert "sk-very-secret" not in everywhere
+    assert "sk-very-secret" not in repr(pool.get().endpoint)
+
+
+async def test_a_missing_key_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    pool = pool_at(Dead(), url="https://models.example/v1")
+    with pytest.raises(
+        UsageError,
+        match=r"models\.example/v1 needs an API key: set the environment variable OPENAI_API_KEY",
+    ):
+        await pool.session("chatbot").text("generate", QUESTION)
+
+
+@pytest.mark.parametrize("url", [LOCAL, "http://localhost:8000/v1", "http://[::1]:8000/v1"])
+def test_loopback_needs_no_key(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-others")
+    assert Endpoint("m", url).api_key() == "EMPTY"
+
+
+async def test_check_passes_when_the_model_is_served() -> None:
+    pool, _ = scripted_pool(lambda _: "Because.")
+    await pool.check()
+
+
+async def test_check_names_the_models_that_are_served() -> None:
+    pool = pool_at(ScriptedTransport(lambda _: "Because.", model="other"))
+    with pytest.raises(ModelError, match=r"does not serve model 'm'; it serves: other\. Correct --model\."):
+        await pool.check()
+
+
+async def test_check_says_that_nobody_answers() -> None:
+    with pytest.raises(
+        ModelError, match=f"no OpenAI-compatible endpoint answers at {LOCAL} .*Start a server"
+    ):
+        await pool_at(Dead()).check()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (httpx2.Response(401, text="Bearer sk-canary-1 is wrong"), r"status 401"),
+        (httpx2.Response(302, headers={"Location": "http://sk-canary-1/"}), r"status 302"),
+        (httpx2.Response(500, extensions={"reason_phrase": b"sk-canary-1"}), r"status 500"),
+        (httpx2.Response(200, text="[" * 200_000), r"Expecting value: .*"),
+        (httpx2.Response(200, json={"data": [7]}), r".*"),
+        (httpx2.Response(200, json={"data": {"sk-canary-1": 1}}), r".*"),
+        (httpx2.Response(200, json=["sk-canary-1"]), r".*"),
+    ],
+)
+async def test_what_is_no_list_of_models_is_told_on_one_line_without_the_key(
+    answer: httpx2.Response, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1")
+    transport = httpx2.MockTransport(lambda _: answer)
+    with pytest.raises(ModelError) as caught:
+        await pool_at(transport, url="https://models.example/v1").check()
+    told = (
+        rf"no OpenAI-compatible endpoint answers at https://models\.example/v1 \({reason}\)\. Start a server"
+    )
+    assert re.match(told, str(caught.value))
+    assert "canary" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+async def test_many_served_models_are_told_in_brief() -> None:
+    names = {"data": [{"id": f"sk-canary-{number}"} for number in range(100_000)]}
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=names))
+    with pytest.raises(ModelError, match="does not serve model 'm'; it serves: sk-canary-0, ") as caught:
+        await pool_at(transport).check()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("key", ["sk secret", "sk\nsecret", "sk-sécret", "sk\x00secret"])
+def test_what_no_header_can_hold_is_no_key_and_is_not_repeated(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": key})
+    with pytest.raises(UsageError) as caught:
+        Endpoint("m", "https://models.example/v1").api_key()
+    assert str(caught.value) == (
+        "the environment variable OPENAI_API_KEY holds no API key: there are spaces, letters beyond ASCII or "
+        "control characters in it. Set it to the key alone."
+    )
+
+
+def test_white_space_around_a_key_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-secret\n")
+    assert Endpoint("m", "https://models.example/v1").api_key() == "sk-secret"
+
+
+async def test_nothing_is_checked_when_a_recording_is_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"kind":"other","key":"another","answer":1}\n')
+    await pool_at(Dead(), recording=Recording.replay(path)).check()
+
+
+async def test_an_endpoint_may_answer_under_another_name_of_the_model() -> None:
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=completion("Yes.", "scripted-2026-01")))
+    assert await pool.session("user").text("goal", QUESTION) == "Yes."
+
+
+async def test_a_server_that_says_when_to_come_again_is_asked_then_however_often() -> None:
+    def busy(body: dict[str, Any]) -> httpx2.Response:
+        return httpx2.Response(429, headers={"Retry-After": "0.01"}, json={"error": {"message": "slow down"}})
+
+    pool, transport = scripted_pool(in_turn(*[busy({})] * 5, "Because."), attempts=2)
+    started = time.perf_counter()
+    assert await pool.session("chatbot").text("generate", QUESTION) == "Because."
+    assert len(transport.requests) == 6
+    assert time.perf_counter() - started >= 0.05
+
+
+async def test_a_server_that_says_to_come_after_the_deadline_is_not_waited_for() -> None:
+    pool, transport = scripted_pool(
+        lambda _: httpx2.Response(
+            429, headers={"Retry-After": "99"}, json={"error": {"message": "slow down"}}
+        ),
+        timeout_s=10.0,
+    )
+    with pytest.raises(ModelError, match="status 429: slow down"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert len(transport.requests) == 1
+
+
+@pytest.mark.parametrize("told", ["soon", "nan", "inf", "-1"])
+async def test_a_pause_that_is_no_number_of_seconds_is_not_one(told: str) -> None:
+    pool, transport = scripted_pool(
+        lambda _: httpx2.Response(429, headers={"Retry-After": told}, json={"error": {"message": "no"}}),
+        attempts=2,
+    )
+    with pytest.raises(ModelError, match="status 429"):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert len(transport.requests) == 2
+
+
+async def test_an_unread_field_of_another_type_is_no_failure() -> None:
+    odd = httpx2.Response(200, json={**completion("Because."), "id": 5, "system_fingerprint": [1]})
+    pool, _ = scripted_pool(lambda _: odd)
+    assert await pool.session("a").text("x", QUESTION) == "Because."

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.models.recording import Recording
+from scenarios.files.digest import digest
+from scenarios.errors import OperationalError, UsageError
+
+
+def test_a_digest_is_known_and_does_not_depend_on_key_order() -> None:
+    assert digest({"b": [1, "é"], "a": None}) == digest({"a": None, "b": [1, "é"]})
+    assert digest([]) == "4f53cda18c2baa0c0354bb5f9a3ecbe5"
+    assert digest("a") != digest("b")
+
+
+@given(st.dictionaries(st.text(), st.integers()))
+def test_a_digest_is_32_hex_digits_of_the_value_alone(value: dict[str, int]) -> None:
+    assert len(digest(value)) == 32
+    assert digest(value) == digest(dict(reversed(value.items())))
+
+
+def test_the_first_answer_to_a_key_wins() -> None:
+    recording = Recording()
+    assert recording.put("note", "k", {"n": 1}) == {"n": 1}
+    assert recording.put("note", "k", {"n": 2}) == {"n": 1}
+    assert recording.get("note", "k") == {"n": 1}
+    assert recording.get("search", "k") is None
+    assert len(recording) == 1
+
+
+def test_an_empty_recording_is_one() -> None:
+    empty = Recording()
+    assert len(empty) == 0
+    assert (empty or None) is empty
+
+
+def test_what_is_recorded_can_be_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    recording.put("note", "k", {"text": "naïve ₹"})
+    recording.put("note", "k", {"text": "other"})
+    recording.close()
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1
+    replayed = Recording.replay(path)
+    assert replayed.get("note", "k") == {"text": "naïve ₹"}
+    assert (replayed.replaying, replayed.source, len(replayed)) == (True, path, 1)
+
+
+def test_recording_again_reuses_and_adds(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    first = Recording.record(path)
+    first.put("note", "a", 1)
+    first.close()
+    second = Recording.record(path)
+    assert second.get("note", "a") == 1
+    assert not second.replaying
+    second.put("note", "b", 2)
+    second.close()
+    assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == ["a", "b"]
+
+
+def test_a_torn_line_in_a_recording_is_asked_for_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    whole = '{"kind":"note","key":"a","answer":1}\n'
+    path.write_text(whole + '{"kind":"note","key":"b","ans')
+    assert Recording.replay(path).get("note", "b") is None
+    recording = Recording.record(path)
+    recording.put("note", "b", 2)
+    recording.close()
+    assert path.read_text() == whole + '{"kind":"note","key":"b","answer":2}\n'
+
+
+@pytest.mark.parametrize("precious", ['{"very": "precious"}', '{"kind":"note"}', "notes", "[1, 2"])
+def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path, precious: str) -> None:
+    path = tmp_path / "precious.json"
+    path.write_text(precious)
+    with pytest.raises(UsageError) as caught:
+        Recording.record(path)
+    assert str(caught.value) == (
+        f"--record {path}: the file is there, and no recording. Give another file, or delete that one."
+    )
+    assert path.read_text() == precious
+
+
+@pytest.mark.parametrize("torn", ["", "{", '{"ki', '{"kind":"note","key":"a","answer":1}'])
+def test_recording_goes_on_in_a_file_of_one_torn_entry(tmp_path: Path, torn: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(torn)
+    recording = Recording.record(path)
+    recording.put("note", "a", 1)
+    recording.close()
+    assert path.read_text() == '{"kind":"note","key":"a","answer":1}\n'
+
+
+def test_a_packed_recording_is_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    text = "one\u2028two\x85three"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        entry = {"kind": "note", "key": "a", "answer": text}
+        file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    assert Recording.replay(path).get("note", "a") == text
+
+
+def test_a_recording_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "none.jsonl"
+    with pytest.raises(
+        UsageError, match=r"--replay .*none\.jsonl: no such recording\. Make one with --record"
+    ):
+        Recording.replay(path)
+
+
+@pytest.mark.parametrize("text", ["", "\n", '{"kind":"note","key":"a","ans'])
+def test_a_file_without_an_answer_is_not_replayed(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        Recording.replay(path)
+    assert str(caught.value) == (
+        f"--replay {path}: the file holds no recorded answer. Name a recording that does, or make one with "
+        "--record."
+    )
+
+
+def test_an_empty_packed_file_is_not_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    path.write_bytes(gzip.compress(b""))
+    with pytest.raises(UsageError, match=r"r\.jsonl\.gz: the file holds no recorded answer\."):
+        Recording.replay(path)
+
+
+@pytest.mark.parametrize("line", ['{"kind":"note","key":"a"}', "[1]", '"kind key answer"'])
+def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"kind":"note","key":"a","answer":1}\n' + line + "\n")
+    with pytest.raises(UsageError, match=r"r\.jsonl, line 2: not an entry of a recording"):
+        Recording.replay(path)
+
+
+def test_a_damaged_packed_recording_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"kind":"note","key":"a","answer":1}\n' * 50)[:40])
+    with pytest.raises(OperationalError, match=r"r\.jsonl\.gz: cannot be read as a recording"):
+        Recording.replay(path)
+
+
+def test_recording_into_a_packed_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--record .*r\.jsonl\.gz: a packed file cannot grow"):
+        Recording.record(tmp_path / "r.jsonl.gz")
+
+
+ANSWER = {"status": 200, "latency_s": 1.5, "body": {"choices": []}}
+
+
+def entry(answer: object, kind: str = "model") -> str:
+    return json.dumps({"kind": kind, "key": "a", "answer": answer}) + "\n"
+
+
+@pytest.mark.parametrize("place", range(len(gzip.compress(entry(ANSWER).encode(), mtime=0))))
+def test_a_flipped_bit_in_a_packed_recording_is_one_sentence_or_changes_nothing(
+    tmp_path: Path, place: int
+) -> None:
+    """Of some bytes of the header nothing depends."""
+    path = tmp_path / "r.jsonl.gz"
+    packed = gzip.compress(entry(ANSWER).encode(), mtime=0)
+    for bit in range(8):
+        path.write_bytes(packed[:place] + bytes([packed[place] ^ 1 << bit]) + packed[place + 1 :])
+        told = ""
+        try:
+            assert Recording.replay(path).get("model", "a") == ANSWER
+        except OperationalError as error:
+            told = str(error)
+        assert told == "" or told.startswith(f"{path}: cannot be read as a recording (")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+@pytest.mark.parametrize("line", ["[" * 200_000, '{"kind":' * 200_000, '{"kind":"model","key":"\\ud800"}'])
+def test_a_line_that_no_parser_reads_is_one_sentence(tmp_path: Path, suffix: str, line: str) -> None:
+    path = tmp_path / f"r{suffix}"
+    path.write_bytes(gzip.compress(f"{line}\n".encode()) if suffix.endswith("gz") else f"{line}\n".encode())
+    with pytest.raises((UsageError, OperationalError)) as caught:
+        Recording.replay(path)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("field", ["kind", "key"])
+@pytest.mark.parametrize("value", ["[]", '["x"]', "{}", "7", "null"])
+def test_kind_and_key_are_texts(tmp_path: Path, field: str, value: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(entry(ANSWER).replace('"a"' if field == "key" else '"model"', value))
+    with pytest.raises(UsageError, match=r"r\.jsonl, line 1: not an entry of a recording"):
+        Recording.replay(path)
+
+
+@pytest.mark.parametrize(
+    ("answer", "where"),
+    [
+        (1, "answer: "),
+        ({**ANSWER, "latency_s": 1.7e308}, "answer.latency_s: "),
+        ({**ANSWER, "latency_s": -1}, "answer.latency_s: "),
+        ({**ANSWER, "latency_s": "soon"}, "answer.latency_s: "),
+        ({**ANSWER, "status": 7}, "answer.status: "),
+        ({**ANSWER, "status": "fine"}, "answer.status: "),
+        ({**ANSWER, "body": []}, "answer.body: "),
+        ({"status": 200, "latency_s": 1}, "answer.body: "),
+    ],
+)
+def test_an_answer_that_no_endpoint_gave_is_named(tmp_path: Path, answer: object, where: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(entry(ANSWER).replace('"a"', '"b"') + entry(answer))
+    with pytest.raises(UsageError) as caught:
+        Recording.replay(path)
+    assert str(caught.value).startswith(f"{path}, line 2: {where}")
+    assert str(caught.value).endswith(". Restore the recording, or make a new one.")
+
+
+@pytest.mark.parametrize("found", [{}, "d#0", [["d#0"]], [["d#0", None]], [[1, 0.5]], [["d#0", 1e300]]])
+def test_a_search_that_no_knowledge_base_gave_is_named(tmp_path: Path, found: object) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(entry(found, "search"))
+    with pytest.raises(UsageError, match=r"r\.jsonl, line 1: answer"):
+        Recording.replay(path)
+
+
+@pytest.mark.parametrize("value", ["b\ud800", float("nan"), float("inf"), [[float("-inf")]], {"\udfff": 1}])
+def test_what_cannot_be_written_again_is_not_replayed(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(entry({**ANSWER, "body": {"a": value}}))
+    with pytest.raises(UsageError, match=r"r\.jsonl, line 1: "):
+        Recording.replay(path)

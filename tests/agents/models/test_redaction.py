@@ -1,0 +1,106 @@
+"""Keys in texts from outside: in which forms they are found, and what is left alone."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.models.redaction import SHORTEST, Redaction, without_keys
+
+KEY = "sk-canary/Ab+9_0.xyz"
+
+PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=SHORTEST, max_size=40)
+
+
+def escaped(key: str, form: str, odd_only: bool = False) -> str:
+    """The key with every character, or every other one, as `form` writes it."""
+    return "".join(
+        char if odd_only and place % 2 else form.format(code=ord(char)) for place, char in enumerate(key)
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        (KEY, "[key]"),
+        (f"Authorization: Bearer {KEY}.", "Authorization: Bearer [key]."),
+        (json.dumps(json.dumps({"key": KEY})), r'"{\"key\": \"[key]\"}"'),
+        (KEY.replace("/", r"\/"), "[key]"),
+        (escaped(KEY, "\\u{code:04x}"), "[key]"),
+        (escaped(KEY, "\\\\u{code:04X}", odd_only=True), "[key]"),
+        (escaped(KEY, "\\x{code:02x}", odd_only=True), "[key]"),
+        (escaped(KEY, "&#{code};"), "[key]"),
+        (escaped(KEY, "&#x{code:x};", odd_only=True), "[key]"),
+        (quote(KEY, safe=""), "[key]"),
+        (quote(quote(KEY, safe=""), safe=""), "[key]"),
+        (escaped(KEY, "%{code:02x}"), "[key]"),
+        (KEY.encode().hex(), "[key]"),
+        (KEY.encode().hex().upper(), "[key]"),
+    ],
+)
+def test_a_key_is_found_in_every_form(said: str, left: str) -> None:
+    assert Redaction([KEY]).text(said) == left
+
+
+@pytest.mark.parametrize("before", ["", "u", "us", "user:", "Bearer "])
+@pytest.mark.parametrize("after", ["", ":", "::", ":::"])
+def test_nothing_of_a_key_in_base64_is_left_but_some_bits(before: str, after: str) -> None:
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        left = Redaction([KEY]).text(encode((before + KEY + after).encode()).decode())
+        around = len(base64.b64encode((before + after).encode()).decode().strip("="))
+        assert "[key]" in left
+        assert len(left.replace("[key]", "").strip("=")) <= around + 2
+
+
+def test_of_two_keys_the_longer_one_is_taken_out_first() -> None:
+    assert Redaction(["sk-12345", "sk-12345-67890"]).text("sk-12345-67890 sk-12345") == "[key] [key]"
+
+
+@pytest.mark.parametrize("key", ["none", "test", "a"])
+def test_a_short_key_is_taken_out_behind_bearer_only(key: str) -> None:
+    said = f"{key} of a test: Bearer {key}, bearer%20{key} and Bearer {key}x"
+    assert Redaction([key]).text(said) == f"{key} of a test: Bearer [key], bearer%20[key] and Bearer {key}x"
+
+
+def test_text_without_a_key_is_left_as_it_is() -> None:
+    text = "5 % of &#45; \\u002d \\ é 😀 sk-canary"
+    assert Redaction([KEY]).text(text) == text
+    assert Redaction([]).text(text) == text
+
+
+def test_half_characters_are_replaced() -> None:
+    assert Redaction([KEY]).text(f"a\ud800b{KEY}") == "a\ufffdb[key]"
+    assert Redaction([]).text("\udfff") == "\ufffd"
+
+
+def test_long_keys_are_found_in_clear() -> None:
+    key = "k" * 5000
+    assert Redaction([key]).text(f"<{key}> \\") == "<[key]> \\"
+
+
+@given(PRINTABLE, st.text(max_size=20), st.text(max_size=20))
+def test_no_key_is_left_whatever_stands_around_it(key: str, before: str, after: str) -> None:
+    redaction = Redaction([key])
+    if "key" not in key and "[" not in key and "]" not in key:
+        assert key not in redaction.text(before + key + after)
+        assert json.dumps(key)[1:-1] not in redaction.text(json.dumps(f"x{key}"))
+
+
+def test_keys_of_the_environment_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-another")
+    monkeypatch.setenv("DB_PASSWORD", "long-enough-secret")
+    monkeypatch.setenv("MONKEY_KIND", "chimpanzee")
+    monkeypatch.setenv("EMPTY_TOKEN", "  ")
+    said = without_keys("sk-of-another long-enough-secret chimpanzee sk-sent-here", "sk-sent-here")
+    assert said == "[key] [key] chimpanzee [key]"
+
+
+def test_a_key_that_is_set_later_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert without_keys("sk-set-later") == "sk-set-later"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-set-later")
+    assert without_keys("sk-set-later") == "[key]"

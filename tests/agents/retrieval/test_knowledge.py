@@ -1,0 +1,387 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from numpy.typing import NDArray
+
+from agents.machine.progress_events import StepProgress
+from agents.models.recording import Recording
+from agents.retrieval.knowledge import KnowledgeBase
+from scenarios.errors import OperationalError, ReplayMiss
+from scenarios.packs.pack import Document, Persona, Scenario, Specialist
+from scenarios.text.chunking import Chunking
+from scenarios.transcript import Passage, Retriever
+from tests.agents.retrieval.hashed_words import HashedWords
+
+TEXTS = {
+    "fees": "A complaint over five lakh rupees costs a fee of two hundred rupees.",
+    "limitation": "A complaint is filed within two years of the day on which the harm was done.",
+    "mediation": "With consent of both sides the commission sends them to a mediator.",
+}
+
+
+def scenario(texts: dict[str, str] = TEXTS) -> Scenario:
+    return Scenario(
+        name="tiny",
+        title="Tiny",
+        description="Tiny.",
+        domain="law",
+        assistant="help",
+        specialists=(Specialist(name="guide", title="Guide", duty="guides"),),
+        documents=tuple(
+            Document(name=name, title=name.title(), source="Act", topic="law", text=text)
+            for name, text in texts.items()
+        ),
+        personas=(
+            Persona(id="p", name="P", grievance="g", goals=("know",), manner="short", summary="asked"),
+        ),
+    )
+
+
+def knowledge(cache: Path, embedder: HashedWords | None = None, **options: object) -> KnowledgeBase:
+    return KnowledgeBase(scenario(), embedder=embedder or HashedWords(), cache=cache, **options)  # type: ignore[arg-type]
+
+
+async def test_the_nearest_passage_comes_first_with_its_cosine(tmp_path: Path) -> None:
+    base = knowledge(tmp_path)
+    found = await base.search(base.passages[1].text, 2)
+    assert [passage.id for passage in found] == ["limitation#0", "fees#0"]
+    assert found[0].score == 1.0
+    assert found[0].text == f"Title: Limitation\n{TEXTS['limitation']}"
+    assert found[0].topic == "law"
+    assert found[1].score is not None
+    assert 0.0 < found[1].score < 1.0
+
+
+async def test_a_score_has_six_decimals(tmp_path: Path) -> None:
+    (passage,) = await knowledge(tmp_path).search("fee of rupees", 1)
+    assert passage.score == round(passage.score or 0.0, 6)
+
+
+def test_it_is_a_retriever(tmp_path: Path) -> None:
+    assert isinstance(knowledge(tmp_path), Retriever)
+
+
+async def test_ties_are_ordered_by_identifier_also_beyond_what_is_asked_for(tmp_path: Path) -> None:
+    same = {f"copy-{letter}": "The same words." for letter in "hgfedcba"}
+    base = KnowledgeBase(
+        scenario(same | {"title": "x"}).model_copy(
+            update={
+                "documents": tuple(
+                    Document(name=name, title="Same", source="Act", text=text) for name, text in same.items()
+                )
+            }
+        ),
+        embedder=HashedWords(),
+        cache=tmp_path,
+    )
+    found = await base.search("same words", 2)
+    assert [passage.id for passage in found] == ["copy-a#0", "copy-b#0"]
+
+
+async def test_asking_for_more_than_there_is_gives_all(tmp_path: Path) -> None:
+    assert len(await knowledge(tmp_path).search("complaint", 50)) == 3
+
+
+async def test_asking_for_nothing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="k is 0; a search asks for at least one passage"):
+        await knowledge(tmp_path).search("complaint", 0)
+
+
+async def test_the_table_is_built_once_and_reused(tmp_path: Path) -> None:
+    first, second = HashedWords(), HashedWords()
+    await knowledge(tmp_path, first).search("fee", 1)
+    await knowledge(tmp_path, second).search("fee", 1)
+    assert (len(first.batches), len(second.batches)) == (1, 0)
+
+
+def test_building_goes_in_batches_and_tells_how_far_it_is(tmp_path: Path) -> None:
+    told: list[StepProgress] = []
+    texts = {f"d{number:02}": f"Document number {number}." for number in range(40)}
+    embedder = HashedWords()
+    KnowledgeBase(scenario(texts), embedder=embedder, cache=tmp_path, on_progress=told.append).build()
+    assert [len(batch) for batch in embedder.batches] == [32, 8]
+    assert [(step.done, step.total, step.unit) for step in told] == [
+        (0, 40, "passages"),
+        (32, 40, "passages"),
+        (40, 40, "passages"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda cache: KnowledgeBase(
+            scenario(TEXTS | {"fees": "Other."}), embedder=HashedWords(), cache=cache
+        ),
+        lambda cache: KnowledgeBase(scenario(), embedder=HashedWords("another"), cache=cache),
+        lambda cache: KnowledgeBase(
+            scenario(), embedder=HashedWords(), cache=cache, chunking=Chunking(max_words=50)
+        ),
+    ],
+    ids=["document", "model", "chunking"],
+)
+def test_what_a_search_depends_on_changes_the_version(tmp_path: Path, other: object) -> None:
+    assert callable(other)
+    assert other(tmp_path).version != knowledge(tmp_path).version
+
+
+def test_personas_do_not_change_the_version(tmp_path: Path) -> None:
+    changed = scenario().model_copy(update={"personas": ()})
+    assert (
+        KnowledgeBase(changed, embedder=HashedWords(), cache=tmp_path).version == knowledge(tmp_path).version
+    )
+
+
+async def test_a_table_with_a_missing_file_is_built_again(tmp_path: Path) -> None:
+    base = knowledge(tmp_path)
+    expected = await base.search("fee", 3)
+    next(path for path in base.folder.rglob("*.lance") if path.is_file()).unlink()
+    again = HashedWords()
+    assert await knowledge(tmp_path, again).search("fee", 3) == expected
+    assert len(again.batches) == 1
+
+
+async def test_a_table_with_a_changed_file_is_built_again(tmp_path: Path) -> None:
+    base = knowledge(tmp_path)
+    expected = await base.search("fee", 3)
+    data = next(path for path in base.folder.rglob("*.lance") if path.is_file())
+    data.write_bytes(data.read_bytes()[:-7])
+    assert await knowledge(tmp_path).search("fee", 3) == expected
+
+
+async def test_what_a_killed_build_left_is_removed(tmp_path: Path) -> None:
+    base = knowledge(tmp_path)
+    torn = base.folder.with_name(f".{base.folder.name}.partial-killed")
+    torn.mkdir(parents=True)
+    (torn / "half").write_text("half a table")
+    await base.search("fee", 1)
+    assert not torn.exists()
+
+
+async def test_a_build_that_fails_leaves_no_table(tmp_path: Path) -> None:
+    class Failing(HashedWords):
+        def passages(self, texts: object) -> object:  # type: ignore[override]
+            raise MemoryError
+
+    base = knowledge(tmp_path, Failing())  # type: ignore[arg-type]
+    with pytest.raises(MemoryError):
+        base.build()
+    assert [path.name for path in base.folder.parent.iterdir() if path.is_dir()] == []
+
+
+async def test_a_disk_that_fails_while_building_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise RuntimeError("lance error: LanceError(IO): No space left on device, /src/writer.rs:258:9")
+
+    monkeypatch.setattr("lancedb.db.LanceDBConnection.create_table", full)
+    with pytest.raises(OperationalError) as raised:
+        await knowledge(tmp_path).search("fee", 1)
+    assert str(raised.value) == (
+        f"cannot write {tmp_path}/knowledge (lance error: LanceError(IO): No space left on device). "
+        "Make room, or set HALLULAB_CACHE to a folder with room, and start again."
+    )
+
+
+async def test_concurrent_searches_build_once(tmp_path: Path) -> None:
+    embedder = HashedWords()
+    base = knowledge(tmp_path, embedder)
+    await asyncio.gather(*(base.search(f"fee {number}", 1) for number in range(8)))
+    assert len(embedder.batches) == 1
+    assert sorted(text for texts in embedder.asked for text in texts) == [
+        f"fee {number}" for number in range(8)
+    ]
+
+
+class Held(HashedWords):
+    """Waits inside the first call for queries until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.release = threading.Event(), threading.Event()
+
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        self.entered.set()
+        assert self.release.wait(30)
+        return super().queries(texts)
+
+
+async def searching(base: KnowledgeBase, embedder: Held, query: str) -> asyncio.Task[tuple[Passage, ...]]:
+    """A search of which the embedder holds the thread."""
+    search = asyncio.create_task(base.search(query, 1))
+    assert await asyncio.to_thread(embedder.entered.wait, 30)
+    return search
+
+
+async def started(*searches: Coroutine[Any, Any, tuple[Passage, ...]]) -> list[asyncio.Task[Any]]:
+    """Searches that wait for the thread."""
+    tasks = [asyncio.create_task(search) for search in searches]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def test_searching_does_not_block_the_event_loop(tmp_path: Path) -> None:
+    embedder = Held()
+    search = await searching(knowledge(tmp_path, embedder), embedder, "fee")
+    embedder.release.set()
+    assert len(await search) == 1
+
+
+async def test_searches_that_come_while_one_is_computed_are_embedded_together(tmp_path: Path) -> None:
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    others = await started(
+        *(base.search(query, k) for query, k in [("two years", 2), ("mediator", 1), ("two years", 3)])
+    )
+    embedder.release.set()
+    found = await asyncio.gather(first, *others)
+    assert embedder.asked == [["fee"], ["two years", "mediator"]]
+    assert [[passage.document for passage in passages] for passages in found] == [
+        ["fees"],
+        ["limitation", "fees"],
+        ["mediation"],
+        ["limitation", "fees", "mediation"],
+    ]
+
+
+async def test_a_batch_is_not_larger_than_32(tmp_path: Path) -> None:
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    others = await started(*(base.search(f"fee {number}", 1) for number in range(40)))
+    embedder.release.set()
+    await asyncio.gather(first, *others)
+    assert [len(texts) for texts in embedder.asked] == [1, 32, 8]
+
+
+async def test_a_search_in_a_batch_finds_what_it_finds_alone(tmp_path: Path) -> None:
+    queries = ["fee of rupees", "years", "mediator", "complaint", "words of no document"]
+    alone = [await knowledge(tmp_path).search(query, 2) for query in queries]
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    together = await started(*(base.search(query, 2) for query in queries))
+    embedder.release.set()
+    assert await asyncio.gather(*together) == alone
+    await first
+
+
+async def test_equal_searches_under_way_are_computed_once(tmp_path: Path) -> None:
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    others = await started(*(base.search("fee", 1) for _ in range(5)))
+    embedder.release.set()
+    assert set(await asyncio.gather(first, *others)) == {await first}
+    assert embedder.asked == [["fee"]]
+
+
+async def test_an_error_reaches_all_that_wait_and_is_not_kept(tmp_path: Path) -> None:
+    class Failing(Held):
+        def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+            found = super().queries(texts)
+            if len(self.asked) == 2:
+                raise OperationalError("no weights")
+            return found
+
+    embedder = Failing()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    others = await started(*(base.search(query, 1) for query in ["two years", "mediator", "mediator"]))
+    embedder.release.set()
+    assert len(await first) == 1
+    failed = await asyncio.gather(*others, return_exceptions=True)
+    assert [str(error) for error in failed] == ["no weights"] * 3
+    assert [passage.id for passage in await base.search("mediator", 1)] == ["mediation#0"]
+
+
+async def test_a_cancelled_search_leaves_the_others(tmp_path: Path) -> None:
+    embedder = Held()
+    base = knowledge(tmp_path, embedder)
+    first = await searching(base, embedder, "fee")
+    waiting, same = await started(base.search("mediator", 1), base.search("mediator", 1))
+    for search in (first, waiting):
+        search.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await search
+    embedder.release.set()
+    assert [passage.id for passage in await same] == ["mediation#0"]
+    assert embedder.asked == [["fee"], ["mediator"]]
+
+
+async def test_a_search_is_recorded(tmp_path: Path) -> None:
+    file = tmp_path / "recording.jsonl"
+    with_file = Recording.record(file)
+    found = await knowledge(tmp_path, recording=with_file).search("fee", 2)
+    with_file.close()
+    (line,) = file.read_text().splitlines()
+    entry = json.loads(line)
+    assert entry["kind"] == "search"
+    assert entry["answer"] == [[passage.id, passage.score] for passage in found]
+
+
+async def test_a_recorded_search_needs_neither_embedder_nor_table(tmp_path: Path) -> None:
+    file = tmp_path / "recording.jsonl"
+    recording = Recording.record(file)
+    expected = await knowledge(tmp_path / "there", recording=recording).search("fee", 2)
+    recording.close()
+    embedder = HashedWords()
+    base = knowledge(tmp_path / "elsewhere", embedder, recording=Recording.replay(file))
+    assert await base.search("fee", 2) == expected
+    assert (embedder.batches, embedder.asked) == ([], [])
+    assert not (tmp_path / "elsewhere").exists()
+
+
+async def test_a_recorded_search_that_found_no_passage_of_ours_ends_the_replay(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    await knowledge(tmp_path, recording=recording).search("courier", 1)
+    recording.close()
+    path.write_text(re.sub(r'\[\["[^"]*"', '[["elsewhere#0"', path.read_text()))
+    base = knowledge(tmp_path, recording=Recording.replay(path))
+    with pytest.raises(
+        ReplayMiss, match=r"r\.jsonl says that a search found 'elsewhere#0', which is no passage"
+    ):
+        await base.search("courier", 1)
+
+
+async def test_a_search_that_is_not_recorded_is_computed_also_in_a_replay(tmp_path: Path) -> None:
+    file = tmp_path / "recording.jsonl"
+    recording = Recording.record(file)
+    await knowledge(tmp_path, recording=recording).search("fee", 2)
+    recording.close()
+    embedder = HashedWords()
+    base = knowledge(tmp_path, embedder, recording=Recording.replay(file))
+    assert [passage.id for passage in await base.search("mediator", 1)] == ["mediation#0"]
+    assert embedder.asked == [["mediator"]]
+
+
+async def test_the_same_search_is_computed_once(tmp_path: Path) -> None:
+    embedder = HashedWords()
+    base = knowledge(tmp_path, embedder)
+    assert await base.search("fee", 2) == await base.search("fee", 2)
+    assert embedder.asked == [["fee"]]
+
+
+def test_making_one_loads_no_heavy_library() -> None:
+    code = (
+        "import sys, agents.retrieval.knowledge, scenarios.packs.pack_files as p\n"
+        "agents.retrieval.knowledge.KnowledgeBase(p.load_scenario('pregnancy-medication'))\n"
+        "print(sorted({'torch', 'lancedb', 'numpy', 'sentence_transformers', 'pyarrow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

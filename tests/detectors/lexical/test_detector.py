@@ -1,0 +1,51 @@
+"""The lexical floor."""
+
+from __future__ import annotations
+
+from detectors.base.protocol import DetectorContext
+from detectors.lexical.detector import LexicalDetector
+from scenarios.transcript import Judgement, Message, Passage, TurnView
+from tests.scripted import scripted_pool
+
+EVIDENCE = "The bakery opens at 6."
+
+
+async def judged(reply: str, evidence: str = EVIDENCE, **options: object) -> Judgement:
+    pool, transport = scripted_pool(lambda _: "unused")
+    detector = LexicalDetector("lexical", DetectorContext(models=pool, options=options))
+    view = TurnView(
+        history=(Message(role="user", text="Is it cheap?"),),
+        question="When?",
+        passages=(Passage(id="a#0", document="a", text=evidence),) if evidence else (),
+        reply=reply,
+    )
+    judgement = await detector.detect(view)
+    assert transport.requests == []
+    return judgement
+
+
+async def test_the_score_is_the_share_of_unknown_words() -> None:
+    judgement = await judged("The BAKERY closes at 8.")
+    assert (judgement.outcome, judgement.score, judgement.flagged) == ("scored", 0.4, True)
+
+
+async def test_sentences_at_the_threshold_are_spans() -> None:
+    judgement = await judged("The bakery opens at 6. It is cheap.", threshold=0.3)
+    assert judgement.spans is not None
+    assert [(span.start, span.end, span.score) for span in judgement.spans] == [(23, 35, 1.0)]
+    assert judgement.spans[0].reason == "not in the evidence: it, is, cheap"
+    assert [unit.score for unit in judgement.units] == [0.0, 1.0]
+
+
+async def test_below_the_threshold_a_reply_is_clean() -> None:
+    judgement = await judged("The bakery opens at 6.")
+    assert (judgement.score, judgement.flagged, judgement.spans) == (0.0, False, ())
+
+
+async def test_the_dialogue_counts_as_evidence_on_request() -> None:
+    assert (await judged("It is cheap.", dialogue_is_evidence=True)).score == 0.0
+
+
+async def test_without_words_or_evidence_it_abstains() -> None:
+    assert (await judged("?!")).outcome == "abstained"
+    assert (await judged("Yes.", evidence="")).error == "there is no evidence"

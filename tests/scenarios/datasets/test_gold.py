@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.datasets import load_labelled
+from scenarios.errors import UsageError
+from scenarios.labelled import ChatbotTurn, GoldSpan
+from scenarios.transcript import Conversation, Message, Passage, Turn
+
+FEE = Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.5, topic="money")
+FIRST = Turn(index=0, user="Hi.", passages=(FEE,), reply="Hello!")
+SECOND = Turn(index=1, user="The fee?", passages=(FEE,), reply="Rs 500. Call 1915. Rs 500.")
+SPAN = {"quote": "Rs 500", "severity": 5, "reason": "It is Rs 200."}
+
+
+def chat(name: str, chatbot: str = "vanilla", turns: tuple[Turn, ...] = (FIRST, SECOND)) -> Conversation:
+    return Conversation(
+        id=name,
+        scenario="pack",
+        persona="ann",
+        chatbot=chatbot,
+        model="small",
+        seed=1,
+        turns=turns,
+        stop_reason="max_turns",
+    )
+
+
+def note(conversation: str, turn: int, key: str, *spans: dict[str, Any]) -> dict[str, Any]:
+    return {"conversation": conversation, "turn": turn, "key": key, "spans": spans, "claims": True}
+
+
+def write(folder: Path, chats: list[Conversation], notes: list[dict[str, Any]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    journal = "".join(one.model_dump_json() + "\n" for one in chats)
+    (folder / "conversations.jsonl").write_text(journal)
+    (folder / "annotations.jsonl").write_text("".join(json.dumps(one) + "\n" for one in notes))
+    return folder
+
+
+def refused(folder: Path, chats: list[Conversation], *notes: dict[str, Any]) -> str:
+    write(folder, chats, list(notes))
+    with pytest.raises(UsageError) as raised:
+        load_labelled("gold", folder)
+    return str(raised.value).replace(f"{folder}/", "")
+
+
+def test_an_annotated_turn_becomes_a_labelled_reply(tmp_path: Path) -> None:
+    notes = [note("c1", 0, "k0"), note("c1", 1, "k1", SPAN)]
+    greeting, answer = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
+    assert (greeting.label, greeting.spans, greeting.history) == (False, (), ())
+    assert (answer.id, answer.dataset, answer.task, answer.group) == ("k1", "gold", "dialogue", "ann")
+    assert (answer.question, answer.reply, answer.passages) == ("The fee?", SECOND.reply, (FEE,))
+    assert answer.history == (Message(role="user", text="Hi."), Message(role="assistant", text="Hello!"))
+    assert (answer.label, answer.spans) == (True, (GoldSpan(start=0, end=6),))
+    assert answer.turns == (ChatbotTurn(chatbot="vanilla", conversation="c1", turn=1),)
+    assert answer.meta == {
+        "chatbot": "vanilla",
+        "conversation": "c1",
+        "turn": 1,
+        "scenario": "pack",
+        "model": "small",
+    }
+
+
+def test_the_second_equal_quotation_is_the_second_place(tmp_path: Path) -> None:
+    notes = [note("c1", 1, "k1", SPAN, SPAN)]
+    (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
+    assert answer.spans == (GoldSpan(start=0, end=6), GoldSpan(start=19, end=25))
+
+
+def test_replies_with_one_key_are_one_reply_with_all_its_turns(tmp_path: Path) -> None:
+    chats = [chat("c1"), chat("c2", "editor")]
+    notes = [note("c1", 1, "k1", SPAN), note("c2", 1, "k1", SPAN)]
+    data = load_labelled("gold", write(tmp_path, chats, notes))
+    assert data.left_out == {"unlabelled": 2}
+    (answer,) = data
+    assert answer.meta["chatbot"] == "vanilla"
+    assert answer.turns == (
+        ChatbotTurn(chatbot="vanilla", conversation="c1", turn=1),
+        ChatbotTurn(chatbot="editor", conversation="c2", turn=1),
+    )
+
+
+def test_all_run_folders_of_a_folder_are_read(tmp_path: Path) -> None:
+    write(tmp_path / "b", [chat("c2")], [note("c2", 0, "k2")])
+    write(tmp_path / "a", [chat("c1")], [note("c1", 0, "k1")])
+    (tmp_path / "replies.jsonl").write_text("not read")
+    assert [reply.id for reply in load_labelled("gold", tmp_path)] == ["k1", "k2"]
+    assert [reply.id for reply in load_labelled("gold", tmp_path / "b")] == ["k2"]
+
+
+def test_turns_without_evidence_are_left_out(tmp_path: Path) -> None:
+    bare = Turn(index=0, user="Hi.", reply="Hello!")
+    data = load_labelled("gold", write(tmp_path, [chat("c1", turns=(bare,))], [note("c1", 0, "k0")]))
+    assert (len(data), data.left_out) == (0, {"no evidence": 1})
+
+
+@pytest.mark.parametrize(
+    ("spans", "how"),
+    [
+        ([SPAN | {"quote": "Rs 900"}], "'Rs 900' does not stand"),
+        ([SPAN] * 3, "'Rs 500' is given more often than it stands"),
+    ],
+)
+def test_a_quotation_without_a_place_is_refused(
+    spans: list[dict[str, Any]], how: str, tmp_path: Path
+) -> None:
+    assert refused(tmp_path, [chat("c1")], note("c1", 1, "k1", *spans)) == (
+        f"annotations.jsonl, line 1: spans: the quotation {how} in the reply. Correct it."
+    )
+
+
+def test_an_annotation_of_a_turn_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, [chat("c1")], note("c1", 0, "k"), note("c1", 2, "k2")) == (
+        "annotations.jsonl, line 2: conversations.jsonl has no turn 2 of conversation c1. "
+        "Correct or delete the line."
+    )
+
+
+def test_a_turn_that_is_annotated_twice_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, [chat("c1")], note("c1", 0, "k"), note("c1", 0, "k")) == (
+        "annotations.jsonl, line 2: turn 0 of conversation c1 is annotated in line 1, too. "
+        "Delete one of them."
+    )
+
+
+def test_a_key_of_different_replies_or_annotations_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, [chat("c1")], note("c1", 0, "k"), note("c1", 1, "k")) == (
+        "annotations.jsonl, line 2: key: turn 0 of conversation c1 has the same key k, and another reply. "
+        "Give each its own key."
+    )
+    chats = [chat("c1"), chat("c2")]
+    assert "another annotation" in refused(tmp_path, chats, note("c1", 1, "k"), note("c2", 1, "k", SPAN))
+
+
+def test_a_conversation_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, [chat("c1"), chat("c1")], note("c1", 0, "k")) == (
+        "conversations.jsonl, line 2: id: c1 occurs before. Give each line its own id."
+    )
+
+
+def test_a_folder_without_annotations_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"annotations\.jsonl: there is no such file\. Give the folder"):
+        load_labelled("gold", tmp_path)
+    with pytest.raises(UsageError, match=r"^gold: name the folder that holds annotations\.jsonl"):
+        load_labelled("gold")

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from scenarios.datasets.quotations import places
+
+
+@pytest.mark.parametrize(
+    ("quotations", "expected"),
+    [
+        ((), ()),
+        (("abc", "abc"), ((0, 3), (4, 7))),
+        (("def", "abc"), ((8, 11), (0, 3))),
+        (("abc", "abc def"), ((0, 3), (4, 11))),
+        (("abc", "abc", "abc"), ((0, 3), (4, 7), None)),
+        (("ghi", ""), (None, None)),
+    ],
+)
+def test_the_nth_equal_quotation_is_the_nth_place(
+    quotations: tuple[str, ...], expected: tuple[tuple[int, int] | None, ...]
+) -> None:
+    assert places("abc abc def", quotations) == expected
+
+
+def test_places_of_equal_quotations_do_not_overlap() -> None:
+    assert places("aaa", ("aa", "aa")) == ((0, 2), None)

@@ -1,0 +1,112 @@
+"""What is said of JSON lines that users write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from pydantic import Field, ValidationError
+
+from chatbots.callable import CallableOptions
+from scenarios.errors import UsageError
+from scenarios.files.data_files import in_words, main_error, read_records
+from scenarios.packs.pack import Identifier
+from scenarios.transcript import Frozen
+from simulator.experiment.config import NAME
+
+
+class Part(Frozen):
+    said: str = ""
+
+
+class Line(Frozen):
+    reply: str = "x"
+    needed: str
+    label: bool | None = None
+    parts: tuple[Part, ...] = ()
+    pair: tuple[str, ...] | None = Field(default=None, min_length=2)
+    code: str | None = Field(default=None, pattern="^z$")
+    meta: dict[str, str | int] = Field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('{"needed": "x", "reply": null}', "reply: is null. Give a text, or leave the key out."),
+        ('{"needed": null}', "needed: is null. Give a text."),
+        ('{"needed": {"y": 1}}', "needed: must be text, not an object. Give a text."),
+        ('{"needed": 7}', "needed: must be text, not the int 7. Put it in quotes."),
+        ('{"needed": "x", "meta": {"k": {"y": 1}}}', "meta.k: must be text, not an object. Give a text."),
+        (
+            '{"needed": "x", "parts": [{}, {"said": 7}]}',
+            "parts.1.said: must be text, not the int 7. Put it in quotes.",
+        ),
+        ("[1, 2]", "must be keys with values, `{key: value}`, not a list. Correct it; see docs/x.md."),
+        (
+            '{"needed": "x", "parts": ["y"]}',
+            "parts.0: must be keys with values, `{key: value}`, not the text 'y'. Correct it; see docs/x.md.",
+        ),
+        (
+            '{"needed": "x", "parts": "y \\"z\\""}',
+            'parts: must be a list, such as ["y \\"z\\""]. Correct it; see docs/x.md.',
+        ),
+        (
+            f'{{"needed": "x", "parts": "{"y" * 41}"}}',
+            "parts: must be a list, not a text. Correct it; see docs/x.md.",
+        ),
+        (
+            '{"needed": "x", "parts": {}}',
+            "parts: must be a list, not keys with values. Correct it; see docs/x.md.",
+        ),
+        (
+            '{"needed": "x", "pair": ["y"]}',
+            "pair: has 1; give at least 2. Correct it; see docs/x.md.",
+        ),
+        (
+            '{"needed": "x", "code": "y"}',
+            "code: string should match pattern '^z$'. Correct it; see docs/x.md.",
+        ),
+        ('{"reply": "x"}', "needed: this key is missing. Add it; see docs/x.md."),
+        (
+            '{"needed": "x", "label": true, "label": false}',
+            "not valid JSON (the key label occurs twice). Correct or delete the line.",
+        ),
+        (
+            '{"needed": "x", "parts": [{"said": "a", "said": "b"}]}',
+            "not valid JSON (the key said occurs twice). Correct or delete the line.",
+        ),
+    ],
+)
+def test_a_wrong_line_is_named_in_the_words_of_json(tmp_path: Path, line: str, complaint: str) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(UsageError) as caught:
+        list(read_records(path, Line, "docs/x.md"))
+    assert str(caught.value) == f"{path}, line 1: {complaint}"
+
+
+class Patterns(Frozen):
+    name: Annotated[str, Field(pattern=NAME)] = "a"
+    identifier: Identifier = "a"
+    target: Annotated[str, CallableOptions.model_fields["target"].metadata[0]] = "a:b"
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        (
+            "name",
+            "may hold only letters (A to Z), digits, `.`, `_` and `-`, and begins with a letter or digit",
+        ),
+        (
+            "identifier",
+            "may hold only small letters (a to z), digits and `-`, and begins with a letter or digit",
+        ),
+        ("target", "must be `module:attribute`, such as `my_bot:answer`"),
+    ],
+)
+def test_what_a_pattern_allows_is_said_in_words(field: str, words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Patterns.model_validate({field: "?"})
+    assert in_words(main_error(caught.value)) == words

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import re
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.packs.pack import Document
+from scenarios.text.chunking import Chunking, chunk, passages
+
+SMALL = Chunking(max_words=10, min_words=3)
+
+
+def words(count: int, word: str = "word") -> str:
+    return " ".join([word] * count)
+
+
+def test_a_short_text_is_one_chunk() -> None:
+    assert chunk("Only a few words.") == ("Only a few words.",)
+
+
+def test_white_space_only_gives_no_chunk() -> None:
+    assert chunk(" \n\n\t") == ()
+
+
+def test_paragraphs_are_merged_up_to_the_limit() -> None:
+    text = "\n\n".join([words(4, "a"), words(6, "b"), words(5, "c")])
+    assert chunk(text, SMALL) == (f"{words(4, 'a')}\n\n{words(6, 'b')}", words(5, "c"))
+
+
+def test_a_heading_opens_a_chunk_and_stays_with_its_text() -> None:
+    text = f"{words(4)}\n\n## Fees\n\n{words(4)}"
+    assert chunk(text, SMALL) == (words(4), f"## Fees\n\n{words(4)}")
+
+
+def test_headings_in_a_row_stay_together() -> None:
+    assert chunk(f"# Law\n\n## Fees\n{words(3)}", SMALL) == (f"# Law\n\n## Fees\n{words(3)}",)
+
+
+def test_a_heading_without_text_is_kept() -> None:
+    assert chunk(f"{words(8)}\n\n# The end of it all", SMALL) == (words(8), "# The end of it all")
+
+
+def test_a_small_rest_joins_the_chunk_before_it() -> None:
+    assert chunk(f"{words(10)}\n\nvery end", SMALL) == (f"{words(10)}\n\nvery end",)
+
+
+def test_a_small_beginning_joins_what_follows() -> None:
+    assert chunk(f"so it\n\n{words(10)}", SMALL) == (f"so it\n\n{words(10)}",)
+
+
+def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
+    text = "One two three four five. Six seven eight nine ten. Eleven twelve thirteen."
+    assert chunk(text, SMALL) == (
+        "One two three four five. Six seven eight nine ten.",
+        "Eleven twelve thirteen.",
+    )
+
+
+@pytest.mark.parametrize(
+    "abbreviated",
+    [
+        "Rs. 500",
+        "No. 12",
+        "v. State",
+        "Dr. Rao",
+        "e.g. Delhi",
+        "M. Rao",
+        "(Sec. 35",
+        "Smt. Rao",
+        "Ltd. Delhi",
+        "Reg. Nos",
+    ],
+)
+def test_an_abbreviation_ends_no_sentence(abbreviated: str) -> None:
+    text = f"a b c d e f g {abbreviated} i. Next it goes on here."
+    assert chunk(text, SMALL)[0] == f"a b c d e f g {abbreviated} i."
+
+
+@pytest.mark.parametrize("last", ["etc.", "p.m.", "no."])
+def test_an_abbreviation_that_may_end_a_sentence_ends_one_before_a_capital(last: str) -> None:
+    text = f"one two three four five {last} Seven eight nine ten eleven twelve."
+    assert chunk(text, SMALL)[0] == f"one two three four five {last}"
+
+
+def test_list_items_are_split_between_items() -> None:
+    text = "- one two three four\n- five six seven eight\n- nine ten eleven twelve"
+    assert chunk(text, SMALL) == ("- one two three four\n- five six seven eight", "- nine ten eleven twelve")
+
+
+def test_a_sentence_without_end_is_split_between_words_evenly() -> None:
+    assert [len(piece.split()) for piece in chunk(words(25), SMALL)] == [10, 10, 5]
+
+
+def test_min_words_may_not_exceed_max_words() -> None:
+    with pytest.raises(ValueError, match=r"min_words \(40\) exceeds max_words \(30\)"):
+        Chunking(max_words=30)
+
+
+documents = st.lists(
+    st.sampled_from(
+        [
+            "\n\n",
+            "\n",
+            " ",
+            "# ",
+            "## Title\n\n",
+            "- ",
+            "word ",
+            "End. ",
+            "Rs. ",
+            "x" * 30,
+            "\u00a0",
+            "\x85",
+            "é? ",
+        ]
+    )
+    | st.text(max_size=5),
+    max_size=80,
+).map("".join)
+
+
+@given(documents, st.integers(1, 12), st.integers(1, 12))
+def test_no_word_is_lost_or_doubled_and_chunks_are_bounded(text: str, first: int, second: int) -> None:
+    chunking = Chunking(max_words=max(first, second), min_words=min(first, second))
+    chunks = chunk(text, chunking)
+    position = 0
+    for piece in chunks:
+        found = text.index(piece, position)
+        assert text[position:found].strip() == ""
+        position = found + len(piece)
+        assert piece == piece.strip() != ""
+        assert len(piece.split()) < chunking.max_words + chunking.min_words
+    assert text[position:].strip() == ""
+    assert chunk(text, chunking) == chunks
+
+
+def test_passages_carry_title_number_and_topic() -> None:
+    document = Document(
+        name="fees", title="Court fees", source="Rules", topic="money", text=f"{words(100)}\n\n{words(50)}"
+    )
+    found = passages(document)
+    assert [passage.id for passage in found] == ["fees#0", "fees#1"]
+    assert found[1].text == f"Title: Court fees\n{words(50)}"
+    assert (found[1].document, found[1].topic, found[1].score) == ("fees", "money", None)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["One", "two", "e.g.", "end.", 'end."', "- ", "2.", "?!", "\n", "\n\n", " \n ", " "])
+    )
+)
+def test_the_places_looked_at_are_all_where_a_sentence_may_end(parts: list[str]) -> None:
+    text = " ".join(parts)
+    with patch("scenarios.text.chunking._PERHAPS_AN_END", re.compile(r"\S(?=\s)")):
+        everywhere = chunk(text, SMALL)
+    assert chunk(text, SMALL) == everywhere
+
+
+def test_a_script_without_spaces_is_cut_at_its_sentence_ends() -> None:
+    sentence = "今天的天气很好，我们去公园散步。"
+    pieces = chunk(sentence * 30, Chunking(max_words=40, min_words=10))
+    assert pieces[0] == sentence * 4
+    assert "".join(pieces) == sentence * 30
+    assert max(map(len, pieces)) <= 100
+
+
+def test_encoded_data_is_cut_into_pieces_that_can_be_read() -> None:
+    data = "QUJD" * 5000
+    pieces = chunk(f"Key: {data}", Chunking(max_words=40, min_words=10))
+    assert "".join(pieces) == f"Key: {data}"
+    assert max(map(len, pieces)) <= 50 * 20
+
+
+def test_a_name_in_another_script_is_one_word() -> None:
+    assert chunk("上海市人民政府 is a town", Chunking(max_words=2, min_words=1)) == (
+        "上海市人民政府 is",
+        "a town",
+    )
+
+
+def test_an_address_of_a_page_is_one_word() -> None:
+    address = f"https://example.org/{'a' * 380}"
+    assert chunk(f"{address} {address} {address}", Chunking(max_words=2, min_words=1)) == (
+        f"{address} {address}",
+        address,
+    )

@@ -1,0 +1,44 @@
+"""Why judgements are missing."""
+
+from __future__ import annotations
+
+from scenarios.text.wording import BRIEF
+from scenarios.transcript import Judgement
+from simulator.bench.reasons import reasons
+
+
+def failed(reason: str) -> Judgement:
+    return Judgement(outcome="failed", error=reason)
+
+
+def test_reasons_are_counted_the_most_frequent_first() -> None:
+    judgements = [
+        failed("no answer"),
+        Judgement(outcome="abstained", error="no evidence"),
+        Judgement(outcome="scored", score=0.5, flagged=False),
+        Judgement(outcome="abstained", error="no evidence"),
+    ]
+    assert reasons(judgements) == [
+        {"outcome": "abstained", "reason": "no evidence", "n": 2},
+        {"outcome": "failed", "reason": "no answer", "n": 1},
+    ]
+
+
+def test_five_reasons_are_told() -> None:
+    found = reasons([failed(name) for name in "abcdefgg"])
+    assert [(item["reason"], item["n"]) for item in found] == [
+        ("g", 2),
+        ("a", 1),
+        ("b", 1),
+        ("c", 1),
+        ("d", 1),
+    ]
+
+
+def test_a_reason_is_one_line_of_text_whatever_a_model_wrote() -> None:
+    assert reasons([failed("a\n  b\x1b[31m")])[0]["reason"] == "a b�[31m"
+
+
+def test_a_long_reason_is_cut() -> None:
+    reason = reasons([failed("x" * (BRIEF + 1))])[0]["reason"]
+    assert (len(reason), reason[-2:]) == (BRIEF, "x…")

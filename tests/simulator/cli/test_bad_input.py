@@ -1,0 +1,323 @@
+"""Bad input from the command line: one sentence, the right exit code, no traceback, nothing lost."""
+
+from __future__ import annotations
+
+import socket
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from agents.serving.ports import reserved_port
+from detectors.registry import DETECTORS
+from scenarios.errors import OperationalError
+from tests.simulator.command_line import CodeAndError
+from tests.simulator.journal import journal
+
+
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_an_unknown_chatbot(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    code, said = code_and_error("run", "--chatbots", "vanila", "--out", tmp_path / "run")
+    assert code == 2
+    assert said.startswith(
+        "error: there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor,"
+    )
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_detector(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    replay = tmp_path / "other.jsonl"
+    replay.write_text('{"kind":"other","key":"another","answer":1}\n')
+    code, said = code_and_error(
+        "run",
+        "--detectors",
+        "halu",
+        "--base-url",
+        url,
+        "--model",
+        "m",
+        "--replay",
+        replay,
+        "--out",
+        tmp_path / "run",
+    )
+    assert (code, said) == (
+        2,
+        f"error: there is no detector 'halu'; there are: {', '.join(DETECTORS)}.\n",
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_persona(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    code, said = code_and_error("run", "--personas", "nobody", "--out", tmp_path / "run")
+    assert (code, said) == (
+        2,
+        "error: scenario consumer-grievance-india has no persona 'nobody'; "
+        "`hallulab list personas --scenario consumer-grievance-india` shows them.\n",
+    )
+
+
+def test_an_unknown_scenario(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    code, said = code_and_error("run", "--scenario", "consumer", "--out", tmp_path / "run")
+    assert code == 2
+    assert "consumer-grievance-india, migration-labour-rights, pregnancy-medication" in said
+
+
+def test_a_missing_documents_folder(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    pack = tmp_path / "pack"
+    assert code_and_error("init-scenario", pack) == (0, "")
+    (pack / "documents").rename(pack / "papers")
+    code, said = code_and_error("run", "--scenario", pack, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.count("\n") == 1
+    assert str(pack / "scenario.yaml") in said
+    assert "documents" in said
+
+
+def test_malformed_yaml(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("limit: [1\n")
+    code, said = code_and_error("run", "-c", config, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.startswith(f"error: {config}, line 2: not valid YAML (")
+    assert said.count("\n") == 1
+
+
+def test_an_error_holds_nothing_that_a_terminal_obeys(code_and_error: CodeAndError) -> None:
+    code, error = code_and_error("bench", "no\x1b[31m.jsonl")
+    assert (code, error[:24]) == (2, "error: no�[31m.jsonl: no")
+
+
+def test_a_flag_that_does_not_exist(code_and_error: CodeAndError) -> None:
+    code, said = code_and_error("run", "--chatbot", "vanilla")
+    assert code == 2
+    assert "--chatbots" in said
+
+
+def test_an_unreachable_endpoint(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    code, said = code_and_error(
+        "run", "--base-url", url, "--model", "m", "--out", tmp_path / "run", "--quiet"
+    )
+    assert code == 1
+    assert said.startswith(f"error: no OpenAI-compatible endpoint answers at {url} (")
+    assert said.endswith("Start a server (hallulab serve MODEL) or correct --base-url.\n")
+    assert not (tmp_path / "run" / "conversations.jsonl").exists()
+
+
+def test_an_endpoint_without_scheme(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    arguments = ("run", "--base-url", "localhost:8000/v1", "--model", "m", "--out", tmp_path / "run")
+    assert code_and_error(*arguments) == (
+        2,
+        "error: field `base_url`: 'localhost:8000/v1' is no address; give one with `http://` or `https://` "
+        "and a host, such as http://localhost:8000/v1.\n",
+    )
+
+
+def test_an_endpoint_without_the_models_name(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    code, said = code_and_error("run", "--base-url", "http://127.0.0.1:9/v1", "--out", tmp_path / "run")
+    assert (code, said) == (2, "error: name the model that http://127.0.0.1:9/v1 serves with --model.\n")
+
+
+def test_a_model_that_does_not_exist(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    code, said = code_and_error("run", "--model", "qwen-9000", "--out", tmp_path / "run", "--quiet")
+    assert code == 2
+    assert said.startswith("error: there is no model 'qwen-9000'. The catalogue has llama-3.1-8b-instruct, ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = int(taken.getsockname()[1])
+        with pytest.raises(OperationalError, match=rf"^port {port} of 127\.0\.0\.1 is taken"):
+            reserved_port(port).__enter__()
+
+
+def test_a_recording_that_is_not_there(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    missing = tmp_path / "none.jsonl"
+    code, said = code_and_error("run", "--replay", missing, "--out", tmp_path / "run")
+    assert (code, said) == (
+        2,
+        f"error: --replay {missing}: no such recording. Make one with --record {missing}.\n",
+    )
+
+
+def test_an_empty_recording_is_not_replayed(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    code, said = code_and_error("run", "--model", "m", "--replay", empty, "--out", tmp_path / "run")
+    assert (code, said, (tmp_path / "run").exists()) == (
+        2,
+        f"error: --replay {empty}: the file holds no recorded answer. Name a recording that does, or make "
+        "one with --record.\n",
+        False,
+    )
+
+
+def test_record_and_replay_together(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    code, said = code_and_error("run", "--record", tmp_path / "a", "--replay", tmp_path / "b")
+    assert (code, said) == (2, "error: --record and --replay exclude each other: give one of them.\n")
+
+
+def test_server_flags_without_a_server(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    arguments = ("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--out", tmp_path / "run")
+    code, said = code_and_error(*arguments, "--", "--max-model-len", "4096")
+    assert (code, said) == (
+        2,
+        "error: `-- --max-model-len`: no server is started here, so it takes no flags.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("run", "--chatbots", "vanilla", "metarag"), "metarag"),
+        (("simulate", "x"), "x"),
+        (("detect", "folder", "x", "--detectors", "lexical"), "x"),
+        (("bench", "d.jsonl", "d2.jsonl", "--detectors", "lexical"), "d2.jsonl"),
+        (("serve", "smollm2-135m", "4096", "--", "--max-model-len", "4096"), "4096"),
+        (("summarize", "chat.txt", "x"), "x"),
+        (("build", "hotpotqa-derived", "x", "--data", "d", "--out", "o"), "x"),
+    ],
+)
+def test_a_stray_word_is_no_flag_of_the_server(
+    code_and_error: CodeAndError, command: tuple[str, ...], word: str
+) -> None:
+    name = command[1] if command[0] == "build" else command[0]
+    assert code_and_error(*command) == (
+        2,
+        f"error: {word}: `{name}` takes no such word. Lists are separated by commas (a,b), and flags of the "
+        "model server stand after `--`.\n",
+    )
+
+
+def test_an_unknown_detector_is_said_before_a_server_is_started(
+    code_and_error: CodeAndError, tmp_path: Path
+) -> None:
+    code, said = code_and_error(
+        "run", "--model", "qwen-9000", "--detectors", "halu", "--out", tmp_path / "run"
+    )
+    assert (code, said) == (
+        2,
+        f"error: there is no detector 'halu'; there are: {', '.join(DETECTORS)}.\n",
+    )
+
+
+def test_a_wrong_option_is_said_before_a_server_is_started(
+    code_and_error: CodeAndError, tmp_path: Path
+) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("detectors: [{name: lexical, options: {treshold: 0.5}}]\n")
+    code, said = code_and_error("run", "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.startswith(
+        f"error: {config}, line 1: detector lexical: there is no option `treshold`; there are: threshold, "
+    )
+
+
+def test_a_wrong_option_in_a_file_for_detect_names_its_line(
+    code_and_error: CodeAndError, tmp_path: Path
+) -> None:
+    journal(tmp_path, {"scenario": "pregnancy-medication"})
+    config = tmp_path / "experiment.yaml"
+    config.write_text("seed: 1\ndetectors: [{name: lexical, options: {threshold: 3}}]\n")
+    code, said = code_and_error("detect", tmp_path, "-c", config)
+    assert code == 2
+    assert said.startswith(f"error: {config}, line 2: detector lexical: option `threshold`: input should be")
+
+
+CALLABLE = "chatbots: [{name: mine, kind: callable, options: {target: 'no_such_bot:answer'}}]\n"
+ENDPOINT = (
+    "chatbots: [{name: theirs, kind: endpoint, "
+    "options: {base_url: 'http://127.0.0.1:9/v1', model: m, api_key_env: THEIR_KEY}}]\n"
+)
+JUDGE = "models: {judge: {model: m, base_url: 'http://127.0.0.1:9/v1', api_key_env: THEIR_KEY}}\n"
+NO_KEY = "http://127.0.0.1:9/v1 needs an API key: set the environment variable THEIR_KEY.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (CALLABLE, "{line}no_such_bot:answer: cannot import no_such_bot from "),
+        ("chatbots: [theirs]", "{line}chatbot 'theirs': its constructor raised TypeError: must be real"),
+        (ENDPOINT, f"{{line}}{NO_KEY}"),
+        (JUDGE, NO_KEY),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "simulate"])
+def test_who_cannot_take_part_is_said_before_a_server_is_started(
+    code_and_error: CodeAndError,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    text: str,
+    reason: str,
+) -> None:
+    points = [EntryPoint("theirs", "math:sqrt", "hallulab.chatbots")]
+    monkeypatch.setattr("scenarios.plugins.entry_points", lambda group: points)
+    monkeypatch.delenv("THEIR_KEY", raising=False)
+    config = tmp_path / "experiment.yaml"
+    config.write_text(text)
+    code, said = code_and_error(command, "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.startswith(f"error: {reason.format(line=f'{config}, line 1: ')}")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_detectors_without_a_model_need_no_key(
+    code_and_error: CodeAndError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("THEIR_KEY", raising=False)
+    config, data = tmp_path / "experiment.yaml", tmp_path / "data.jsonl"
+    config.write_text(JUDGE)
+    data.write_text('{"reply": "A.", "passages": ["A."], "label": false}\n')
+    bench = ("bench", data, "-c", config, "--model", "qwen-9000")
+    assert code_and_error(*bench) == (0, "")
+    assert code_and_error(*bench, "--detectors", "metarag") == (2, f"error: {NO_KEY}")
+
+
+def test_bench_judges_at_least_one_reply(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"reply": "A.", "passages": ["A."], "label": false}\n')
+    code, said = code_and_error("bench", data, "--limit", "-1")
+    assert code == 2
+    assert "--limit" in said
+
+
+def test_the_option_that_an_error_advises_exists(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    assert code_and_error("bench", "ragtruth", "--data", tmp_path, "--option", "x") == (
+        2,
+        "error: --option x: give NAME=VALUE, such as --option implicit_true=false.\n",
+    )
+    code, said = code_and_error("bench", "ragtruth", "--data", tmp_path, "--option", "implicit_true=false")
+    assert (code, "implicit_true" in said) == (2, False)
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    (tmp_path / "conversations.jsonl").write_text("")
+    (tmp_path / "experiment.json").mkdir()
+    code, said = code_and_error("detect", tmp_path)
+    told = f"error: {tmp_path / 'experiment.json'}: this is no file. Restore it or use --fresh.\n"
+    assert (code, said) == (2, told)
+
+
+def test_a_billion_repeats_are_refused_at_once(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("repeats: 1000000000\nmodel: m\nchatbots: [vanilla]\nlimit: 1\n")
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    code, said = code_and_error("run", "-c", config, "--base-url", url, "--out", tmp_path / "run")
+    assert (code, said) == (
+        2,
+        "error: 1 × 1 × 1000000000 (personas, chatbots, repeats) are 1,000,000,000 conversations, and one "
+        "experiment has at most 100,000. Lower `repeats` or `limit`.\n",
+    )
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,177 @@
+"""`hallulab build`: labelled data that `hallulab bench` reads."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models.model import ModelPool
+from scenarios.datasets.audit_corpus import generate
+from scenarios.datasets.jsonl import load_jsonl
+from tests.scripted import ScriptedTransport, last_user
+from tests.simulator.command_line import CommandLine
+
+ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "scripted")
+REPLAY = ("--model", "scripted", "--replay")
+
+
+@pytest.fixture
+def hallulab(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> CommandLine:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    return CommandLine(monkeypatch, capsys)
+
+
+def written(body: dict[str, Any]) -> str:
+    """Another answer; of the question of the hat the right one, which is refused."""
+    return "Red" if "colour" in last_user(body) else "Goalkeeper"
+
+
+@pytest.fixture
+def transport(monkeypatch: pytest.MonkeyPatch) -> ScriptedTransport:
+    """What the models of commands answer."""
+    made = ScriptedTransport(written)
+    monkeypatch.setattr("simulator.experiment.build.ModelPool", partial(ModelPool, transport=made))
+    return made
+
+
+def row(number: int, **changes: Any) -> dict[str, Any]:
+    common = {
+        "_id": f"q{number}",
+        "question": f"Where did player {number} play?",
+        "answer": "Defender",
+        "type": "bridge",
+        "level": "hard",
+        "supporting_facts": [["Club", 0], ["Player", 0]],
+        "context": [
+            ["Club", ["The club has a player."]],
+            ["Haihe", ["Haihe is a stadium."]],
+            ["Player", ["The player is a Defender in Red."]],
+        ],
+    }
+    return common | changes
+
+
+def folder(path: Path, *rows: dict[str, Any]) -> Path:
+    path.mkdir(exist_ok=True)
+    (path / "distractor.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Twelve questions: one compares, and to one the model has no hallucinated answer."""
+    odd = [row(10, type="comparison"), row(11, question="Of what colour was the hat?", answer="Red")]
+    return folder(tmp_path / "data", *map(row, range(10)), *odd)
+
+
+@pytest.mark.usefixtures("transport")
+def test_it_writes_replies_and_says_what_it_left_out(
+    hallulab: CommandLine, data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "made" / "derived.jsonl"
+    ended = hallulab("build", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
+    replies = load_jsonl(out)
+    wrong = [reply for reply in replies if reply.label]
+    assert (ended.code, ended.out) == (0, f"10 replies written to {out}, {len(wrong)} hallucinated\n")
+    assert ended.err == (
+        "1 question left out: comparison question\n"
+        "1 question left out: no hallucinated answer passed the checks "
+        "(of 6 answers 6: it says the same as the right answer)\n"
+    )
+    assert [reply.group for reply in replies] == [f"q{number}" for number in range(10)]
+    assert {reply.reply for reply in wrong} == {"Goalkeeper"}
+    assert {reply.reply for reply in replies if not reply.label} == {"Defender"}
+    assert [passage.document for passage in replies[0].passages] == ["Club", "Haihe", "Player"]
+
+
+@pytest.mark.usefixtures("transport")
+def test_bench_reads_what_it_wrote(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "derived.jsonl"
+    hallulab("build", "hotpotqa-derived", "--data", data, "--out", out, "--both", *ENDPOINT)
+    ended = hallulab("bench", out, "--json", tmp_path / "found.json", "-q")
+    assert (ended.code, ended.err) == (0, "")
+    described = json.loads((tmp_path / "found.json").read_text())["data"]
+    assert (described["replies"], described["left_out"]) == (20, {})
+
+
+def test_a_replay_writes_the_same_bytes_without_a_model(
+    hallulab: CommandLine, data: Path, tmp_path: Path, transport: ScriptedTransport
+) -> None:
+    build = ("build", "hotpotqa-derived", "--data", data, "--out")
+    first = hallulab(*build, tmp_path / "first.jsonl", *ENDPOINT, "--record", tmp_path / "asked.jsonl")
+    asked = len(transport.requests)
+    again = hallulab(*build, tmp_path / "again.jsonl", *REPLAY, tmp_path / "asked.jsonl")
+    assert (again.code, again.err) == (0, first.err)
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "first.jsonl").read_bytes()
+    assert len(transport.requests) == asked == 10 + 6
+
+
+def test_what_was_recorded_is_not_asked_again(
+    hallulab: CommandLine, data: Path, tmp_path: Path, transport: ScriptedTransport
+) -> None:
+    folder(data, *map(row, range(10)))
+    out = tmp_path / "derived.jsonl"
+    build = ("build", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
+    record = ("--record", tmp_path / "asked.jsonl")
+    few = hallulab(*build, *record, "--limit", "4")
+    assert (few.code, len(transport.requests), len(load_jsonl(out))) == (0, 4, 4)
+    hallulab(*build, *record)
+    assert (len(transport.requests), len(load_jsonl(out))) == (10, 10)
+
+
+def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
+    folder(data, row(1, type="comparison"))
+    (tmp_path / "other.jsonl").write_text('{"kind":"other","key":"another","answer":1}\n')
+    out = tmp_path / "derived.jsonl"
+    ended = hallulab(
+        "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
+    )
+    assert (ended.code, ended.err, out.exists()) == (
+        1,
+        "error: no reply came of 1 question, nothing is written: 1 question left out: comparison question.\n",
+        False,
+    )
+
+
+def test_a_replay_that_lacks_an_answer_writes_nothing(
+    hallulab: CommandLine, data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other.jsonl").write_text('{"kind":"other","key":"another","answer":1}\n')
+    out = tmp_path / "derived.jsonl"
+    ended = hallulab(
+        "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
+    )
+    assert (ended.code, out.exists()) == (1, False)
+    assert ended.err.startswith(f"error: the recording {tmp_path / 'other.jsonl'} has no answer")
+
+
+def test_what_is_wrong_is_said_before_a_server_is_started(
+    hallulab: CommandLine, data: Path, tmp_path: Path
+) -> None:
+    build = ("build", "hotpotqa-derived", "--model", "qwen-9000", "--data")
+    ended = hallulab(*build, data, "--out", tmp_path)
+    assert (ended.code, ended.err) == (2, f"error: --out {tmp_path}: this is a folder. Name a file.\n")
+    ended = hallulab(*build, tmp_path, "--out", tmp_path / "out.jsonl")
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {tmp_path / 'distractor.jsonl'}: there is no such file.")
+    folder(data, row(1), row(2), row(1))
+    ended = hallulab(*build, data, "--out", tmp_path / "out.jsonl")
+    assert (ended.code, ended.err) == (
+        2,
+        f"error: {data}: two questions have the _id q1. Give each its own.\n",
+    )
+
+
+def test_the_audit_corpus_is_written_as_it_is_generated(hallulab: CommandLine, tmp_path: Path) -> None:
+    out = tmp_path / "audit.jsonl"
+    ended = hallulab("build", "audit-corpus", "--out", out)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"840 replies written to {out}, ")
+    named = [reply.model_copy(update={"dataset": "audit"}) for reply in generate()]
+    assert list(load_jsonl(out)) == named

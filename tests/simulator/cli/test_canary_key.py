@@ -1,0 +1,118 @@
+"""A key that comes back in every way is in no file and on no terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models.redaction import Redaction
+from tests.fuzz.honest import honest_words
+from tests.fuzz.promises import ended
+from tests.fuzz.tiny_run import make_pack, words_for_vectors
+from tests.scripted import completion
+from tests.simulator.command_line import Ended
+from tests.simulator.echoing_server import WAYS, endpoint, http
+
+KEY = "sk-canary/4f9A+w_7"
+
+BOT = """
+import os
+
+def tells(history):
+    return f"The key is {os.environ['CANARY_KEY']}."
+
+def raises(history):
+    raise RuntimeError(f"401: wrong key {os.environ['CANARY_KEY']!r}")
+
+def odd(history):
+    return {os.environ["CANARY_KEY"]: 1}
+"""
+EXPERIMENT = """
+model: m
+api_key_env: CANARY_KEY
+min_turns: 1
+max_turns: 2
+detectors: [lexical, halludetect]
+chatbots:
+  - vanilla
+  - {name: theirs, kind: endpoint, options: {base_url: URL, model: m, api_key_env: CANARY_KEY}}
+  - {name: tells, kind: callable, options: {target: "canary_bot:tells"}}
+  - {name: raises, kind: callable, options: {target: "canary_bot:raises"}}
+  - {name: odd, kind: callable, options: {target: "canary_bot:odd"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a pack and a bot, in which the key is in the environment."""
+    folder = tmp_path_factory.mktemp("canary")
+    make_pack(folder / "pack")
+    (folder / "canary_bot.py").write_text(BOT)
+    with pytest.MonkeyPatch.context() as patched, words_for_vectors():
+        patched.setenv("HALLULAB_CACHE", str(folder / "cache"))
+        patched.setenv("CANARY_KEY", KEY)
+        patched.syspath_prepend(str(folder))
+        patched.setattr("agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0)
+        yield folder
+
+
+def run(bench: Path, out: Path, url: str) -> Ended:
+    """Run the experiment against this endpoint, with a recording."""
+    config = bench / "experiment.yaml"
+    config.write_text(EXPERIMENT.replace("URL", url))
+    flags = ("--base-url", url, "--record", out / "recorded.jsonl", "--timeout", "30", "--quiet")
+    return ended("run", "-c", config, "--scenario", bench / "pack", "--out", out, *flags)
+
+
+def assert_nowhere(folder: Path, *said: Ended) -> None:
+    """No form of the key, nor a half of it, is in a file or was printed."""
+    find = Redaction([KEY])
+    written = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+    shown = [end.out + end.err for end in said]
+    for text in (*written.values(), *shown):
+        assert not find.finds(text)
+        assert KEY[: len(KEY) // 2] not in text
+        assert KEY[len(KEY) // 2 :] not in text
+    for path, text in written.items():
+        if path.suffix in (".json", ".jsonl"):
+            for line in text.splitlines() if path.suffix == ".jsonl" else [text]:
+                assert KEY not in json.dumps(json.loads(line), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("honest_for", [0, 5])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_key_that_answers_repeat_is_nowhere(bench: Path, tmp_path: Path, way: str, honest_for: int) -> None:
+    """First the user's model repeats it, or all goes well until chatbots and judges are asked."""
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any] | None) -> bytes:
+        if request is None:
+            return http(json.dumps({"data": [{"id": "m"}]}))
+        asked.append(request)
+        if len(asked) > honest_for:
+            return WAYS[way](KEY)
+        return http(json.dumps(completion(honest_words(request, len(asked)))))
+
+    with endpoint(answer) as url:
+        said = run(bench, tmp_path, url)
+    assert len(asked) > honest_for
+    assert (tmp_path / "report.html").is_file()
+    exported = ended("export", tmp_path, "--out", tmp_path / "exported.jsonl")
+    assert_nowhere(tmp_path, said, ended("report", tmp_path, "--json"), exported)
+
+
+def _named(key: str) -> bytes:
+    return http(json.dumps({"data": [{"id": f"model {key}"}]}))
+
+
+@pytest.mark.parametrize("way", [*WAYS, "as a model's name"])
+def test_a_key_that_the_list_of_models_repeats_is_nowhere(bench: Path, tmp_path: Path, way: str) -> None:
+    answer = WAYS.get(way, _named)(KEY)
+    with endpoint(lambda _: answer) as url:
+        said = run(bench, tmp_path, url)
+    assert said.code == 1
+    assert_nowhere(tmp_path, said)

@@ -1,0 +1,355 @@
+"""What the commands print and write, and what they import to do so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from agents.serving.catalogue import DEFAULT_CPU_MODEL
+from scenarios.datasets.jsonl import load_jsonl
+from scenarios.transcript import Conversation, Passage, Turn
+from simulator.experiment.config import load_experiment
+from simulator.runs.folder import RunFolder
+from tests.simulator.command_line import CommandLine, Ended
+from tests.simulator.journal import scored
+
+Hallulab = Callable[..., Ended]
+
+RECORDING = Path(__file__).parents[1] / "recordings" / "demo.jsonl.gz"
+
+
+@pytest.fixture
+def hallulab(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> CommandLine:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "120")
+    return CommandLine(monkeypatch, capsys)
+
+
+def saved_run(folder: Path) -> RunFolder:
+    """A run of one conversation with one reply, judged by `metarag` of an experiment that named it."""
+    run = RunFolder(folder)
+    held = Conversation(
+        id="c",
+        scenario="consumer-grievance-india",
+        persona="asha",
+        chatbot="vanilla",
+        model="m",
+        seed=0,
+        turns=(
+            Turn(
+                index=0,
+                user="What is the fee?",
+                passages=(Passage(id="fees#0", document="fees", text="The fee is Rs 200."),),
+                reply="The fee is Rs 500.",
+            ),
+        ),
+        stop_reason="max_turns",
+    )
+    with run.open_conversations() as conversations, run.open_verdicts() as verdicts:
+        conversations.append(held.model_dump_json())
+        verdicts.append(scored("c", 0, [(11, 17)], detector="metarag").model_dump_json())
+    run.write_experiment(
+        {
+            "schema": 1,
+            "experiment": load_experiment(
+                None, {"model": "m", "chatbots": ["vanilla"], "detectors": ["metarag"]}
+            ).model_dump(mode="json"),
+            "identity": {},
+            "model_revision": None,
+            "detectors": {"metarag": "1"},
+        }
+    )
+    return run
+
+
+def test_help_keeps_what_stands_in_brackets(hallulab: Hallulab) -> None:
+    assert "runs/ and the time" in hallulab("run", "--help").out
+    assert "a free one" in hallulab("serve", "--help").out
+
+
+def test_the_version_is_printed_without_a_command(hallulab: Hallulab) -> None:
+    ended = hallulab("--version")
+    assert (ended.code, ended.out, ended.err) == (0, f"hallulab {version('hallulab')}\n", "")
+
+
+def test_a_persona_with_markup_is_listed_as_it_is(hallulab: Hallulab, tmp_path: Path) -> None:
+    hallulab("init-scenario", tmp_path / "pack")
+    personas = tmp_path / "pack" / "personas.yaml"
+    personas.write_text(
+        "personas:\n"
+        "  - {id: p, name: P, grievance: 'a [bold]loud[/red] matter', goals: [g], manner: m, summary: s}\n"
+    )
+    listed = hallulab("list", "personas", "--scenario", tmp_path / "pack")
+    assert (listed.code, listed.err) == (0, "")
+    assert "a [bold]loud[/red] matter" in listed.out
+
+
+def test_detect_adds_a_detectors_verdicts_and_keeps_the_others(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = saved_run(tmp_path / "run")
+    before = run.verdicts.read_text()
+    ended = hallulab("detect", run.path, "--detectors", "lexical", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert run.verdicts.read_text().startswith(before)
+    assert [verdict.detector for verdict in run.read_journals().verdicts] == ["metarag", "lexical"]
+    rows = json.loads(ended.out)["rows"]
+    assert {(row["detector"], row["scored_turns"]) for row in rows} == {("metarag", 1), ("lexical", 1)}
+
+
+def test_detect_twice_judges_once(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = saved_run(tmp_path / "run")
+    hallulab("detect", run.path, "--detectors", "lexical")
+    once = run.verdicts.read_text()
+    hallulab("detect", run.path, "--detectors", "lexical")
+    assert run.verdicts.read_text() == once
+
+
+def bare_run(folder: Path, **changes: str | int) -> RunFolder:
+    """The same run without its experiment.json and verdicts, its conversation as `changes` say."""
+    run = saved_run(folder)
+    (held,) = run.read_conversations()
+    run.conversations.write_text(held.model_copy(update=changes).model_dump_json() + "\n")
+    run.experiment.unlink()
+    run.verdicts.unlink()
+    return run
+
+
+def test_without_an_experiment_the_journal_says_what_is_judged(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = bare_run(tmp_path / "run", scenario="pregnancy-medication", chatbot="theirs", seed=7)
+    for _ in range(2):
+        ended = hallulab("detect", run.path, "--detectors", "lexical", "--json")
+        assert (ended.code, ended.err) == (0, "")
+        assert {row["chatbot"] for row in json.loads(ended.out)["rows"]} == {"theirs"}
+    saved = json.loads(run.experiment.read_text())
+    assert saved["experiment"] == {
+        "scenario": "pregnancy-medication",
+        "chatbots": [{"name": "theirs", "kind": "theirs"}],
+        "detectors": [{"name": "lexical", "kind": "lexical"}],
+        "seed": 7,
+        "model": DEFAULT_CPU_MODEL,
+    }
+    assert (saved["seeds"], saved["identity"], list(saved["detectors"])) == ([7], {}, ["lexical"])
+
+
+def test_without_an_experiment_a_file_may_name_the_pack(hallulab: Hallulab, tmp_path: Path) -> None:
+    pack, config = tmp_path / "pack", tmp_path / "experiment.yaml"
+    hallulab("init-scenario", pack)
+    config.write_text(f"scenario: {pack}\n")
+    run = bare_run(tmp_path / "run", scenario="town-library")
+    assert hallulab("detect", run.path, "-c", config, "--detectors", "lexical").code == 0
+    assert json.loads(run.experiment.read_text())["experiment"]["scenario"] == str(pack)
+
+
+def test_an_experiment_of_the_folder_keeps_its_scenario(hallulab: Hallulab, tmp_path: Path) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text("scenario: pregnancy-medication\n")
+    run = saved_run(tmp_path / "run")
+    before = json.loads(run.experiment.read_text())
+    assert hallulab("detect", run.path, "-c", config, "--detectors", "lexical").code == 0
+    after = json.loads(run.experiment.read_text())
+    assert after["experiment"] == before["experiment"]
+    assert after["identity"] == before["identity"]
+
+
+def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
+    hallulab: Hallulab, tmp_path: Path
+) -> None:
+    config = tmp_path / "experiment.yaml"
+    config.write_text(
+        "detectors: [{name: strict, kind: lexical, options: {threshold: 0.1}}]\n"
+        "chatbots: [vanilla]\nlimit: 1\nmin_turns: 2\nmax_turns: 2\n"
+    )
+    run = RunFolder(tmp_path / "run")
+    flags = ("--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
+    assert hallulab("simulate", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
+    assert run.read_journals().verdicts == []
+    assert hallulab("detect", run.path, "--replay", RECORDING).code == 0
+    judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_journals().verdicts]
+    assert sorted(judged) == [("strict", 0, "scored"), ("strict", 1, "scored")]
+
+
+def test_json_is_all_that_stands_on_standard_output(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = saved_run(tmp_path / "run")
+    ended = hallulab("report", run.path, "--json")
+    assert json.loads(ended.out) == json.loads(run.report.read_text())
+    assert ended.err == ""
+
+
+def test_view_makes_the_page_and_opens_it(
+    hallulab: Hallulab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    run = saved_run(tmp_path / "run")
+    ended = hallulab("view", run.path)
+    assert (ended.code, ended.out) == (0, f"{run.page}\n")
+    assert opened == [run.page.as_uri()]
+    assert run.page.is_file()
+
+
+def test_view_opens_no_page_of_somebody_else(
+    hallulab: Hallulab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda url: True)
+    run = saved_run(tmp_path / "run")
+    hallulab("report", run.path)
+    made = run.page.read_text()
+    run.page.write_text("<script>steal()</script>")
+    hallulab("view", run.path)
+    assert run.page.read_text() == made
+
+
+def test_what_export_writes_loads_as_labelled_data(hallulab: Hallulab, tmp_path: Path) -> None:
+    run, out = saved_run(tmp_path / "run"), tmp_path / "data.jsonl"
+    ended = hallulab("export", run.path, "--detector", "metarag", "--out", out)
+    assert (ended.code, ended.out, ended.err) == (0, f"1 reply written to {out}\n", "")
+    (reply,) = load_jsonl(out)
+    assert (reply.id, reply.reply, reply.label) == ("c-0", "The fee is Rs 500.", True)
+    assert [(span.start, span.end) for span in reply.spans or ()] == [(11, 17)]
+    assert [passage.id for passage in reply.passages] == ["fees#0"]
+    assert reply.meta == {
+        "conversation": "c",
+        "chatbot": "vanilla",
+        "model": "m",
+        "scenario": "consumer-grievance-india",
+        "seed": 0,
+        "turn": 0,
+        "detector": "metarag",
+        "detector_version": "1",
+    }
+
+
+def test_an_export_for_annotators_says_that_it_has_no_labels(hallulab: Hallulab, tmp_path: Path) -> None:
+    run, out = saved_run(tmp_path / "run"), tmp_path / "data.jsonl"
+    ended = hallulab("export", run.path, "--out", out)
+    assert (ended.code, ended.out, ended.err) == (
+        0,
+        f"1 reply written to {out}\n",
+        "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
+        "--detector\n",
+    )
+    assert hallulab("bench", out).err == f"error: {out}: no labelled reply is left to judge.\n"
+
+
+@pytest.mark.parametrize("command", ["run", "simulate", "detect", "bench", "summarize"])
+def test_the_help_says_what_becomes_of_flags_of_the_server(hallulab: Hallulab, command: str) -> None:
+    assert "What stands after `--` is passed on to the model server." in hallulab(command, "--help").out
+
+
+def test_export_of_an_unknown_detector_is_refused(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = saved_run(tmp_path / "run")
+    ended = hallulab("export", run.path, "--detector", "halu", "--out", tmp_path / "data.jsonl")
+    assert ended.code == 2
+    assert ended.err == f"error: {run.path} has no scored verdicts of a detector 'halu'.\n"
+
+
+@pytest.mark.parametrize("name", ["conversations.jsonl", "report.html"])
+def test_export_leaves_the_files_of_the_run_alone(hallulab: Hallulab, tmp_path: Path, name: str) -> None:
+    run = saved_run(tmp_path / "run")
+    hallulab("report", run.path)
+    before = (run.path / name).read_bytes()
+    ended = hallulab("export", run.path, "--out", run.path / name)
+    assert (ended.code, ended.err) == (
+        2,
+        f"error: cannot write {run.path / name}: a file of the input would be lost. Give another file.\n",
+    )
+    assert (run.path / name).read_bytes() == before
+
+
+def test_bench_takes_detectors_and_their_options_from_the_file(hallulab: Hallulab, tmp_path: Path) -> None:
+    data, config, out = tmp_path / "data.jsonl", tmp_path / "experiment.yaml", tmp_path / "rows.json"
+    data.write_text(
+        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
+        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
+    )
+    config.write_text("detectors: [{name: strict, kind: lexical, options: {threshold: 0.9}}]\n")
+    assert hallulab("bench", data, "-c", config, "--json", out).code == 0
+    rows = json.loads(out.read_text())["rows"]
+    assert [(row["detector"], row["threshold"], row["recall"]) for row in rows] == [
+        ("flag-all", None, 1.0),
+        ("majority", None, 0.0),
+        ("lexical", 0.25, 1.0),
+        ("strict", 0.9, 0.0),
+    ]
+
+
+def test_bench_sweeps_the_options_of_a_detector(hallulab: Hallulab, tmp_path: Path) -> None:
+    data, sweep, out = tmp_path / "data.jsonl", tmp_path / "sweep.yaml", tmp_path / "found.json"
+    page = tmp_path / "found.html"
+    data.write_text(
+        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
+        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
+    )
+    sweep.write_text("detector: lexical\ngrid: {threshold: [0.2, 0.9]}\nrepeats: 2\n")
+    assert hallulab("bench", data, "--sweep", sweep, "--json", out, "--html", page).code == 0
+    rows = json.loads(out.read_text())["sweep"]["rows"]
+    assert [(row["config"], row["f1"], row["f1_sd"]) for row in rows] == [
+        ({"threshold": 0.2}, 1.0, 0.0),
+        ({"threshold": 0.9}, 0.0, 0.0),
+    ]
+    assert "Content-Security-Policy" in page.read_text()
+    ended = hallulab("bench", data, "--sweep", sweep, "--detectors", "lexical")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: --detectors and --sweep exclude each other: the sweep file names its detector.\n",
+    )
+
+
+def test_bench_has_nothing_to_train(hallulab: Hallulab, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"reply": "Chalk.", "passages": ["Chalk."], "label": false}\n')
+    ended = hallulab("bench", data, "--train", data)
+    assert ended.code == 2
+    assert ended.err == (
+        f"error: --train {data}: no detector here learns. Leave --train out, or name one that does.\n"
+    )
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Top-level modules in memory after a command."""
+    script = (
+        "import sys\n"
+        f"sys.argv = ['hallulab', *{list(arguments)!r}]\n"
+        "from simulator.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(ended.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
+def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
+    modules = imported_by(*arguments)
+    heavy = {
+        "torch",
+        "transformers",
+        "sentence_transformers",
+        "sklearn",
+        "scipy",
+        "pandas",
+        "numpy",
+        "lancedb",
+        "pyarrow",
+        "openai",
+        "autogen_core",
+        "autogen_agentchat",
+        "autogen_ext",
+        "jinja2",
+        "httpx2",
+    }
+    assert sorted(modules & heavy) == []
+    assert len(modules) < 600
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "personas", "models"])
+def test_lists_of_data_import_no_model_library(kind: str) -> None:
+    heavy = {"torch", "transformers", "sklearn", "lancedb", "openai", "autogen_core"}
+    assert sorted(imported_by("list", kind) & heavy) == []

@@ -1,0 +1,264 @@
+"""Run folders that somebody else made: what they hold is neither obeyed, nor lost, nor half believed."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scenarios.transcript import Conversation, Passage, Turn, Verdict
+from simulator.runs.folder import RunFolder
+from tests.simulator.command_line import CommandLine, Ended
+from tests.simulator.journal import conversation, scored
+
+Hallulab = Callable[..., Ended]
+
+OLD = {"report.json": "old", "report.html": "old"}
+LEFT_OUT = (
+    "warning: {}: the last line is unfinished, as a killed command leaves it; it does not count, and whoever "
+    "writes to the file removes it.\n"
+)
+
+
+@pytest.fixture
+def hallulab(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> CommandLine:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "120")
+    return CommandLine(monkeypatch, capsys)
+
+
+def run_of(folder: Path, conversations: list[Conversation], verdicts: list[Verdict]) -> RunFolder:
+    """A run folder with these journals and reports that are there already."""
+    run = RunFolder(folder)
+    run.path.mkdir()
+    for path, lines in ((run.conversations, conversations), (run.verdicts, verdicts)):
+        path.write_text("".join(f"{line.model_dump_json()}\n" for line in lines), encoding="utf-8")
+    for name, text in OLD.items():
+        (folder / name).write_text(text)
+    return run
+
+
+def reports(run: RunFolder) -> dict[str, str]:
+    """The files beside the journals, and what they hold."""
+    journals = (run.conversations, run.verdicts, run.experiment)
+    return {path.name: path.read_text() for path in run.path.iterdir() if path not in journals}
+
+
+def spoil(path: Path, field: str, text: str) -> None:
+    """Put JSON in the place of the value of `field`, which stands once in the file."""
+    held = path.read_text()
+    key = f'"{field}":'
+    start = held.index(key) + len(key)
+    value = json.JSONDecoder().raw_decode(held, start)[1]
+    path.write_text(held[:start] + text + held[value:])
+
+
+@pytest.mark.parametrize(
+    ("journal", "field", "value", "flaw"),
+    [
+        ("conversations", "reply", '"a\\ud800b"', "turns.0.reply: half of a character (\\ud800)"),
+        ("conversations", "reply", "[" * 200_000, "more than 100 levels of brackets"),
+        ("conversations", "latency_s", "NaN", "turns.0.calls.0.latency_s: a number that is not finite"),
+        ("verdicts", "score", "Infinity", "score: a number that is not finite"),
+        ("verdicts", "score", "1e999", "score: a number that is not finite"),
+        ("verdicts", "detector", '"a\\udc00"', "detector: half of a character (\\udc00)"),
+    ],
+)
+def test_a_value_that_no_file_can_hold_changes_no_report(
+    hallulab: Hallulab, tmp_path: Path, journal: str, field: str, value: str, flaw: str
+) -> None:
+    called = {
+        "purpose": "chatbot.reply",
+        "model": "m",
+        "prompt_tokens": 1,
+        "completion_tokens": 1,
+        "latency_s": 1,
+    }
+    turn = Turn.model_validate({"index": 0, "user": "Hi", "reply": "A.", "calls": [called]})
+    held = conversation("c", []).model_copy(update={"turns": (turn,)})
+    run = run_of(tmp_path / "run", [held], [scored("c", 0)])
+    path = run.path / f"{journal}.jsonl"
+    spoil(path, field, value)
+    ended = hallulab("report", run.path)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"error: {path}, line 1: not valid JSON ({flaw}). Correct or delete the line.\n"
+    assert reports(run) == OLD
+
+
+@pytest.mark.parametrize(
+    ("text", "flaw"),
+    [
+        ('{"a": "\\ud800"}', "a: half of a character (\\ud800)"),
+        ("[" * 200_000, "more than 100 levels of brackets"),
+        ('{"a": [NaN]}', "a.0: a number that is not finite"),
+    ],
+)
+def test_an_experiment_that_no_file_can_hold_changes_no_report(
+    hallulab: Hallulab, tmp_path: Path, text: str, flaw: str
+) -> None:
+    run = run_of(tmp_path / "run", [conversation("c", ["A."])], [])
+    run.experiment.write_text(text)
+    ended = hallulab("report", run.path)
+    assert ended.code == 2
+    assert ended.err == f"error: {run.experiment}: not valid JSON ({flaw}). Restore it or use --fresh.\n"
+    assert reports(run) == OLD
+
+
+HOSTILE = "\x1b[1m\u202e\u2066[red]\n:boom:"
+"""A name that is bold, turns the direction of writing, and has markup of a library and a line break."""
+HARMLESS = "�[1m��[red] :boom:"
+
+
+def test_names_are_neither_obeyed_by_the_terminal_nor_read_as_markup(
+    hallulab: Hallulab, tmp_path: Path
+) -> None:
+    held = conversation("c", ["A."], chatbot=HOSTILE)
+    verdicts = [scored("c", 0, [(0, 2)], detector=HOSTILE), scored("c", 0, None, detector="other")]
+    run = run_of(tmp_path / "run", [held], verdicts)
+    ended = hallulab("report", run.path)
+    assert ended.code == 0
+    first, *_ = [line for line in ended.out.splitlines() if "1.00" in line]
+    assert first.split()[:4] == [*HARMLESS.split(), *HARMLESS.split()]
+    assert not set("\x1b\u202e\u2066") & set(ended.out)
+
+
+def test_what_is_printed_as_json_is_neither_obeyed_nor_changed(hallulab: Hallulab, tmp_path: Path) -> None:
+    name = f"{HOSTILE}\x9b\x7f\U000e0041é😀"
+    run = run_of(tmp_path / "run", [conversation("c", ["A."], chatbot=name)], [])
+    ended = hallulab("report", run.path, "--json")
+    assert json.loads(ended.out) == json.loads(run.report.read_text(encoding="utf-8"))
+    assert not set("\x1b\u202e\u2066\x9b\x7f\U000e0041") & set(ended.out)
+    assert "é😀" in ended.out
+
+
+def test_what_an_editor_left_without_its_newline_counts(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [conversation("c", ["A."]), conversation("d", ["B."], seed=1)], [])
+    held = run.conversations.read_bytes()
+    run.conversations.write_bytes(held.rstrip(b"\n"))
+    ended = hallulab("report", run.path)
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(run.report.read_text())["conversations"][0]["conversations"] == 2
+    assert run.conversations.read_bytes() == held.rstrip(b"\n")
+
+
+def with_evidence(*replies: str) -> Conversation:
+    """A conversation of a built-in pack, with a passage at each reply."""
+    passages = (Passage(id="fees#0", document="fees", text="The fee is Rs 200."),)
+    turns = tuple(
+        Turn(index=index, user="What is the fee?", passages=passages, reply=reply)
+        for index, reply in enumerate(replies)
+    )
+    return conversation("c", []).model_copy(update={"scenario": "consumer-grievance-india", "turns": turns})
+
+
+def test_detect_keeps_a_verdict_without_its_newline(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [with_evidence("The fee is Rs 500.")], [scored("c", 0, detector="other")])
+    for path in (run.conversations, run.verdicts):
+        path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    ended = hallulab("detect", run.path, "--detectors", "lexical", "--quiet")
+    assert (ended.code, ended.err) == (0, "")
+    assert [verdict.detector for verdict in run.read_journals().verdicts] == ["other", "lexical"]
+
+
+def test_detect_says_once_that_it_removes_an_unfinished_line(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [with_evidence("The fee is Rs 500.")], [scored("c", 0, detector="other")])
+    held = run.verdicts.read_text()
+    run.verdicts.write_text(f'{held}{{"conversation": "c", "tu')
+    ended = hallulab("detect", run.path, "--detectors", "lexical", "--quiet")
+    assert (ended.code, ended.err) == (0, LEFT_OUT.format(run.verdicts))
+    assert run.verdicts.read_text().startswith(held)
+    assert len(run.read_journals().verdicts) == 2
+
+
+def test_report_says_that_it_passes_over_an_unfinished_line(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [conversation("c", ["A."])], [])
+    with run.conversations.open("a") as file:
+        file.write('{"id": "d"')
+    before = run.conversations.read_bytes()
+    ended = hallulab("report", run.path)
+    assert (ended.code, ended.err) == (0, LEFT_OUT.format(run.conversations))
+    assert run.conversations.read_bytes() == before
+
+
+def test_a_report_that_is_a_link_to_elsewhere_is_not_written_through(
+    hallulab: Hallulab, tmp_path: Path
+) -> None:
+    run = run_of(tmp_path / "run", [conversation("c", ["A."])], [])
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    run.page.unlink()
+    run.page.symlink_to(precious)
+    ended = hallulab("report", run.path)
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {run.page}: this link leads out of the run folder, to {precious},")
+    assert (precious.read_text(), run.report.read_text()) == ("mine", "old")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The quick brown fox does not jump over 12 lazy dogs today. ",
+        "- The fox.\n",
+        "aa.Bb.",
+        "aa.Bb,",
+        "A. ",
+        ".",
+        "  ",
+        "**a:** ",
+    ],
+)
+def test_time_grows_with_the_length_of_a_reply(hallulab: Hallulab, tmp_path: Path, sentence: str) -> None:
+    def held(size: int) -> Conversation:
+        return with_evidence("Well" + (sentence * size)[:size] + "x")
+
+    assert grows_evenly(hallulab, tmp_path, held, (1_000, 50_000, 200_000))
+
+
+def test_time_grows_with_the_number_of_turns(hallulab: Hallulab, tmp_path: Path) -> None:
+    def held(turns: int) -> Conversation:
+        return with_evidence(*(f"The fee in place {number} is Rs 500." for number in range(turns)))
+
+    assert grows_evenly(hallulab, tmp_path, held, (1, 250, 1_000))
+
+
+def grows_evenly(
+    hallulab: Hallulab, tmp_path: Path, held: Callable[[int], Conversation], sizes: tuple[int, int, int]
+) -> bool:
+    """Say whether four times the size takes about four times the time: a product of two sizes takes 16 times.
+
+    The garbage of the tests before is collected first. A busy machine is given three tries.
+    """
+    for attempt in range(3):
+        took = []
+        for size in sizes:
+            run = run_of(tmp_path / f"{attempt}-{size}", [held(size)], [])
+            gc.collect()
+            started = time.process_time()
+            assert hallulab("detect", run.path, "--detectors", "lexical", "--quiet").code == 0
+            took.append(time.process_time() - started)
+        if took[2] - took[0] < 8 * max(took[1] - took[0], 0.25):
+            return True
+    return False
+
+
+def test_a_saved_experiment_has_finite_numbers(hallulab: Hallulab, tmp_path: Path) -> None:
+    ended = hallulab("run", "--model", "m", "--timeout", "inf", "--out", tmp_path / "run")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: field `timeout`: a number that is not finite. Correct it.\n",
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_flag_with_half_a_character_is_refused(hallulab: Hallulab, tmp_path: Path) -> None:
+    ended = hallulab("run", "--model", "m\udcff", "--out", tmp_path / "run")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: field `model`: half of a character (\\udcff). Correct it.\n",
+    )

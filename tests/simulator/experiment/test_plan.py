@@ -1,0 +1,134 @@
+"""The plan: which conversations an experiment consists of, and what makes one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scenarios.errors import UsageError
+from scenarios.packs.pack import Document, Persona, Scenario, Specialist
+from simulator.experiment.config import load_experiment
+from simulator.experiment.plan import plan
+
+DOCUMENT = Document(name="d", title="D", source="nowhere", text="Text.")
+
+
+def persona(id: str, **changes: Any) -> Persona:
+    return Persona.model_validate(
+        {"id": id, "name": "N", "grievance": "g", "goals": ["x"], "manner": "m", "summary": "s"} | changes
+    )
+
+
+def scenario(*personas: Persona, domain: str = "a domain") -> Scenario:
+    return Scenario(
+        name="s",
+        title="t",
+        description="d",
+        domain=domain,
+        assistant="a",
+        functions=(),
+        specialists=(Specialist(name="guide", title="Guide", duty="guides"),),
+        identity_thresholds={},
+        documents=(DOCUMENT,),
+        personas=personas or (persona("p"), persona("q")),
+    )
+
+
+def ids(pack: Scenario | None = None, **fields: Any) -> list[str]:
+    """Identifiers of the conversations; of one persona with Vanilla, unless told otherwise."""
+    values = {"chatbots": ["vanilla"], "model": "m", "limit": 1} | fields
+    return [job.key.id for job in plan(load_experiment(None, values), pack or scenario())]
+
+
+def test_conversations_come_persona_by_persona_then_seed_then_chatbot() -> None:
+    experiment = load_experiment(
+        None, {"chatbots": ["vanilla", "editor"], "model": "m", "repeats": 2, "seed": 5}
+    )
+    keys = [job.key for job in plan(experiment, scenario())]
+    assert [(key.persona, key.seed, key.chatbot) for key in keys] == [
+        (who, seed, bot) for who in ("p", "q") for seed in (5, 6) for bot in ("vanilla", "editor")
+    ]
+    assert len({key.id for key in keys}) == 8
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"limit": 2},
+        {"repeats": 3},
+        {"personas": ["p", "q"], "limit": None},
+        {"chatbots": ["vanilla", "editor"]},
+        {"detectors": ["lexical"]},
+        {"concurrency": 1, "timeout": 5.0, "base_url": "http://127.0.0.1:9/v1"},
+    ],
+)
+def test_how_much_is_run_and_how_leaves_a_conversation_the_same(fields: dict[str, Any]) -> None:
+    assert ids()[0] == ids(**fields)[0]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": "other"},
+        {"seed": 1},
+        {"min_turns": 1},
+        {"max_turns": 5},
+        {"top_k": 5},
+        {"reply_tokens": 40},
+        {"embedding_model": "other"},
+        {"chatbots": ["editor"]},
+        {"chatbots": [{"name": "mine", "kind": "vanilla"}]},
+        {"models": {"big": {"model": "big"}}, "roles": {"user": "big"}},
+    ],
+)
+def test_what_determines_a_conversation_makes_it_another(fields: dict[str, Any]) -> None:
+    assert ids()[0] != ids(**fields)[0]
+
+
+def test_an_edited_persona_makes_another_conversation_of_its_own_only() -> None:
+    before = ids(scenario(persona("p"), persona("q")), limit=None)
+    after = ids(scenario(persona("p", manner="curt"), persona("q")), limit=None)
+    assert (before[0] == after[0], before[1] == after[1]) == (False, True)
+
+
+def test_an_edited_pack_makes_other_conversations() -> None:
+    assert ids(scenario(domain="another domain")) != ids()
+
+
+def test_an_edited_prompt_makes_other_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = ids()
+    monkeypatch.setattr("simulator.experiment.plan.chatbot_version", lambda kind, options: "edited")
+    assert ids() != before
+
+
+def test_personas_are_held_in_the_order_they_are_named() -> None:
+    experiment = load_experiment(None, {"chatbots": ["vanilla"], "personas": ["q", "p"]})
+    assert [job.key.persona for job in plan(experiment, scenario())] == ["q", "p"]
+
+
+def test_an_unknown_persona_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^scenario s has no persona 'nobody'; "):
+        ids(personas=["nobody"])
+
+
+def test_more_conversations_than_anybody_waits_for_are_refused_at_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        ids(repeats=1_000_000_000)
+    assert str(caught.value) == (
+        "1 × 1 × 1000000000 (personas, chatbots, repeats) are 1,000,000,000 conversations, and one "
+        "experiment has at most 100,000. Lower `repeats` or `limit`."
+    )
+
+
+def test_the_largest_experiment_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulator.experiment.plan.MOST_CONVERSATIONS", 4)
+    assert len(ids(limit=2, repeats=2)) == 4
+    with pytest.raises(UsageError, match="are 6 conversations"):
+        ids(limit=2, repeats=3)
+
+
+@pytest.mark.parametrize("seed", [2**63 - 1, 2**63, -(2**63) - 1])
+def test_seeds_that_no_server_takes_are_refused(seed: int) -> None:
+    with pytest.raises(UsageError, match="seed"):
+        ids(seed=seed, repeats=2)

@@ -1,0 +1,125 @@
+"""Exported replies: every line loads again, whatever the detector said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.datasets.jsonl import load_jsonl
+from scenarios.errors import UsageError
+from scenarios.transcript import Conversation, Passage, Turn, Verdict
+from simulator.report.exporting import Exported, export_annotated
+from simulator.runs.folder import RunFolder
+from tests.simulator.journal import scored, unscored
+
+PASSAGES = (Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.7, topic="fees"),)
+
+
+def run(folder: Path, turns: list[tuple[str, tuple[Passage, ...]]], *verdicts: Verdict) -> RunFolder:
+    """A run of one conversation whose turns have those replies and passages."""
+    made = RunFolder(folder)
+    held = Conversation(
+        id="c",
+        scenario="s",
+        persona="asha",
+        chatbot="vanilla",
+        model="m",
+        seed=0,
+        turns=tuple(
+            Turn(index=index, user=f"Question {index}?", passages=passages, reply=reply)
+            for index, (reply, passages) in enumerate(turns)
+        ),
+        stop_reason="max_turns",
+    )
+    with made.open_conversations() as conversations, made.open_verdicts() as journal:
+        conversations.append(held.model_dump_json())
+        for verdict in verdicts:
+            journal.append(verdict.model_dump_json())
+    return made
+
+
+def test_a_reply_that_was_not_scored_is_not_annotated(tmp_path: Path) -> None:
+    folder = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)], scored("c", 0), unscored("c", 1))
+    out = tmp_path / "data.jsonl"
+    assert export_annotated(folder, "d", out) == Exported(written=1, without_evidence=0)
+    (reply,) = load_jsonl(out)
+    assert (reply.reply, reply.label, reply.spans, reply.group) == ("One.", False, (), "asha")
+
+
+def test_a_later_turn_carries_the_dialogue_before_it(tmp_path: Path) -> None:
+    folder = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)], scored("c", 1))
+    export_annotated(folder, "d", tmp_path / "data.jsonl")
+    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    assert [(message.role, message.text) for message in reply.history] == [
+        ("user", "Question 0?"),
+        ("assistant", "One."),
+    ]
+
+
+def test_a_hallucination_without_a_place_does_not_say_that_there_is_none(tmp_path: Path) -> None:
+    folder = run(tmp_path, [("One.", PASSAGES)], scored("c", 0, [None]))
+    export_annotated(folder, "d", tmp_path / "data.jsonl")
+    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    assert (reply.label, reply.spans) == (True, None)
+
+
+def test_a_reply_without_evidence_or_words_is_left_out_and_counted(tmp_path: Path) -> None:
+    turns = [("One.", ()), ("", PASSAGES), ("Three.", PASSAGES)]
+    folder = run(tmp_path, turns, *(scored("c", turn) for turn in range(3)))
+    out = tmp_path / "data.jsonl"
+    assert export_annotated(folder, "d", out) == Exported(written=1, without_evidence=2)
+    assert [reply.id for reply in load_jsonl(out)] == ["c-2"]
+
+
+def test_without_a_detector_nothing_is_labelled(tmp_path: Path) -> None:
+    out = tmp_path / "data.jsonl"
+    assert export_annotated(run(tmp_path, [("One.", PASSAGES)]), None, out).written == 1
+    assert load_jsonl(out).left_out == {"unlabelled": 1}
+
+
+def test_a_flagged_span_in_a_reply_below_the_threshold_is_a_hallucination(tmp_path: Path) -> None:
+    below = scored("c", 0, [(0, 3)]).model_copy(update={"score": 0.1, "flagged": False})
+    folder = run(tmp_path, [("One.", PASSAGES)], below)
+    export_annotated(folder, "d", tmp_path / "data.jsonl")
+    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    assert (reply.label, len(reply.spans or ())) == (True, 1)
+
+
+def test_a_reply_names_its_conversation_and_its_persona_is_its_group(tmp_path: Path) -> None:
+    export_annotated(run(tmp_path, [("One.", PASSAGES)], scored("c", 0)), "d", tmp_path / "data.jsonl")
+    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    assert (reply.meta["conversation"], reply.group) == ("c", "asha")
+
+
+@pytest.mark.parametrize(
+    ("turns", "why"),
+    [
+        ([], "it has none yet"),
+        ([("One.", ()), ("", PASSAGES)], "2 have no evidence, or are empty"),
+    ],
+)
+def test_without_a_reply_nothing_is_written(
+    tmp_path: Path, turns: list[tuple[str, tuple[Passage, ...]]], why: str
+) -> None:
+    out = tmp_path / "data.jsonl"
+    with pytest.raises(UsageError) as caught:
+        export_annotated(run(tmp_path, turns), None, out)
+    assert (str(caught.value), out.exists()) == (f"{tmp_path} has no reply to export: {why}.", False)
+
+
+def test_topics_and_the_origin_of_a_reply_are_kept(tmp_path: Path) -> None:
+    folder = run(tmp_path, [("One.", PASSAGES)], scored("c", 0))
+    export_annotated(folder, "d", tmp_path / "data.jsonl")
+    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    assert [passage.topic for passage in reply.passages] == ["fees"]
+    assert reply.meta == {
+        "conversation": "c",
+        "chatbot": "vanilla",
+        "model": "m",
+        "scenario": "s",
+        "seed": 0,
+        "turn": 0,
+        "detector": "d",
+        "detector_version": "1",
+    }

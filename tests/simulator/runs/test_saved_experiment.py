@@ -1,0 +1,110 @@
+"""What a run folder holds to while it grows, and what is kept when a start fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models.model import ModelPool
+from scenarios.errors import UsageError
+from scenarios.packs.pack import Scenario
+from scenarios.packs.pack_files import load_scenario, located
+from simulator.experiment.build import Settings, execute_experiment
+from simulator.experiment.config import Experiment, load_experiment
+from simulator.report.reporting import write_reports
+from simulator.runs.folder import RunFolder
+from simulator.runs.saved_experiment import check_folder, enter_folder
+from tests.simulator.journal import conversation
+
+PACK = "pregnancy-medication"
+
+
+def experiment(**fields: Any) -> Experiment:
+    return Experiment.model_validate({"scenario": PACK, "model": "m", "chatbots": ["vanilla"], **fields})
+
+
+def entered(folder: Path, **fields: Any) -> RunFolder:
+    """A folder of that experiment, without conversations."""
+    made = RunFolder(folder)
+    enter_folder(experiment(**fields), load_scenario(PACK), [], None, made, simulate=True)
+    return made
+
+
+def with_another_manner(scenario: Scenario, number: int) -> Scenario:
+    personas = list(scenario.personas)
+    personas[number] = personas[number].model_copy(update={"manner": "Speaks in riddles."})
+    return scenario.model_copy(update={"personas": tuple(personas)})
+
+
+def test_more_personas_and_chatbots_may_come(tmp_path: Path) -> None:
+    folder = entered(tmp_path, limit=1)
+    check_folder(experiment(limit=2, chatbots=["vanilla", "agent"]), load_scenario(PACK), folder)
+
+
+def test_an_edited_persona_is_refused_by_name(tmp_path: Path) -> None:
+    scenario = load_scenario(PACK)
+    folder = entered(tmp_path, limit=1)
+    with pytest.raises(UsageError, match=rf"it differs in persona {scenario.personas[0].id}\)\. Use --fresh"):
+        check_folder(experiment(limit=1), with_another_manner(scenario, 0), folder)
+
+
+def test_a_persona_that_took_no_part_may_be_edited(tmp_path: Path) -> None:
+    folder = entered(tmp_path, limit=1)
+    check_folder(experiment(limit=2), with_another_manner(load_scenario(PACK), 1), folder)
+
+
+def test_another_limit_of_replies_is_refused(tmp_path: Path) -> None:
+    folder = entered(tmp_path, reply_tokens=50)
+    with pytest.raises(UsageError, match=r"it differs in reply_tokens\)"):
+        check_folder(experiment(reply_tokens=60), load_scenario(PACK), folder)
+
+
+async def test_a_fresh_start_without_a_knowledge_base_leaves_the_old_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def served(pool: ModelPool) -> None:
+        pass
+
+    monkeypatch.setattr(ModelPool, "check", served)
+    folder = entered(tmp_path)
+    folder.conversations.write_text("the old run")
+    asked = experiment(embedding_model=str(tmp_path / "nowhere"), base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(UsageError, match=r"there is no folder .*nowhere"):
+        await execute_experiment(asked, folder, Settings(fresh=True, quiet=True), simulate=True)
+    assert folder.conversations.read_text() == "the old run"
+
+
+def test_a_stop_that_the_experiment_allows_is_not_premature(tmp_path: Path) -> None:
+    folder = entered(tmp_path, min_turns=1)
+    persona = load_scenario(PACK).personas[0].id
+    held = conversation("a", ["No."], persona=persona).model_copy(update={"stop_reason": "gave_up"})
+    folder.conversations.write_text(held.model_dump_json() + "\n")
+    assert write_reports(folder)["simulator_audit"]["affected_conversations"] == 0
+
+
+def test_a_built_in_pack_keeps_its_name() -> None:
+    assert located(PACK) == PACK
+
+
+def test_a_pack_beside_the_experiment_file_is_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here" / "pack").mkdir(parents=True)
+    (tmp_path / "here" / "run.yaml").write_text("scenario: pack\n")
+    monkeypatch.chdir(tmp_path)
+    found = load_experiment(Path("here/run.yaml"), {})
+    assert found.scenario == str(tmp_path / "here" / "pack")
+
+
+def test_a_pack_in_the_working_directory_is_found_from_elsewhere_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pack").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load_experiment(None, {"scenario": "pack"}).scenario == str(tmp_path / "pack")
+
+
+def test_a_pack_that_is_not_there_keeps_the_words_for_the_error() -> None:
+    assert located("./no-such-pack") == "./no-such-pack"
