@@ -1,1 +1,1 @@
-"""Who speaks: the model client, the simulated user and the role agents."""
+"""Who speaks, on which models, and with what to look up; and what that takes on this machine."""

@@ -49,3 +49,12 @@ def told_claim_check(owner: str, component: object) -> ClaimCheck | None:
         f"{owner}: its `claim_check` is {told!r}, no agents.claim_check.ClaimCheck. "
         "Correct it or leave it out."
     )
+
+
+class ClaimChecks(Frozen):
+    """How the chatbots and detectors of a run check claims: `claim_checks` in `experiment.json`."""
+
+    chatbots: dict[str, ClaimCheck | None] = Field(default_factory=dict)
+    """By name; None: the chatbot does not tell."""
+    detectors: dict[str, ClaimCheck] = Field(default_factory=dict)
+    """By name."""

@@ -11,8 +11,8 @@ def require_failure(error: BaseException) -> None:
     """Return where `error` is a failure of the code that it came out of; else raise what ends the run.
 
     Bots and detectors of others raise `SystemExit`, `GeneratorExit`, `KeyboardInterrupt` and cancellations of
-    their own, too. When a run is stopped, its tasks are cancelled (`agents.machine.stopping`), and by that the two
-    are told apart.
+    their own, too. When a run is stopped, its tasks are cancelled (`agents.machine.stopping`), and by that
+    the two are told apart.
 
     Raises:
         ReplayMiss: `error` is one.

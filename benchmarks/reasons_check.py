@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from detectors.base.statements import statements
 from detectors.base.wrong_items.explanation import explain
 from detectors.base.wrong_items.items import Item, find_items
-from detectors.halludetect.by_probability import statements
 from scenarios.datasets import load_labelled
 from scenarios.labelled import LabelledReply
 from scenarios.text.spans import Region

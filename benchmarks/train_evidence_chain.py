@@ -10,10 +10,10 @@ import argparse
 from pathlib import Path
 
 from detectors.evidence_chain.detector import shipped_path
+from detectors.evidence_chain.model import save_model
+from detectors.evidence_chain.risk import Method
 from detectors.evidence_chain.training import train
 from detectors.features.features import FeatureSet
-from detectors.features.model import save_model
-from detectors.features.risk import Method
 from scenarios.datasets import load_labelled
 
 MODELS: tuple[tuple[Method, FeatureSet], ...] = (

@@ -16,12 +16,12 @@ from typing import ClassVar
 from agents.claim_check import ClaimCheck
 from agents.models.model import Session
 from agents.models.prompt import ChatMessage, load_prompt
-from scenarios.files.digest import digest
 from agents.retrieval.reformulation import reformulate
 from chatbots.options import GenerationOptions
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from chatbots.tidy import tidy_reply
 from scenarios.errors import HallulabError, OperationalError
+from scenarios.files.digest import digest
 from scenarios.options import read_options
 from scenarios.packs.pack import Scenario
 from scenarios.transcript import Call, Message, Passage, Step

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from agents.models.prompt import load_prompt
-from scenarios.files.digest import digest
 from chatbots.agent import AgentBot
 from chatbots.callable import CallableBot
 from chatbots.editor import EditorBot
@@ -19,6 +18,7 @@ from chatbots.fact_checker import FactCheckerBot
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.vanilla import VanillaBot
+from scenarios.files.digest import digest
 from scenarios.options import read_options
 from scenarios.plugins import component_names, find_component, make_component, offered
 from scenarios.transcript import Frozen

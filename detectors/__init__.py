@@ -1,1 +1,1 @@
-"""The judges: one file or sub-folder a method, behind the `Detector` protocol."""
+"""The judges, one folder a method; `base` and `features` hold what methods share."""

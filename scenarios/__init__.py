@@ -1,2 +1,1 @@
-"""What is talked about: transcript vocabulary, scenario packs, knowledge base, labelled data; and what every
-package rests on: files, recordings, errors, and what has to be on the machine (`agents.machine`)."""
+"""What is talked about, as pure data: the vocabulary, scenario packs, labelled data sets, text, files."""

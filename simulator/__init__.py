@@ -1,1 +1,1 @@
-"""Runs conversations and experiments, serves models, measures and reports."""
+"""Runs experiments, keeps them in folders, measures, reports, and measures detectors on labelled data."""

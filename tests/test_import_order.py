@@ -1,4 +1,5 @@
-"""The house rule: scenarios ← agents ← detectors ← chatbots ← simulator, and no cycles between modules."""
+"""The house rules: scenarios ← agents ← detectors ← chatbots ← simulator, an order of the rooms inside, and
+no cycles between modules."""
 
 from __future__ import annotations
 
@@ -9,6 +10,28 @@ import networkx
 
 ROOT = Path(__file__).parent.parent
 ORDER = ["scenarios", "agents", "detectors", "chatbots", "simulator"]
+
+ROOMS = {
+    "simulator": [{"experiment", "runs"}, {"measure"}, {"report", "bench"}, {"cli"}],
+    "agents": [{"models", "machine"}, {"retrieval", "serving"}, {"users"}],
+}
+"""Floor → its rooms from left to right; those that stand together may import each other."""
+
+SHARED = {"base", "features", "peers.workers"}
+"""What detectors' methods may import of their floor; LogicGraph reads HHEM as the peer's worker does."""
+
+METHODS = {
+    "combined",
+    "direct_judge",
+    "evidence_chain",
+    "halludetect",
+    "lexical",
+    "logic_graph",
+    "metarag",
+    "peers",
+    "self_check",
+}
+"""Rooms of detectors that are methods."""
 
 
 def module_name(path: Path) -> str:
@@ -46,3 +69,82 @@ def test_no_two_modules_import_each_other() -> None:
         (module, name) for module, path in SOURCES.items() for name in imports(path) if name in SOURCES
     )
     assert list(networkx.simple_cycles(graph)) == []
+
+
+def inner(module: str) -> str:
+    """The room of a module inside its floor, or nothing for a module that stands in none."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def test_rooms_import_only_from_their_left() -> None:
+    wrong = []
+    for floor, order in ROOMS.items():
+        place = {room: at for at, rooms in enumerate(order) for room in rooms}
+        for module, path in SOURCES.items():
+            if module.startswith(f"{floor}.") and inner(module) in place:
+                wrong += [
+                    f"{module} imports {name}"
+                    for name in imports(path)
+                    if name.startswith(f"{floor}.") and place.get(inner(name), -1) > place[inner(module)]
+                ]
+    assert wrong == []
+
+
+def test_every_room_has_a_place_in_the_order() -> None:
+    for floor, order in ROOMS.items():
+        there = {path.parent.name for path in (ROOT / floor).glob("*/__init__.py")}
+        assert there == set().union(*order)
+
+
+def test_no_method_imports_another() -> None:
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in SOURCES.items()
+        if module.startswith("detectors.") and inner(module) in METHODS
+        for name in imports(path)
+        if name.startswith("detectors.")
+        and inner(name) not in {"", inner(module)}
+        and not any(name == f"detectors.{room}" or name.startswith(f"detectors.{room}.") for room in SHARED)
+    ]
+    assert wrong == []
+
+
+def test_shared_rooms_import_no_method() -> None:
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in SOURCES.items()
+        if inner(module) in {"base", "features"} and module.startswith("detectors.")
+        for name in imports(path)
+        if name.startswith("detectors.") and inner(name) in METHODS
+    ]
+    assert wrong == []
+
+
+def test_scenarios_are_pure_data() -> None:
+    heavy = {
+        "autogen",
+        "asyncio",
+        "httpx2",
+        "lancedb",
+        "openai",
+        "socket",
+        "subprocess",
+        "torch",
+        "transformers",
+    }
+    found = {
+        f"{module} imports {name}"
+        for module, path in SOURCES.items()
+        if module.startswith("scenarios.")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+        if name.split(".")[0] in heavy
+    }
+    assert found == set()

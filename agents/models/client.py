@@ -30,9 +30,9 @@ from agents.models.errors import ModelError
 from agents.models.known_answers import known_answer
 from agents.models.openai_client import QuickOpenAI
 from agents.models.recording import Recording
-from scenarios.files.digest import digest
 from agents.models.wire import EXCHANGE, Exchange, Wire, is_retryable
 from scenarios.errors import HallulabError, UsageError
+from scenarios.files.digest import digest
 
 DEADLINE = 3
 """All tries of a request and the pauses between them take at most so many times the time limit of one try.

@@ -25,8 +25,8 @@ from autogen_core.models import (
 from agents.models.answers import cached_tokens, readable, tells_tokens
 from agents.models.errors import ModelError
 from agents.models.recording import Recording
-from scenarios.files.digest import digest
 from agents.models.wire import Exchange
+from scenarios.files.digest import digest
 
 _FINISHED: Mapping[str, Literal["stop", "length"]] = {"stop": "stop", "length": "length"}
 """Reasons to stop that AutoGen leaves as they are."""

@@ -7,7 +7,6 @@ answer to a key wins, so equal questions have equal answers.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import zlib
 from collections.abc import Iterator

@@ -19,9 +19,9 @@ from agents.models.answers import cached_tokens, is_completion, readable, tells_
 from agents.models.errors import ModelError
 from agents.models.received import Received, receive
 from agents.models.recording import Recording
-from scenarios.files.digest import digest
 from agents.models.redaction import Redaction, redaction
 from scenarios.errors import ReplayMiss
+from scenarios.files.digest import digest
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 """Client errors worth another try; all 5xx are, too."""

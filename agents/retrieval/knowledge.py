@@ -10,11 +10,11 @@ from pathlib import Path
 from agents.machine.cache import cache_dir
 from agents.machine.progress_events import Listener, silent
 from agents.models.recording import Recording
-from scenarios.files.digest import digest
 from agents.retrieval.batching import Batches
 from agents.retrieval.embedding import Embedder, SentenceEmbedder
 from agents.retrieval.vectors import VectorTable, ensure_built
 from scenarios.errors import ReplayMiss
+from scenarios.files.digest import digest
 from scenarios.packs.pack import Scenario
 from scenarios.text.chunking import DEFAULT_CHUNKING, Chunking, passages
 from scenarios.transcript import Passage

@@ -24,10 +24,10 @@ from typing import Literal
 from agents.models.errors import ModelError
 from agents.models.model import ModelPool, Session
 from agents.models.prompt import ChatMessage, dialogue, load_prompt
-from scenarios.files.digest import digest
 from agents.roles import answer_as
 from agents.users.user_flaws import MIN_TURNS, message_flaws
 from agents.users.user_prompts import USER_PROMPTS
+from scenarios.files.digest import digest
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Call, Frozen, Message
 
@@ -57,7 +57,7 @@ class UserMove(Frozen):
     """What the simulated user does next: says something or stops."""
 
     text: str | None
-    """The next message (it may be flawed or even empty: see `agents.users.user_flaws`), or None when the user stops."""
+    """The next message (it may be flawed or empty: see `agents.users.user_flaws`); None: the user stops."""
     stop: Literal["goal_reached", "gave_up"] | None = None
     """Why the user stops, or None."""
     calls: tuple[Call, ...] = ()
@@ -169,7 +169,9 @@ class SimulatedUser:
         if not history:
             return load_prompt("agents.users", "user_opening").fill(values)
         facts = "; ".join(persona.facts) or "nothing more"
-        return load_prompt("agents.users", "user_message").fill(values, facts=facts, history=dialogue(history))
+        return load_prompt("agents.users", "user_message").fill(
+            values, facts=facts, history=dialogue(history)
+        )
 
     async def _try(
         self, session: Session, request: Sequence[ChatMessage], temperature: float, sample: int

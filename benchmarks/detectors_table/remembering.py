@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.models.recording import Recording
-from scenarios.files.digest import digest
 from detectors.base.protocol import BatchDetector, TrainableDetector
 from detectors.base.rule_version import rule_sources
+from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 

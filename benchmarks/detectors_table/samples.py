@@ -54,7 +54,7 @@ CHOSEN_ON: dict[str, set[str]] = {
     "logic-graph": {"wice"},
 }
 """Other detector → the data sets on replies of which its calibration, options or threshold were chosen; see
-`detectors/base/calibration.yaml`, `detectors/base/thresholds.yaml`, HalluDetect's `mixture.yaml`, docs/methods.md."""
+`detectors/base/calibration.yaml` and `thresholds.yaml`, HalluDetect's `mixture.yaml`, docs/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))

@@ -1,0 +1,1 @@
+"""Experiments of our five papers, repeated."""

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from agents.models.model import ModelPool, Session
 from agents.models.prompt import Prompt
-from scenarios.files.digest import digest
 from detectors.base.evidence_questions import calibrations_of
 from detectors.base.rule_version import rule_version
 from scenarios.errors import HallulabError
+from scenarios.files.digest import digest
 from scenarios.text.spans import words
 from scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
 

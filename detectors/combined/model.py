@@ -13,8 +13,7 @@ from detectors.base.trained_file import classifier, read_trained, write_trained
 from detectors.combined.features import Measured, measure_all, of_word_scores
 from detectors.features.batch import Case
 from detectors.features.matching import DocumentFrequency
-from detectors.features.model import Scores, Thresholds
-from detectors.features.risk import reply_scores
+from detectors.features.scores import Scores, Thresholds, reply_scores
 from detectors.features.tokens import Numbers
 
 FORMAT = 1

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.files.digest import digest
 from detectors.combined.features import Measured, measure_batch
 from detectors.combined.model import (
     CombinedModel,
@@ -24,12 +23,13 @@ from detectors.combined.model import (
     piece_scores,
     reply_inputs,
 )
-from detectors.evidence_chain.training import best_threshold, count_forms, gold, parts_of
 from detectors.features.batch import make_batch, make_case
 from detectors.features.features import NOVEL, measure
-from detectors.features.model import Scores, Thresholds
+from detectors.features.learning import best_threshold, count_forms, gold, parts_of
+from detectors.features.scores import Scores, Thresholds
 from detectors.features.tokens import Flags, Integers, Numbers
 from scenarios.errors import UsageError
+from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 
 

@@ -9,12 +9,13 @@ from typing import ClassVar
 
 from detectors.base.origin import Origin
 from detectors.base.protocol import DetectorContext
+from detectors.evidence_chain.model import ChainModel, load_model
+from detectors.evidence_chain.options import TrainedOptions
+from detectors.evidence_chain.risk import Method
 from detectors.evidence_chain.training import train
 from detectors.features.batch import make_case
 from detectors.features.features import FeatureSet
-from detectors.features.model import ChainModel, load_model
-from detectors.features.options import RuleOptions, TrainedOptions
-from detectors.features.risk import Method
+from detectors.features.options import RuleOptions
 from detectors.features.trained_detector import TrainedDetector
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply

@@ -14,22 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scenarios.files.digest import digest
 from detectors.base.origin import origin_of
-from detectors.features.batch import Batch, Case, Pieces, make_batch, make_case
+from detectors.evidence_chain.model import ChainModel
+from detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
+from detectors.features.batch import Batch, Case, make_batch, make_case
 from detectors.features.features import Features, FeatureSet, measure
-from detectors.features.matching import DocumentFrequency
-from detectors.features.model import ChainModel, Scores, Thresholds
-from detectors.features.risk import Context, Method, categories_of, model_inputs
-from detectors.features.tokens import Flags, Integers, Numbers
+from detectors.features.learning import best_threshold, count_forms, gold, parts_of
+from detectors.features.scores import Scores, Thresholds
+from detectors.features.tokens import Flags
 from scenarios.errors import UsageError
+from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 
 CALIBRATION = "calibration"
 """The value of `meta["split"]` that marks replies to choose thresholds on."""
-
-PARTS = 5
-"""Parts that the training groups are cut into; the paper's calibration subset is 20 of 98 sources."""
 
 
 class Forest(NamedTuple):
@@ -48,9 +46,6 @@ SHALLOW = Forest(trees=100, depth=8, leaf=6)
 
 DEEP = Forest(trees=200, depth=12, leaf=1)
 """For the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
-
-RARE = 2
-"""Forms of fewer texts are not kept: they count as new ones."""
 
 
 def case_of(reply: LabelledReply) -> Case:
@@ -145,66 +140,6 @@ def hold_out(replies: Sequence[LabelledReply], seed: int) -> HeldOut:
     if calibration.all():
         raise UsageError("All training replies are marked `split: calibration`. Mark some otherwise.")
     return HeldOut((calibration,), ~calibration)
-
-
-def parts_of(replies: Sequence[LabelledReply], seed: int) -> Integers:
-    """(replies,): which of the `PARTS` each reply is in; groups are dealt out whole, in an order by hash.
-
-    Raises:
-        UsageError: there are fewer than two groups.
-    """
-    groups = sorted({one.group for one in replies}, key=lambda group: digest([seed, group]))
-    if len(groups) < 2:
-        raise UsageError(
-            "Training needs replies of two groups or more, to hold some out for the thresholds. Add some."
-        )
-    part = {group: place % PARTS for place, group in enumerate(groups)}
-    return np.array([part[one.group] for one in replies], dtype=np.int64)
-
-
-def count_forms(batch: Batch) -> DocumentFrequency:
-    """In how many of the batch's chunks and sentences each form occurs, exact or as a stem."""
-    forms = batch.lexicon.forms
-    counts = np.zeros(len(forms), dtype=np.int64)
-    for tokens, owner in (
-        (batch.chunk_tokens, batch.chunk_tokens.text),
-        (batch.tokens, batch.token_sentence),
-    ):
-        keys = [owner * len(forms) + form for form in (tokens.exact, tokens.stem)]
-        counts += np.bincount(np.unique(np.concatenate(keys)) % max(len(forms), 1), minlength=len(forms))
-    kept = {form: int(count) for form, count in zip(forms, counts, strict=True) if count >= RARE}
-    return DocumentFrequency(texts=len(batch.chunks) + len(batch.sentences), counts=kept)
-
-
-def gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
-    """(pieces,): whether a piece meets a hallucinated span (the paper's overlap rule)."""
-    found = np.zeros(len(pieces), dtype=bool)
-    first = np.searchsorted(pieces.reply, np.arange(len(replies) + 1))
-    for index, reply in enumerate(replies):
-        at = slice(first[index], first[index + 1])
-        for span in reply.spans or ():
-            found[at] |= (pieces.start[at] < span.end) & (span.start < pieces.end[at])
-    return found
-
-
-def best_threshold(labels: Flags, scores: Numbers) -> float:
-    """Where flagging has the largest F1; of equals, the highest.
-
-    Half-way to the next lower score, for that one is not flagged and nothing is known between the two.
-
-    Raises:
-        ValueError: nothing is positive.
-    """
-    if not labels.any():
-        raise ValueError("there is no positive label")
-    order = np.argsort(-scores, kind="stable")
-    hits = np.cumsum(labels[order])
-    flagged = np.arange(1, len(order) + 1)
-    f1 = 2 * hits / (flagged + labels.sum())
-    last = np.append(np.diff(scores[order]) != 0, True)  # a threshold cannot part equal scores
-    levels = scores[order][last]
-    best = int(np.argmax(f1[last]))
-    return float(levels[best : best + 2].mean())
 
 
 class _Learner:

@@ -1,0 +1,1 @@
+"""What EvidenceChain and `combined` share: features of sentences and words, learning, judgements."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from detectors.features.batch import Batch, Case
 from detectors.features.features import PAPER_FEATURES, Attribution
-from detectors.features.model import Scores, Thresholds
+from detectors.features.scores import Scores, Thresholds
 from scenarios.transcript import Judgement, Span
 
 BLOCK = 1024

@@ -1,11 +1,10 @@
-"""Options of the six detectors."""
+"""Options of detectors that judge by features."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from detectors.features.features import Attribution, FeatureSet
-from detectors.features.risk import Context
+from detectors.features.features import Attribution
 from scenarios.transcript import Frozen
 
 
@@ -18,13 +17,3 @@ class RuleOptions(Frozen):
     """By which score a sentence is attributed to a chunk; TF-IDF is the paper's best (Table 9)."""
     model: str | None = None
     """File of a model trained elsewhere; None: the one that comes with the package."""
-
-
-class TrainedOptions(RuleOptions):
-    """Of `evidence-chain-lr` and `evidence-chain-rf`."""
-
-    features: FeatureSet = "extended"
-    """The paper's features, or ours as well."""
-    context: tuple[Context, ...] = ("task",)
-    """What is read of a reply's origin, when the detector is trained. Of a chatbot's reply only the task is
-    known; the rest needs labelled replies, and counts as never seen where it is missing."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from scenarios.files.digest import digest
 from detectors.base.judging import configuration_version
 from detectors.base.protocol import ThresholdProtocol
 from detectors.features.batch import Case, make_case
 from detectors.features.judgements import judge_blocks
-from detectors.features.model import Scores, Thresholds
 from detectors.features.options import RuleOptions
+from detectors.features.scores import Scores, Thresholds
+from scenarios.files.digest import digest
 from scenarios.transcript import Judgement, TurnView
 
 

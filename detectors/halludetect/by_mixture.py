@@ -13,8 +13,8 @@ from agents.retrieval.reformulation import reformulate
 from detectors.base.courtesy import claims_nothing
 from detectors.base.evidence_questions import Question
 from detectors.base.judging import format_evidence, gather_all
+from detectors.base.statements import statements
 from detectors.base.wrong_items.explanation import explain, signals
-from detectors.halludetect.by_probability import statements
 from detectors.halludetect.evidence import Grounds, merge_passages
 from detectors.halludetect.mixture import Mixture, log_odds, measure_reply, measure_sentence, probability
 from detectors.halludetect.own_evidence import adds_support, nearest_passages

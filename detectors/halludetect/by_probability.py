@@ -13,19 +13,19 @@ from agents.models.prompt import load_prompt
 from detectors.base.courtesy import claims_nothing
 from detectors.base.evidence_questions import Question, calibration
 from detectors.base.judging import gather_all
+from detectors.base.statements import statements
 from detectors.halludetect.evidence import Grounds
 from detectors.halludetect.overlap import lack_of_overlap
 from detectors.halludetect.reading import DoubledRetrieval, Rated
 from detectors.halludetect.severity import HARMLESS, mean, severity
 from detectors.halludetect.user_said import draws_on_user, repeats_user
-from scenarios.text.spans import Region, sentences, words
+from scenarios.text.spans import Region
 from scenarios.transcript import TurnView
 
 WORDINGS = ("supported", "proven", "agreed")
 """Questions of the analysis. A Yes speaks for the sentence in all of them: small models do not understand
 questions the other way round (does it say anything that is not in the evidence?)."""
-MIN_WORDS = 4
-"""Shorter sentences are not judged alone."""
+
 REASON_TOKENS = 48
 """Limit of a stated reason."""
 
@@ -111,26 +111,3 @@ class ProbabilityReading(DoubledRetrieval):
         except ModelError as error:
             return rated.without_reason(error, "The model gave no reason.")
         return rated.model_copy(update={"reason": " ".join(reason.split())})
-
-
-def statements(reply: str) -> list[Region]:
-    """The sentences with words in them; one of fewer than `MIN_WORDS` words goes with the next one.
-
-    `Yes!` alone says nothing that evidence could support.
-    """
-    joined: list[Region] = []
-    start: int | None = None
-    for region in sentences(reply):
-        first = region.start if start is None else start
-        text = reply[first : region.end]
-        if not words(text):
-            continue
-        if len(words(text)) < MIN_WORDS and not claims_nothing(text):
-            start = first
-            continue
-        joined.append(Region(first, region.end))
-        start = None
-    if start is not None:
-        last = joined.pop().start if joined else start
-        joined.append(Region(last, len(reply.rstrip())))
-    return joined

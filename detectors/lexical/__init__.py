@@ -1,0 +1,1 @@
+"""The lexical floor: words that the evidence does not hold."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from detectors.base.statements import MIN_WORDS
 from detectors.features.tokens import Lexicon, content_stems
-from detectors.halludetect.by_probability import MIN_WORDS
 from detectors.logic_graph.scorers import Group
 from detectors.logic_graph.segmentation import Claim
 from scenarios.text.spans import words

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from detectors.base.courtesy import claims_nothing
-from detectors.halludetect.by_probability import statements
+from detectors.base.statements import statements
 from scenarios.text.spans import Region, sentences, words
 from scenarios.transcript import Passage
 

@@ -16,7 +16,6 @@ from pydantic import Field
 from agents.claim_check import ClaimCheck
 from agents.models.model import Session
 from agents.models.prompt import ChatMessage
-from scenarios.files.digest import digest
 from detectors.base.judging import (
     Abstention,
     best_passage,
@@ -31,6 +30,7 @@ from detectors.peers.environment import peer_python, peer_requirements
 from detectors.peers.process import Answerer, Worker, WorkerStopped
 from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text, WorkerError
 from scenarios.errors import OperationalError, UsageError
+from scenarios.files.digest import digest
 from scenarios.files.paths import expanded, is_file, is_there
 from scenarios.options import read_options
 from scenarios.text.spans import spoken_sentences

@@ -1,4 +1,4 @@
-"""EvidenceChain's audit corpus (`scenarios.datasets.audit_corpus`) as a data set; it is generated, not read."""
+"""EvidenceChain's audit corpus (`datasets.audit_corpus`) as a data set; it is generated, not read."""
 
 from __future__ import annotations
 

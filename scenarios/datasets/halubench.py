@@ -14,10 +14,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from scenarios.files.digest import digest
 from scenarios.datasets.request import SCHEMA, LoadRequest
 from scenarios.errors import UsageError
 from scenarios.files.data_files import check_record, read_records
+from scenarios.files.digest import digest
 from scenarios.labelled import LabelledData, LabelledReply
 from scenarios.text.chunking import chunk
 from scenarios.transcript import Frozen, Passage

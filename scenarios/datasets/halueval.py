@@ -15,10 +15,10 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.files.digest import digest
 from scenarios.datasets.quotations import places
 from scenarios.datasets.request import SCHEMA, LoadRequest
 from scenarios.files.data_files import read_records
+from scenarios.files.digest import digest
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from scenarios.text.chunking import chunk
 from scenarios.transcript import Frozen, Message, Passage

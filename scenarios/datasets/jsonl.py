@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from scenarios.files.digest import digest
 from scenarios.datasets.request import SCHEMA, repeated_id
 from scenarios.files.data_files import read_records
+from scenarios.files.digest import digest
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
 from scenarios.transcript import Frozen, Message, Passage
 

@@ -12,9 +12,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.files.digest import digest
 from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
 from scenarios.files.data_files import read_records
+from scenarios.files.digest import digest
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from scenarios.text.chunking import chunk
 from scenarios.transcript import Frozen, Passage

@@ -23,7 +23,7 @@ from scenarios.transcript import Frozen
 SCENARIO_FILE = "scenario.yaml"
 """The file that makes a folder a pack."""
 
-_BUILT_IN = Path(__file__).parent / "packs"
+_BUILT_IN = Path(__file__).parent
 
 Text = Annotated[str, Field(min_length=1)]
 

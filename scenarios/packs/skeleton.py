@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scenarios.errors import OperationalError, UsageError
 
-_TEMPLATE = Path(__file__).parent / "skeleton_pack"
+_TEMPLATE = Path(__file__).parent / "templates" / "skeleton"
 
 
 def init_scenario(directory: Path) -> None:

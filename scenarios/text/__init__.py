@@ -1,0 +1,1 @@
+"""Sentences, words, chunks, and how things are said: pure functions of text."""

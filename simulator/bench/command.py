@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.papers.evidence_chain.tables import write_audit_tables
 from detectors.base.protocol import Detector, TrainableDetector
 from scenarios.datasets import LOADERS, load_labelled
 from scenarios.errors import UsageError
@@ -34,9 +33,6 @@ from simulator.experiment.build import (
 from simulator.experiment.config import Component, Experiment, load_experiment
 from simulator.runs.folder import write_atomically
 from simulator.runs.outputs import check_outputs
-
-AUDIT = "audit-corpus"
-"""The data set of which a paper gives tables."""
 
 FLOOR = "lexical"
 """The detector that every table has, to compare with."""
@@ -77,16 +73,12 @@ class BenchSettings:
     """Where the numbers go."""
     html_file: Path | None
     """Where the page goes."""
-    tables_folder: Path | None = None
-    """Where the EvidenceChain paper's tables and figures go; of its audit corpus only."""
 
 
 async def bench_command(settings: BenchSettings) -> None:
     """Judge the data set with each detector, and print and write what `simulator.bench.results` measures."""
     if settings.folds is not None and settings.train is not None:
         raise UsageError("--folds and --train exclude each other: folds are learnt from the data itself.")
-    if settings.tables_folder is not None and settings.dataset != AUDIT:
-        raise UsageError(f"--tables {settings.tables_folder}: {settings.dataset} has none. Bench {AUDIT}.")
     _check_outputs(settings)
     data = load_labelled(settings.dataset, settings.data, settings.source, settings.options)
     train = _train_data(settings)
@@ -132,8 +124,6 @@ def _write(settings: BenchSettings, report: Mapping[str, Any], results: Results)
         write_atomically(settings.json_file, json.dumps(report, indent=2, allow_nan=False) + "\n")
     if settings.html_file is not None:
         write_atomically(settings.html_file, render_page(report, results.samples))
-    if settings.tables_folder is not None:
-        write_audit_tables(settings.tables_folder)
 
 
 def _check_outputs(settings: BenchSettings) -> None:
@@ -143,7 +133,6 @@ def _check_outputs(settings: BenchSettings) -> None:
     check_outputs(
         {"--json": settings.json_file, "--html": settings.html_file},
         (own, settings.data, settings.train, settings.config, settings.sweep, run.replay, run.record),
-        {"--tables": settings.tables_folder},
     )
 
 

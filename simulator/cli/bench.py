@@ -85,12 +85,6 @@ class ResultOptions:
 
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the numbers into this file.")] = None
     html: Annotated[Path | None, typer.Option(help="Write a page with curves into this file.")] = None
-    tables: Annotated[
-        Path | None,
-        typer.Option(
-            help="audit-corpus: write the EvidenceChain paper's tables and figures into this folder."
-        ),
-    ] = None
 
 
 @grouped
@@ -128,6 +122,5 @@ def bench(
         run=settings(context, recording),
         json_file=results.as_json,
         html_file=results.html,
-        tables_folder=results.tables,
     )
     run_until_stopped(bench_command(chosen))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scenarios.files.digest import digest
 from agents.users.user import user_version
 from chatbots.registry import chatbot_version
 from scenarios.errors import UsageError
+from scenarios.files.digest import digest
 from scenarios.packs.pack import Persona, Scenario
 from simulator.experiment.config import Component, Experiment
 from simulator.experiment.conversation import ConversationKey

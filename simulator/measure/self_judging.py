@@ -8,20 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
-from agents.claim_check import ClaimCheck
-from scenarios.transcript import Frozen
+from agents.claim_check import ClaimCheck, ClaimChecks
 from simulator.measure.metrics import Row
-
-
-class ClaimChecks(Frozen):
-    """How the chatbots and detectors of a run check claims: `claim_checks` in `experiment.json`."""
-
-    chatbots: dict[str, ClaimCheck | None] = Field(default_factory=dict)
-    """By name; None: the chatbot does not tell."""
-    detectors: dict[str, ClaimCheck] = Field(default_factory=dict)
-    """By name."""
 
 
 def mark_self_judged(rows: Sequence[Row], checks: ClaimChecks) -> tuple[Row, ...]:

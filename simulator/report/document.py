@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from agents.claim_check import ClaimChecks
 from scenarios.transcript import Call, Conversation, Verdict
 from simulator.measure.agreement import agreement
 from simulator.measure.compare import compare
@@ -13,7 +14,7 @@ from simulator.measure.conversations import Flaws, audit_report, chat_statistics
 from simulator.measure.costs import efficiency, ledger
 from simulator.measure.finding import findings
 from simulator.measure.metrics import rows, tally_all
-from simulator.measure.self_judging import ClaimChecks, mark_self_judged
+from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
 
 SCHEMA = 1

@@ -1,0 +1,1 @@
+"""The run folder: journals, the saved experiment, what may be written where."""

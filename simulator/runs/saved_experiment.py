@@ -8,18 +8,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.claim_check import ClaimCheck
-from scenarios.files.digest import digest
+from agents.claim_check import ClaimCheck, ClaimChecks
 from agents.users.user import user_version
 from chatbots.registry import chatbot_version
 from detectors.base.protocol import Detector, judging
 from scenarios.errors import UsageError
+from scenarios.files.digest import digest
 from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import built_in_packs, load_scenario
 from scenarios.transcript import Conversation
 from simulator.experiment.config import Component, Experiment, describe
 from simulator.experiment.plan import chosen_personas, model_name, scenario_version
-from simulator.measure.self_judging import ClaimChecks
 from simulator.runs.folder import RunFolder
 
 

@@ -1,0 +1,1 @@
+"""The EvidenceChain paper's experiment on its audit corpus; see `__main__`."""

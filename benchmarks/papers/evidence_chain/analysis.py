@@ -8,17 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from detectors.evidence_chain.training import (
-    best_threshold,
-    case_of,
-    count_forms,
-    gold,
-    hold_out,
-    regression,
-)
+from detectors.evidence_chain.training import case_of, hold_out, regression
 from detectors.features.batch import Batch, make_batch
 from detectors.features.features import PAPER_FEATURES, Attribution, measure
-from detectors.features.model import Scores
+from detectors.features.learning import best_threshold, count_forms, gold
+from detectors.features.scores import Scores
 from detectors.features.tokens import Flags, Integers, Numbers
 from scenarios.labelled import LabelledReply
 

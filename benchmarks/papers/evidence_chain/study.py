@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.evidence_chain.training import DEEP, case_of, gold, train
+from detectors.evidence_chain.model import ChainModel
+from detectors.evidence_chain.risk import Context, Method
+from detectors.evidence_chain.training import DEEP, case_of, train
 from detectors.features.batch import Batch, Pieces, make_batch
-from detectors.features.model import ChainModel, Scores
-from detectors.features.risk import Context, Method
+from detectors.features.learning import gold
+from detectors.features.scores import Scores
 from scenarios.datasets.audit_corpus import generate
 from scenarios.labelled import LabelledReply
 from simulator.measure.detection import Booleans, Sample

@@ -19,8 +19,8 @@ from benchmarks.papers.evidence_chain.analysis import (
 )
 from benchmarks.papers.evidence_chain.figures import FIGURES
 from benchmarks.papers.evidence_chain.study import METHODS, SEED, Study, cut, run_study, spoken_words
-from detectors.evidence_chain.training import gold
 from detectors.features.features import Attribution
+from detectors.features.learning import gold
 from scenarios.datasets.audit_corpus import sentence_meta
 from scenarios.labelled import LabelledReply
 from simulator.measure.detection import Sample, auroc, average_precision, decisions

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.models.recording import Recording
-from scenarios.files.digest import digest
 from scenarios.errors import OperationalError, UsageError
+from scenarios.files.digest import digest
 
 
 def test_a_digest_is_known_and_does_not_depend_on_key_order() -> None:

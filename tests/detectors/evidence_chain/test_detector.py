@@ -10,8 +10,8 @@ import pytest
 from detectors.base.origin import Origin, OriginDetector
 from detectors.base.protocol import BatchDetector, DetectorContext, TrainableDetector
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN, EvidenceChainDetector, shipped_path
+from detectors.evidence_chain.model import save_model
 from detectors.features.batch import task_of
-from detectors.features.model import save_model
 from scenarios.errors import UsageError
 from scenarios.transcript import TurnView
 from tests.detectors.features.material import corpus, passages

@@ -10,20 +10,13 @@ import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.evidence_chain.training import (
-    best_threshold,
-    case_of,
-    count_forms,
-    gold,
-    hold_out,
-    parts_of,
-    train,
-)
+from detectors.evidence_chain.model import load_model, save_model
+from detectors.evidence_chain.risk import Method, model_inputs, rule_risk
+from detectors.evidence_chain.training import case_of, hold_out, train
 from detectors.features.batch import make_batch
 from detectors.features.features import Features, measure
+from detectors.features.learning import best_threshold, count_forms, gold, parts_of
 from detectors.features.matching import DocumentFrequency
-from detectors.features.model import load_model, save_model
-from detectors.features.risk import Method, model_inputs, rule_risk
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from tests.detectors.features.material import batch, corpus
@@ -228,7 +221,7 @@ def test_a_file_with_other_types_is_refused(tmp_path: Path) -> None:
 def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "kept.skops"
     model = train("lexical", corpus(4))
-    monkeypatch.setattr("detectors.features.model.FORMAT", 0)
+    monkeypatch.setattr("detectors.evidence_chain.model.FORMAT", 0)
     save_model(model, path)
     monkeypatch.undo()
     with pytest.raises(UsageError, match="its format is 0, not 1"):

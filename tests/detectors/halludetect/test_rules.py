@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detectors.base.courtesy import claims_nothing
-from detectors.halludetect.by_probability import statements
+from detectors.base.statements import statements
 from detectors.halludetect.by_word import Objection, RoughAnalysis, vote
 from detectors.halludetect.evidence import Grounds, merge_passages
 from detectors.halludetect.overlap import lack_of_overlap

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.files.digest import digest
 from scenarios.datasets import load_labelled
 from scenarios.datasets.audit_corpus import generate, sentence_meta
 from scenarios.datasets.audit_corpus.plan import Blueprint, Fact, read_blueprints, read_plan, read_pools
@@ -17,6 +16,7 @@ from scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
 from scenarios.datasets.audit_corpus.sources import Source, make_sources
 from scenarios.datasets.audit_corpus.templates import fill, slots_of
 from scenarios.errors import UsageError
+from scenarios.files.digest import digest
 from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from scenarios.transcript import Passage
 

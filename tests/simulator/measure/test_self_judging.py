@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from agents.claim_check import ClaimCheck
+from agents.claim_check import ClaimCheck, ClaimChecks
 from scenarios.errors import UsageError
 from scenarios.packs.pack_files import load_scenario
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment, load_experiment
 from simulator.measure.metrics import Row, row
-from simulator.measure.self_judging import ClaimChecks, mark_self_judged
+from simulator.measure.self_judging import mark_self_judged
 from simulator.report.reporting import write_reports
 from simulator.report.self_judging import self_judging_notes
 from simulator.runs.folder import RunFolder

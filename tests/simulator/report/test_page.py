@@ -14,8 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from agents.claim_check import ClaimCheck
-from simulator.measure.self_judging import ClaimChecks
+from agents.claim_check import ClaimCheck, ClaimChecks
 from simulator.report.document import build_report
 from simulator.report.page import render_page
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run

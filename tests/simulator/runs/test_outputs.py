@@ -121,14 +121,6 @@ def test_an_output_below_a_file_is_refused_before_the_work(
     assert ended.err == f"error: {flag} {data / 'x' / 'out'}: {data} is no folder. Give another path.\n"
 
 
-def test_a_folder_of_tables_that_is_a_file_is_refused_before_the_work(
-    hallulab: CommandLine, data: Path
-) -> None:
-    ended = hallulab("bench", "audit-corpus", "--limit", "5", "--tables", data)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err == f"error: --tables {data}: this is a file. Name a folder.\n"
-
-
 @pytest.mark.parametrize("command", ["run", "simulate"])
 def test_a_run_folder_that_is_a_file_is_refused_before_a_server_is_started(
     hallulab: CommandLine, data: Path, command: str

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.papers.evidence_chain.__main__ import main
 from benchmarks.papers.evidence_chain.figures import FIGURES
 from benchmarks.papers.evidence_chain.tables import TABLES, write_audit_tables
-from tests.simulator.command_line import CommandLine
 
 
 @pytest.fixture(scope="module")
@@ -74,20 +74,18 @@ def test_low_coverage_goes_with_hallucination(folder: Path) -> None:
     assert rates == sorted(rates, reverse=True)
 
 
-def test_other_data_sets_have_no_such_tables(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_a_folder_that_is_a_file_is_refused_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ended = CommandLine(monkeypatch, capsys)("bench", "begin", "--tables", tmp_path)
-    assert (ended.code, ended.err) == (
-        2,
-        f"error: --tables {tmp_path}: begin has none. Bench audit-corpus.\n",
-    )
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    assert main([str(taken)]) == 2
+    assert capsys.readouterr().err == f"error: DIR {taken}: this is a file. Name a folder.\n"
+    assert taken.read_text() == "mine"
 
 
-def test_bench_writes_them_beside_its_own_numbers(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_command_writes_into_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Path] = []
-    monkeypatch.setattr("simulator.bench.command.write_audit_tables", written.append)
-    ended = CommandLine(monkeypatch, capsys)("bench", "audit-corpus", "--limit", "5", "--tables", tmp_path)
-    assert (ended.code, written) == (0, [tmp_path])
+    monkeypatch.setattr("benchmarks.papers.evidence_chain.__main__.write_audit_tables", written.append)
+    assert main([str(tmp_path)]) == 0
+    assert written == [tmp_path]

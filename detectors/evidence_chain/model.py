@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from detectors.base.trained_file import classifier, read_trained, write_trained
+from detectors.evidence_chain.risk import Categories, Context, Method, model_inputs, rule_risk
 from detectors.features.batch import Batch, Case, make_batch
 from detectors.features.features import Features, FeatureSet, measure
 from detectors.features.matching import DocumentFrequency
-from detectors.features.risk import Categories, Context, Method, model_inputs, reply_scores, rule_risk
-from detectors.features.tokens import Numbers
-from scenarios.transcript import Frozen
+from detectors.features.scores import Scores, Thresholds, reply_scores
 
 FORMAT = 1
 """Of the files; another number is refused."""
@@ -24,33 +23,6 @@ TRUSTED_TYPES = ("sklearn.tree._tree.Tree",)
 """Types that a file may hold beyond what skops trusts by itself: arrays of a tree's nodes."""
 
 REMEDY = "Train it anew with `python -m benchmarks.train_evidence_chain`."
-
-
-class Thresholds(Frozen):
-    """Scores from which a word, a sentence, a reply is flagged."""
-
-    word: float
-    """Of a word."""
-    sentence: float
-    """Of a sentence."""
-    response: float
-    """Of a reply."""
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What a method says of a batch. All in [0, 1], higher is worse."""
-
-    batch: Batch
-    """What was judged."""
-    features: Features
-    """What was measured."""
-    sentences: Numbers
-    """(sentences,)"""
-    words: Numbers
-    """(words,)"""
-    replies: Numbers
-    """(replies,)"""
 
 
 @dataclass(frozen=True)

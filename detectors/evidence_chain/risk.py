@@ -66,10 +66,3 @@ def model_inputs(
     if not columns:
         return features.sentences
     return np.column_stack([features.sentences, np.array(columns).T[batch.sentences.reply]])
-
-
-def reply_scores(batch: Batch, sentences: Numbers) -> Numbers:
-    """(replies,): the largest risk of a reply's sentences, for one unsupported sentence is enough."""
-    scores = np.zeros(len(batch.cases))
-    np.maximum.at(scores, batch.sentences.reply, sentences)
-    return scores

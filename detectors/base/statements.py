@@ -1,0 +1,32 @@
+"""The statements of a reply: its sentences, of which very short ones go with the next."""
+
+from __future__ import annotations
+
+from detectors.base.courtesy import claims_nothing
+from scenarios.text.spans import Region, sentences, words
+
+MIN_WORDS = 4
+"""Shorter sentences are not judged alone."""
+
+
+def statements(reply: str) -> list[Region]:
+    """The sentences with words in them; one of fewer than `MIN_WORDS` words goes with the next one.
+
+    `Yes!` alone says nothing that evidence could support.
+    """
+    joined: list[Region] = []
+    start: int | None = None
+    for region in sentences(reply):
+        first = region.start if start is None else start
+        text = reply[first : region.end]
+        if not words(text):
+            continue
+        if len(words(text)) < MIN_WORDS and not claims_nothing(text):
+            start = first
+            continue
+        joined.append(Region(first, region.end))
+        start = None
+    if start is not None:
+        last = joined.pop().start if joined else start
+        joined.append(Region(last, len(reply.rstrip())))
+    return joined

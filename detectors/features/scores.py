@@ -1,0 +1,46 @@
+"""What trained detectors say of a batch, and from where on it is flagged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from detectors.features.batch import Batch
+from detectors.features.features import Features
+from detectors.features.tokens import Numbers
+from scenarios.transcript import Frozen
+
+
+class Thresholds(Frozen):
+    """Scores from which a word, a sentence, a reply is flagged."""
+
+    word: float
+    """Of a word."""
+    sentence: float
+    """Of a sentence."""
+    response: float
+    """Of a reply."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a method says of a batch. All in [0, 1], higher is worse."""
+
+    batch: Batch
+    """What was judged."""
+    features: Features
+    """What was measured."""
+    sentences: Numbers
+    """(sentences,)"""
+    words: Numbers
+    """(words,)"""
+    replies: Numbers
+    """(replies,)"""
+
+
+def reply_scores(batch: Batch, sentences: Numbers) -> Numbers:
+    """(replies,): the largest risk of a reply's sentences, for one unsupported sentence is enough."""
+    scores = np.zeros(len(batch.cases))
+    np.maximum.at(scores, batch.sentences.reply, sentences)
+    return scores
