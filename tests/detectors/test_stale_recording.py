@@ -13,7 +13,9 @@ from detectors.base.protocol import DetectorContext
 from detectors.registry import make_detector
 from scenarios.errors import ReplayMiss
 from scenarios.transcript import Judgement, TurnView
-from tests.detectors import test_halludetect, test_halludetect_mixture, test_metarag
+from tests.detectors.halludetect import test_detector as test_halludetect
+from tests.detectors.halludetect import test_mixture as test_halludetect_mixture
+from tests.detectors.metarag import test_detector as test_metarag
 from tests.scripted import Script, scripted_pool
 
 CALL = "Call 555-0134 for tickets."

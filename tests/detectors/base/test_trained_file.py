@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from detectors.base.trained_file import classifier, read_trained, write_trained
 from detectors.combined import model as combined
-from detectors.features import model as evidence_chain
+from detectors.evidence_chain import model as evidence_chain
 from scenarios.errors import UsageError
 
 DIRECTORY = b"PK\x01\x02"
