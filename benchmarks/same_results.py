@@ -23,7 +23,9 @@ _SHOWN = 10
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare and print; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
     given = parser.parse_args(arguments)

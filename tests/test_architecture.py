@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.places import ROOT
+
 DOCS = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
 FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator", "benchmarks", "tests")
 PLACE = re.compile(rf"`((?:{'|'.join(FLOORS)})/[\w./-]*\w)`")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import networkx
 
-ROOT = Path(__file__).parent.parent
+from tests.places import ROOT
+
 ORDER = ["scenarios", "agents", "detectors", "chatbots", "simulator"]
 
 ROOMS = {

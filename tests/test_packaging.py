@@ -8,12 +8,12 @@ import sys
 import tomllib
 from fnmatch import fnmatch
 from importlib.metadata import packages_distributions
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.places import ROOT
+
 PACKAGES = ["scenarios", "agents", "detectors", "chatbots", "simulator"]
 IN_OTHER_ENVIRONMENTS = {
     "convert_gguf.py",

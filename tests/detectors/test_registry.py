@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from importlib.metadata import EntryPoint
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +15,7 @@ from detectors.registry import DETECTORS, detector_names, find_detector, make_de
 from scenarios import plugins
 from scenarios.errors import OperationalError, UsageError
 from scenarios.transcript import Span, TurnView
+from tests.places import ROOT
 from tests.scripted import scripted_pool
 
 
@@ -141,7 +141,7 @@ def test_what_a_detector_says_of_itself_is_checked(
 
 
 async def test_the_detector_of_the_readme_works_as_it_stands(offered: list[EntryPoint]) -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     snippet = next(part for part in text.split("```python\n")[1:] if "class EveryNumber" in part)
     module: dict[str, Any] = {}
     exec(snippet.partition("```")[0], module)

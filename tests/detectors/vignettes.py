@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from agents.models.client import Endpoint
 from agents.models.model import ModelPool
 from agents.models.recording import Recording
 from detectors.base.protocol import DetectorContext
 from detectors.registry import make_detector
 from scenarios.transcript import Judgement, Message, Passage, TurnView
+from tests.places import RECORDINGS
 
-RECORDING = Path(__file__).parents[1] / "recordings" / "vignettes.jsonl"
+RECORDING = RECORDINGS / "vignettes.jsonl"
 MODEL = "qwen2.5-coder-1.5b"
 
 

@@ -8,6 +8,7 @@ from agents.models.errors import UnparseableAnswer
 from agents.users.summarizer import read_chat, summarize
 from scenarios.errors import UsageError
 from scenarios.transcript import Message
+from tests.places import ROOT
 from tests.scripted import last_user, scripted_pool
 
 CHAT = (
@@ -173,7 +174,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_documented_chat_is_one(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "scenario-packs.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "scenario-packs.md").read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.startswith(("    User:", "    Assistant:"))]
     chat = read_chat(_file(tmp_path, "chat.txt", "\n".join(lines)))
     assert [message.role for message in chat] == ["user", "assistant", "user"]

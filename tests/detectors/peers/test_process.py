@@ -29,6 +29,7 @@ from detectors.peers.protocol import (
     WorkerError,
     read_message,
 )
+from tests.places import ROOT
 
 FAKE = Path(__file__).with_name("fake_worker.py")
 FRAME = [sys.executable, "-I", str(WORKERS / "loop.py"), str(FAKE)]
@@ -207,7 +208,7 @@ def test_a_computing_worker_ends_when_our_process_is_killed() -> None:
             worker.judge(request("Sleep"), nobody, 600)
     """
     command = [sys.executable, "-c", textwrap.dedent(program)]
-    root = Path(__file__).parents[3]
+    root = ROOT
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root) as ours:
         assert ours.stdout is not None
         worker = Path(f"/proc/{int(ours.stdout.readline())}/cmdline")

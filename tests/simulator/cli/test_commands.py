@@ -16,12 +16,13 @@ from scenarios.datasets.jsonl import load_jsonl
 from scenarios.transcript import Conversation, Passage, Turn
 from simulator.experiment.config import load_experiment
 from simulator.runs.folder import RunFolder
+from tests.places import RECORDINGS
 from tests.simulator.command_line import CommandLine, Ended
 from tests.simulator.journal import scored
 
 Hallulab = Callable[..., Ended]
 
-RECORDING = Path(__file__).parents[1] / "recordings" / "demo.jsonl.gz"
+RECORDING = RECORDINGS / "demo.jsonl.gz"
 
 
 @pytest.fixture

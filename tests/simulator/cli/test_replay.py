@@ -21,10 +21,10 @@ from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import load_experiment
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
+from tests.places import ROOT
 from tests.simulator.bench.test_rows_recompute import assert_recomputes
 from tests.simulator.command_line import CommandLine
 
-ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
 CHATBOTS = {"vanilla", "prompt-engineered", "editor", "fact-checker", "agent"}
 DETECTORS = {"halludetect", "metarag"}

@@ -12,6 +12,7 @@ from scenarios.packs.pack_files import load_scenario
 from simulator.experiment.build import Settings, check_detectors
 from simulator.experiment.config import Component, Experiment, load_experiment
 from simulator.experiment.plan import plan
+from tests.places import ROOT
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -239,7 +240,7 @@ def test_a_role_names_one_of_the_models() -> None:
 
 
 async def test_the_documented_example_is_valid(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "experiment.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "experiment.md").read_text(encoding="utf-8")
     experiment = load_experiment(write(tmp_path, text.partition("```yaml\n")[2].partition("```")[0]), {})
     assert [len(chatbot_version(bot.kind, bot.options)) for bot in experiment.chatbots] == [16] * 3
     await check_detectors(experiment, Settings())
@@ -259,5 +260,5 @@ async def test_a_model_is_served_for_detectors_that_ask_one(detectors: list[str]
 
 
 def test_every_field_is_documented() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "experiment.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "experiment.md").read_text(encoding="utf-8")
     assert [name for name in Experiment.model_fields if f"`{name}`" not in text] == []
