@@ -23,7 +23,7 @@ IN_OTHER_ENVIRONMENTS = {
     "minicheck_worker.py",
     "refchecker_worker.py",
 }
-ONLY_AT_RUN_TIME = {"networkx", "pandas"}
+ONLY_AT_RUN_TIME = {"pandas"}
 """Declared for what builds on hallulab, not imported by it."""
 
 

@@ -1,6 +1,6 @@
 """Module B, logical relation capture (paper section 3.2.2): which chunks are read together.
 
-Pure functions of vectors and lengths; arrays of shape (chunks, chunks) throughout.
+Distances are arrays of shape (chunks, chunks); graphs and what is counted on them are networkx's.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    import networkx
     from numpy.typing import NDArray
 
     Matrix = NDArray[Any]
 
-_SHORTER = 1e-9
-"""By so much a way must be shorter: rounding must not lead around an edge."""
 _SHORTEST = 1e-6
-"""No edge is shorter, so that what lies behind a node, even behind its double, is farther away."""
+"""No edge is shorter: networkx finds no shortest ways along edges of length 0, as between doubles."""
 
 
 def distances(vectors: Matrix) -> Matrix:
@@ -34,61 +33,28 @@ def distances(vectors: Matrix) -> Matrix:
     return apart
 
 
-def related(apart: Matrix, alpha: float) -> Matrix:
-    """E⁽⁰⁾ as a boolean matrix: d_ij ≤ α·μ, with μ the mean distance of all pairs."""
+def related(apart: Matrix, alpha: float) -> networkx.Graph:
+    """The chunks, and E⁽⁰⁾: d_ij ≤ α·μ, with μ the mean distance of all pairs. Edges have their `length`."""
+    import networkx
     import numpy
 
     count = len(apart)
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(count))
     if count < 2:
-        return numpy.zeros((count, count), dtype=bool)
-    edges: Matrix = apart <= alpha * apart.sum() / (count * (count - 1))
-    numpy.fill_diagonal(edges, False)
-    return edges
-
-
-def edge_betweenness(apart: Matrix, edges: Matrix) -> Matrix:
-    """f_e: through how many pairs' shortest path each edge goes; 0 where there is no edge.
-
-    This is `networkx.edge_betweenness_centrality(weight=…, normalized=False)`, by which the tests check it,
-    but for pairs with several shortest paths: the paper's P_ij is one path, so one of them counts, not each
-    in part. It is ours for its speed, too: for 60 chunks networkx takes 3 ms with 140 edges, 33 ms with 430
-    and 108 ms with all; this takes 1 to 3 ms. All of LogicGraph's own work is to take less than 20 ms.
-    """
-    import numpy
-
-    count = len(apart)
-    nodes = numpy.arange(count)
-    length = numpy.where(edges, numpy.maximum(apart, _SHORTEST), numpy.inf)
-    numpy.fill_diagonal(length, 0.0)
-    # Floyd and Warshall; before[i, j]: the last stop on the way from i to j.
-    before = numpy.repeat(nodes[:, None], count, axis=1)
-    for stop in range(count):
-        detour = length[:, stop, None] + length[stop]
-        shorter = detour < length - _SHORTER
-        numpy.copyto(length, detour, where=shorter)
-        numpy.copyto(before, before[stop], where=shorter)
-    # From each source, farthest first: all that is reached through a node goes through the edge before it.
-    farthest = numpy.argsort(-length, axis=1, kind="stable")
-    last = numpy.take_along_axis(before, farthest, axis=1)
-    counts = numpy.isfinite(numpy.take_along_axis(length, farthest, axis=1)) & (farthest != nodes[:, None])
-    reached = numpy.isfinite(length).astype(numpy.float64)
-    carried = numpy.zeros((count, count))
-    for place in range(count):
-        carried[:, place] = numpy.where(counts[:, place], reached[nodes, farthest[:, place]], 0.0)
-        reached[nodes, last[:, place]] += carried[:, place]
-    passing = numpy.bincount(
-        (last * count + farthest).ravel(), weights=carried.ravel(), minlength=count * count
-    ).reshape(count, count)
-    # Every pair was counted from both of its ends.
-    both: Matrix = (passing + passing.T) / 2.0
-    return both
+        return graph
+    near = numpy.triu(apart <= alpha * apart.sum() / (count * (count - 1)), 1)
+    for first, second in numpy.argwhere(near).tolist():
+        graph.add_edge(first, second, length=max(float(apart[first, second]), _SHORTEST))
+    return graph
 
 
 def clusters(apart: Matrix, tokens: Sequence[int], alpha: float, group_tokens: int) -> list[list[int]]:
     """S: chunks put together along the edges of highest betweenness, while they stay within T_t tokens.
 
-    Of edges with equal betweenness the shorter one comes first, then the one between earlier chunks; the
-    paper says nothing of ties, which are frequent where the graph is sparse.
+    f_e is networkx's edge betweenness: pairs with several shortest ways count in part on each (the paper's
+    P_ij is one of them). Of edges with equal betweenness the shorter one comes first, then the one between
+    earlier chunks; the paper says nothing of ties, which are frequent where the graph is sparse.
 
     Args:
         apart: distances of the chunks.
@@ -99,21 +65,19 @@ def clusters(apart: Matrix, tokens: Sequence[int], alpha: float, group_tokens: i
     Returns:
         Indices of chunks, each cluster in document order, clusters in the order of their first chunks.
     """
-    import numpy
+    import networkx
+    from networkx.utils import UnionFind
 
-    edges = related(apart, alpha)
-    weight = edge_betweenness(apart, edges)
-    firsts, seconds = numpy.nonzero(numpy.triu(edges))
-    order = numpy.lexsort((seconds, firsts, apart[firsts, seconds], -weight[firsts, seconds]))
-    home = list(range(len(tokens)))
-    members = {index: [index] for index in home}
+    graph = related(apart, alpha)
+    between = networkx.edge_betweenness_centrality(graph, weight="length", normalized=False)
+    # Rounded, so that edges which count the same are ties whatever the order of their sums.
+    order = sorted(between, key=lambda edge: (-round(between[edge], 6), apart[edge], edge))
+    together = UnionFind(range(len(tokens)))
     size = dict(enumerate(tokens))
-    for first, second in zip(firsts[order].tolist(), seconds[order].tolist(), strict=True):
-        kept, gone = home[first], home[second]
+    for first, second in order:
+        kept, gone = together[first], together[second]
         if kept == gone or size[kept] + size[gone] > group_tokens:
             continue
-        for index in members[gone]:
-            home[index] = kept
-        members[kept] += members.pop(gone)
-        size[kept] += size.pop(gone)
-    return sorted(sorted(cluster) for cluster in members.values())
+        together.union(kept, gone)
+        size[together[kept]] = size[kept] + size[gone]
+    return sorted(sorted(cluster) for cluster in together.to_sets())

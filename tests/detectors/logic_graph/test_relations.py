@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import networkx
 import numpy
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.logic_graph.relations import clusters, distances, edge_betweenness, related
+from detectors.logic_graph.relations import clusters, distances, related
 
 LINE = numpy.array([[0.0], [1.0], [2.0], [10.0]])
 """Three points in a row and one far away: mean distance 5.33."""
@@ -19,38 +17,19 @@ def test_distances_are_euclidean() -> None:
 
 
 def test_related_is_within_alpha_times_the_mean() -> None:
-    edges = related(distances(LINE), 0.2)
-    assert numpy.argwhere(edges).tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
+    graph = related(distances(LINE), 0.2)
+    assert list(graph.nodes) == [0, 1, 2, 3]
+    assert list(graph.edges(data="length")) == [(0, 1, 1.0), (1, 2, 1.0)]
 
 
 def test_a_single_chunk_is_related_to_none() -> None:
     assert clusters(numpy.zeros((1, 1)), [7], 1.0, 10) == [[0]]
 
 
-def test_betweenness_counts_pairs_whose_way_goes_through_an_edge() -> None:
-    apart = distances(LINE)
-    counted = edge_betweenness(apart, related(apart, 0.2))
-    assert counted[0, 1] == counted[1, 2] == 2.0
-    assert counted.sum() == 8.0
-
-
-def test_the_way_between_doubles_is_counted() -> None:
+def test_doubles_are_related_and_put_together_like_others() -> None:
     apart = distances(numpy.array([[0.0], [1.0], [1.0], [2.0], [9.0]]))
-    counted = edge_betweenness(apart, related(apart, 0.3))
-    assert counted[0, 1] + counted[0, 2] == 3.0
-    assert counted[1, 2] == 1.0
-
-
-@given(st.integers(min_value=2, max_value=9), st.floats(min_value=0.3, max_value=1.3), st.integers(0, 10**6))
-def test_betweenness_is_that_of_networkx(count: int, alpha: float, seed: int) -> None:
-    apart = distances(numpy.random.default_rng(seed).normal(size=(count, 3)))
-    edges = related(apart, alpha)
-    graph = networkx.Graph()
-    graph.add_nodes_from(range(count))
-    graph.add_weighted_edges_from((i, j, apart[i, j]) for i, j in numpy.argwhere(edges).tolist())
-    theirs = networkx.edge_betweenness_centrality(graph, weight="weight", normalized=False)
-    ours = edge_betweenness(apart, edges)
-    assert {(i, j): ours[i, j] for i, j in theirs} == pytest.approx(theirs)
+    assert related(apart, 0.3).edges[1, 2]["length"] == 1e-6
+    assert clusters(apart, [1, 1, 1, 1, 1], 0.3, 4) == [[0, 1, 2, 3], [4]]
 
 
 def test_bridges_are_merged_first() -> None:
