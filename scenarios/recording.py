@@ -188,5 +188,7 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
         with gzip.open(path, "rb") as file:
             lines = list(iter(lambda: file.readline(_LONGEST_LINE), b""))
     except (OSError, EOFError, zlib.error) as error:
-        raise OperationalError(f"{path}: cannot be read as a recording ({error}).") from error
+        raise OperationalError(
+            f"{path}: cannot be read as a recording ({error}). Restore it, or record again and pack that."
+        ) from error
     yield from parsed_lines(lines, path)
