@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
 
 from scenarios.errors import ReplayMiss
+
+Result = TypeVar("Result")
 
 
 def require_failure(error: BaseException) -> None:
@@ -22,6 +26,27 @@ def require_failure(error: BaseException) -> None:
         raise error
     if _is_stopping():
         raise error if isinstance(error, asyncio.CancelledError | GeneratorExit) else asyncio.CancelledError()
+
+
+async def as_called(function: Callable[[], Awaitable[Result]]) -> Result:
+    """What somebody else's code gives or raises, awaited in a task of its own.
+
+    Where a future that is awaited raises `GeneratorExit`, Python closes every coroutine on the way in place
+    of raising it in them, and only the outermost one of a task can say what that was.
+    """
+
+    async def told() -> tuple[Result, None] | tuple[None, BaseException]:
+        try:
+            return await function(), None
+        except BaseException as error:
+            if _is_stopping() and isinstance(error, asyncio.CancelledError | GeneratorExit):
+                raise
+            return None, error
+
+    result, error = await asyncio.create_task(told())
+    if error is not None:
+        raise error
+    return cast(Result, result)
 
 
 def require_running() -> None:

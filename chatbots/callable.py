@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agents.foreign import require_failure
+from agents.foreign import as_called, require_failure
 from agents.models.redaction import without_keys
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
@@ -66,7 +66,7 @@ class CallableBot:
         clock = asyncio.timeout(limit)
         try:
             async with clock:
-                answer = await self._ask(dialogue)
+                answer = await as_called(lambda: self._ask(dialogue))
         except BaseException as error:
             require_failure(error)
             if clock.expired():

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from agents.models.errors import ModelError
-from agents.models.redaction import Redaction
 from scenarios.transcript import Count
 
 _THOUGHTS_END = "</think>"
@@ -59,17 +57,6 @@ def readable(body: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def without_spelled_keys(body: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
-    """The same completion without log-probabilities where its tokens, one after another, spell a key."""
-    choices = [
-        {**choice, "logprobs": None}
-        if isinstance(choice, dict) and any(map(redaction.finds, _spelled(choice.get("logprobs"))))
-        else choice
-        for choice in body["choices"]
-    ]
-    return {**body, "choices": choices}
-
-
 def tells_tokens(body: Mapping[str, Any]) -> bool:
     """Whether an answer says how many tokens were read and written; a negative number says nothing."""
     usage = _object(body.get("usage"))
@@ -110,17 +97,6 @@ def _said(choice: Mapping[str, Any]) -> str:
     if choice.get("finish_reason") == "content_filter":
         raise ModelError("the server's content filter withheld the answer.")
     return text
-
-
-def _spelled(logprobs: Any) -> list[str]:
-    """What the tokens say, by their texts and by their bytes."""
-    content = _object(logprobs).get("content")
-    tokens = [_object(token) for token in content] if isinstance(content, list) else []
-    octets = bytearray()
-    for token in tokens:
-        with suppress(TypeError, ValueError):
-            octets += bytes(token["bytes"] if isinstance(token.get("bytes"), list) else ())
-    return ["".join(str(token.get("token", "")) for token in tokens), octets.decode("utf-8", "replace")]
 
 
 def _log_probabilities(found: Any) -> dict[str, Any] | None:

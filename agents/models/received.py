@@ -24,6 +24,9 @@ LARGEST = 16 << 20
 _EXCERPT = 2000
 """Characters that are kept of an answer that is no JSON."""
 
+_BEGINNING = 16 * _EXCERPT
+"""Characters in which keys are looked for then."""
+
 
 @dataclass(frozen=True)
 class Received:
@@ -69,14 +72,15 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
     finally:
         await response.aclose()
     text = read.decode(json.detect_encoding(read), "replace")
-    # Cut after the redaction: half a key would not be found. The first cut is only for speed.
-    excerpt = redaction.text(text[: 16 * _EXCERPT])[:_EXCERPT]
+    # Cut after the redaction: half a key would not be found. The first cut, for speed, may leave one.
+    begins = redaction.text(text[:_BEGINNING])
+    excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
     return Received(response.status_code, _value(text, redaction), excerpt, _retry_after(response.headers))
 
 
 def _value(text: str, redaction: Redaction) -> Any:
     try:
-        return read_json(text, redaction.text)
+        return redaction.value(read_json(text, redaction.text))
     except ValueError:
         return None
 

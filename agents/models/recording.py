@@ -25,6 +25,9 @@ from scenarios.transcript import Number, Seconds
 
 _BEGINNING = b'{"kind":"'
 
+_LARGEST = 1 << 30
+"""Bytes that a packed recording unpacks to at most: it may be made to fill the memory."""
+
 _LONGEST_LINE = 64 << 20
 """Bytes of a line in a packed recording: four times what an endpoint may answer."""
 
@@ -179,7 +182,14 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         # All of it before the first line is read: what tells that a file is damaged stands at its end.
         with gzip.open(path, "rb") as file:
-            lines = list(iter(lambda: file.readline(_LONGEST_LINE), b""))
+            lines, size = list[bytes](), 0
+            while line := file.readline(_LONGEST_LINE):
+                size += len(line)
+                if size > _LARGEST:
+                    raise UsageError(f"{path}: unpacks to more than {_LARGEST:,} bytes. Split the recording.")
+                lines.append(line)
     except (OSError, EOFError, zlib.error) as error:
-        raise OperationalError(f"{path}: cannot be read as a recording ({error}).") from error
+        raise OperationalError(
+            f"{path}: cannot be read as a recording ({error}). Restore it, or record again and pack that."
+        ) from error
     yield from parsed_lines(lines, path)

@@ -2,17 +2,22 @@
 
 Who gets a key may repeat it: in a complaint, in an answer, in an exception. No such text is recorded, written
 or shown before it went through here. A key is found in clear and as servers escape it, the whole of it or
-some characters: for JSON (`\\u002d`, `\\/`), URLs (`%2D`), HTML (`&#45;`) or Python (`\\x2d`); also in
-hexadecimal digits and base64. One that comes back in pieces, or in a cipher, is not found.
+some characters: for JSON (`\\u002d`, `\\/`), URLs (`%2D`), HTML (`&#45;`, `&amp;`) or Python (`\\x2d`), each
+also within another; in hexadecimal digits and base64, also broken into groups or lines; and in the texts of a
+list, one after another, as tokens are. One that comes back in other pieces, or in a cipher, is not found.
 """
 
 from __future__ import annotations
 
 import base64
+import html
 import os
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from typing import Any
+from urllib.parse import unquote
 
 from scenarios.files.data_files import without_surrogates
 
@@ -23,11 +28,27 @@ SHORTEST = 8
 """Characters of a key that is looked for by itself. A shorter one guards nothing and is a word of many
 answers (`none`, `test`); it is taken out only where `Bearer` stands before it."""
 
-_LONGEST_PATTERN = 512
-"""Characters of a key that is looked for in escaped forms; certificates and such are longer."""
-
 _HOLDS_A_KEY = re.compile(r"(?:\w*_)?(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD)S?", re.IGNORECASE)
 """Names of the environment variables that are held to be keys."""
+
+_LEVELS = 4
+"""Escapes within escapes that are undone."""
+
+_LONGEST_ESCAPE = 24
+"""Characters that one of a key may take."""
+
+Place = tuple[int, int]
+"""Where something begins and ends in a text."""
+
+_ESCAPES = re.compile(
+    r"\\(?:U[0-9a-fA-F]{8}|[uU][0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[^uUx])"
+    r"|%(?:[0-7][0-9a-fA-F]|u[0-9a-fA-F]{4}|[c-dC-D][0-9a-fA-F]%[89abAB][0-9a-fA-F]"
+    r"|[eE][0-9a-fA-F](?:%[89abAB][0-9a-fA-F]){2}|[fF][0-7](?:%[89abAB][0-9a-fA-F]){3})"
+    r"|&(?:#0{0,8}[0-9]{1,7};?|#[xX]0{0,8}[0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,23};)",
+    re.DOTALL,
+)
+_GAPS = re.compile(r"[\s:]+")
+_OF_PYTHON = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def without_keys(text: str, key: str = "") -> str:
@@ -60,40 +81,66 @@ class Redaction:
     """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        longest_first = sorted(keys, key=lambda key: (-len(key), key))
-        self._keys = [key for key in longest_first if len(key) >= SHORTEST]
-        self._short = [key for key in longest_first if len(key) < SHORTEST]
-        self._plain = [form for key in self._keys for form in _plain_forms(key)]
-        self._signs = "\\%&" if self._keys else ""
+        self._keys = [key for key in keys if len(key) >= SHORTEST]
+        self._short = [key for key in keys if len(key) < SHORTEST]
+        self._base64 = [form for key in self._keys for form in _in_base64(key)]
+        self._hex = [key.encode("utf-8", "replace").hex() for key in self._keys]
+        self.reach = _LONGEST_ESCAPE * max(map(len, self._keys), default=0)
+        """Characters before the end of a text that was cut off that may be a part of a key."""
 
     def text(self, text: str) -> str:
         """The text without the keys, and without half characters."""
         text = without_surrogates(text)
-        for form in self._plain:
-            if form in text:
-                text = text.replace(form, MARK)
-        if any(sign in text for sign in self._signs) or (self._short and "earer" in text.lower()):
-            text = self._pattern.sub(rf"\g<bearer>{MARK}", text)
-        return text
+        if len(text) < SHORTEST:
+            return text
+        found = self._places(text)
+        pieces, before = [], 0
+        for start, end in found:
+            pieces += [text[before:start], MARK]
+            before = end
+        return "".join([*pieces, text[before:]]) if found else text
 
     def finds(self, text: str) -> bool:
         """Whether a key is in the text."""
         return self.text(text) != without_surrogates(text)
 
+    def value(self, value: Any) -> Any:
+        """A value of JSON, its texts redacted already, without the lists whose texts spell a key."""
+        return _without_spelling_lists(value, self)[0] if self._keys else value
+
+    def _places(self, text: str) -> list[Place]:
+        """Where keys stand; none of the places overlap."""
+        found = self._in_clear(text)
+        levels = [text]
+        while len(levels) <= _LEVELS and any(sign in levels[-1] for sign in "\\%&"):
+            levels.append(_ESCAPES.sub(_unescaped, levels[-1]))
+            if levels[-1] == levels[-2]:
+                break
+            places = self._in_clear(levels[-1])
+            for level in reversed(levels[:-1]):
+                places = _before(level, _ESCAPES, _unescaped, places)
+            found += places
+        return _joined(found)
+
+    def _in_clear(self, text: str) -> list[Place]:
+        found = [place for key in self._keys for place in _occurrences(key, text)]
+        if self._short and "earer" in text.lower():
+            found += (match.span("key") for match in self._bearer.finditer(text))
+        dense = _GAPS.sub("", text)
+        places = [place for form in self._base64 for place in _occurrences(form, dense)]
+        places += [place for form in self._hex for place in _occurrences(form, _small_digits(dense))]
+        return _joined(found + _before(text, _GAPS, _nothing, _joined(places)))
+
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        bearer = r"(?P<bearer>(?i:bearer)(?:\s|\+|%20|\\u0020){1,9})"
-        long = [_spelled(key) for key in self._keys if len(key) <= _LONGEST_PATTERN]
-        short = [_spelled(key) for key in self._short] or [r"(?!)"]
-        return re.compile("|".join([*long, rf"{bearer}(?:{'|'.join(short)})(?![\w.-])"]))
+    def _bearer(self) -> re.Pattern[str]:
+        return re.compile(
+            rf"(?i:bearer)[\s+]{{1,9}}(?P<key>{'|'.join(map(re.escape, self._short))})(?![\w.-])"
+        )
 
 
-def _plain_forms(key: str) -> Iterable[str]:
-    """The key, and what encodings make of it whatever stands around it."""
+def _in_base64(key: str) -> Iterator[str]:
+    """What base64 makes of a key, whatever stands around it."""
     read = key.encode("utf-8", "replace")
-    yield key
-    yield read.hex()
-    yield read.hex().upper()
     for before in range(3):
         # Of the first and the last character some bits belong to the neighbours.
         first, last = -(-before * 8 // 6), (before + len(read)) * 8 // 6
@@ -102,15 +149,119 @@ def _plain_forms(key: str) -> Iterable[str]:
         yield standard.translate(str.maketrans("+/", "-_"))
 
 
-def _spelled(key: str) -> str:
-    """A pattern of all ways in which a key may be written; none of its parts can run on."""
-    return "".join(map(_character, key))
+def _small_digits(text: str) -> str:
+    for digit in "ABCDEF":
+        text = text.replace(digit, digit.lower())
+    return text
 
 
-def _character(char: str) -> str:
-    code = ord(char)
-    octets = "".join(rf"%(?:25){{0,3}}{octet:02x}" for octet in char.encode("utf-8", "replace"))
-    return (
-        rf"(?:\\{{0,8}}{re.escape(char)}"
-        rf"|(?i:\\{{1,8}}u{code:04x}|\\{{1,8}}x{code:02x}|{octets}|&(?:amp;){{0,3}}#(?:{code}|x{code:x});))"
-    )
+def _occurrences(part: str, text: str) -> Iterator[Place]:
+    start = text.find(part)
+    while start >= 0:
+        yield start, start + len(part)
+        start = text.find(part, start + len(part))
+
+
+def _joined(places: Iterable[Place]) -> list[Place]:
+    """The places in order; those that overlap as one."""
+    found: list[Place] = []
+    for start, end in sorted(places):
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """What an escape stands for."""
+    said = escape[0]
+    if said[0] == "&":
+        return html.unescape(said)
+    if said[0] == "%" and said[1] != "u":
+        return unquote(said)
+    digits = said[1:].strip("uUx{}")
+    if said[1] in "uUx":
+        code = int(digits, 16)
+        return chr(code) if code <= 0x10FFFF else said
+    if len(said) == 4:
+        return chr(int(digits, 8))
+    return _OF_PYTHON.get(said[1], said[1])
+
+
+def _nothing(gap: re.Match[str]) -> str:
+    return ""
+
+
+def _before(
+    text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], places: Sequence[Place]
+) -> list[Place]:
+    """Where in `text` that stood which stands at `places` after `pattern.sub(replace, text)`.
+
+    Args:
+        places: in order, none of them empty, without overlaps.
+    """
+    if not places:
+        return []
+    ends: list[int] = []
+    wanted = iter([letter for start, end in places for letter in (start, end - 1)])
+    letter: int | None = next(wanted)
+    here = now = 0  # what was gone through of `text`, and of what became of it
+    for match in pattern.finditer(text):
+        while letter is not None and letter < now + match.start() - here:
+            ends += [here + letter - now, here + letter - now + 1]
+            letter = next(wanted, None)
+        now += match.start() - here
+        here = match.end()
+        made = len(replace(match))
+        while letter is not None and letter < now + made:
+            ends += match.span()
+            letter = next(wanted, None)
+        now += made
+        if letter is None:
+            break
+    while letter is not None:
+        ends += [here + letter - now, here + letter - now + 1]
+        letter = next(wanted, None)
+    return _joined(zip(ends[::4], ends[3::4], strict=True))
+
+
+Told = dict[tuple[str, ...], str]
+"""What the texts, or the bytes, in a value say, by the keys and positions that lead to them."""
+
+_DEEPEST = 8
+"""Keys and positions that lead to a text which is looked at."""
+
+
+def _without_spelling_lists(value: Any, redaction: Redaction) -> tuple[Any, Told]:
+    """A value of JSON in which `[MARK]` stands for each list that spells a key, and what is told in it.
+
+    A list spells what stands in the same place of its items: what its tokens say, and their bytes, and the
+    alternatives of each rank.
+    """
+    if isinstance(value, dict):
+        inside = {key: _without_spelling_lists(item, redaction) for key, item in value.items()}
+        told = {(key, *path): text for key, (_, found) in inside.items() for path, text in found.items()}
+        return {key: item for key, (item, _) in inside.items()}, _near(told)
+    if not isinstance(value, list):
+        if type(value) is int and 0 <= value < 256:
+            return value, {(): chr(value)}
+        return value, {(): value} if isinstance(value, str) else {}
+    items, told = [], {}
+    columns: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for number, (item, found) in enumerate(_without_spelling_lists(item, redaction) for item in value):
+        items.append(item)
+        for path, text in found.items():
+            columns[path].append(text)
+            if path:
+                told[(str(number), *path)] = text
+    spelled = {path: "".join(texts) for path, texts in columns.items()}
+    if any(map(redaction.finds, spelled.values())):
+        return [MARK], {}
+    if () in spelled:
+        told[("",)] = spelled[()]
+    return items, _near(told)
+
+
+def _near(told: Told) -> Told:
+    return {path: text for path, text in told.items() if len(path) <= _DEEPEST}

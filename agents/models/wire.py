@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from agents.models.answers import cached_tokens, is_completion, readable, tells_tokens, without_spelled_keys
+from agents.models.answers import cached_tokens, is_completion, readable, tells_tokens
 from agents.models.errors import ModelError
 from agents.models.received import Received, receive
 from agents.models.recording import Recording
@@ -113,13 +113,11 @@ class Wire(httpx2.AsyncBaseTransport):
                     exchange.under_way_s += latency
         status = received.status
         body = received.value if isinstance(received.value, dict) else {"error": {"message": received.text}}
-        if status < 400:
-            if not 200 <= status < 300 or not is_completion(body):
-                raise ModelError(
-                    f"{request.url} gave an answer that is no chat completion: {received.text[:120]!r}. "
-                    "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
-                )
-            body = without_spelled_keys(body, _redaction_for(request))
+        if status < 400 and (not 200 <= status < 300 or not is_completion(body)):
+            raise ModelError(
+                f"{request.url} gave an answer that is no chat completion: {received.text[:120]!r}. "
+                "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
+            )
         answer = {"status": status, "latency_s": round(latency, 4), "body": _without_nulls(body)}
         if is_retryable(status) and received.retry_after is not None:
             answer["retry_after"] = received.retry_after

@@ -69,6 +69,8 @@ def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary)
         raise UsageError(f"{folder}: no documents in it. Put .md, .txt or .pdf files there.")
     documents: dict[str, Document] = {}
     for relative in sorted(paths):
+        if without_surrogates(relative) != relative:
+            raise UsageError(f"{paths[relative]}: the name of the file is not UTF-8. Rename it.")
         name = relative.rpartition(".")[0]
         if name in documents:
             raise UsageError(

@@ -8,9 +8,10 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
-from agents.foreign import require_failure
+from agents.foreign import as_called, require_failure
 from detectors.base.checking import checked, failure
 from detectors.base.origin import OriginDetector, origin_of
 from detectors.base.protocol import BatchDetector, Detector, ThresholdProtocol, scores_are_probabilities
@@ -173,7 +174,7 @@ async def _judge(detector: Detector, reply: LabelledReply) -> Timed:
         if _reads_origin(detector):
             [judgement] = _judge_batch(detector, [reply])
         else:
-            judgement = await detector.detect(_view(reply))
+            judgement = await as_called(partial(detector.detect, _view(reply)))
         judgement = checked(judgement, reply.reply)
     except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
         require_failure(error)

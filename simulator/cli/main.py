@@ -23,13 +23,11 @@ def main() -> None:
         with warnings_shown(), guarded_output():
             app()
     except (HallulabError, ReplayMiss) as error:
-        from agents.models.redaction import without_keys
-
-        text = str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error)
-        _say(without_keys(f"error: {text}"))
+        _complain(str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except OSError as error:
-        _say(f"error: {_about(error)}: {error.strerror or error}.")
+        # Libraries make them of what others say, and names of files may be of several lines.
+        _complain(" ".join(f"{_about(error)}: {error.strerror or error}.".split()))
         sys.exit(1)
     except SystemExit as ended:
         if ended.code == INTERRUPTED:
@@ -38,6 +36,12 @@ def main() -> None:
     finally:
         let_go(sys.stdout)
         let_go(sys.stderr)
+
+
+def _complain(text: str) -> None:
+    from agents.models.redaction import without_keys
+
+    _say(without_keys(f"error: {text}"))
 
 
 def _say(text: str) -> None:

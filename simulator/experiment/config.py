@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,8 +117,8 @@ class Experiment(Frozen):
     @field_validator("chatbots", "detectors")
     @classmethod
     def _names_differ(cls, components: tuple[Component, ...]) -> tuple[Component, ...]:
-        names = [component.name for component in components]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        counts = Counter(component.name for component in components)
+        twice = sorted(name for name, count in counts.items() if count > 1)
         if twice:
             raise ValueError(f"the name {twice[0]!r} stands twice; give each its own `name`")
         return components

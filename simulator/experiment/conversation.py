@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
-from agents.foreign import require_failure, require_running
+from agents.foreign import as_called, require_failure, require_running
 from agents.models.redaction import without_keys
 from agents.users.user import UserFailed, UserMove
 from agents.users.user_flaws import is_loop
@@ -78,7 +79,7 @@ async def converse(
             return ended(move.stop or "gave_up")
         asked = Message(role="user", text=move.text)
         try:
-            reply = await chatbot.reply([*history, asked])
+            reply = await as_called(partial(chatbot.reply, [*history, asked]))
             require_running()
             turn = Turn(
                 index=len(turns),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agents.foreign import require_failure, require_running
+from agents.foreign import as_called, require_failure, require_running
 from chatbots.protocol import Chatbot
 from detectors.base.checking import checked, failure
 from detectors.base.protocol import Detector
@@ -185,7 +185,7 @@ async def judge_turn(
         knowledge=knowledge,
     )
     try:
-        return checked(await detector.detect(view), turn.reply)
+        return checked(await as_called(lambda: detector.detect(view)), turn.reply)
     except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
         require_failure(error)
         return failure(error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
@@ -60,23 +61,35 @@ def browser_data(
     }
 
 
+MOST_COVERING = 50
+"""Spans that are told of one place in a reply. All of those that lie in one another would be the square of
+their number, which a crafted journal could use to fill the memory."""
+
+
 def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ...]]]:
     """Cut `reply` where any located span starts or ends.
 
-    Returns pieces of text that join to the reply, each with the positions in `spans` of those that cover it.
+    Returns pieces of text that join to the reply, each with the positions in `spans` of those that cover it,
+    or of `MOST_COVERING` of them.
     """
     begin: dict[int, list[int]] = defaultdict(list)
-    end: dict[int, list[int]] = defaultdict(list)
+    ends: dict[int, int] = {}
     for number, span in enumerate(spans):
         if span.start is not None and span.end is not None and span.start < len(reply):
             begin[span.start].append(number)
-            end[min(span.end, len(reply))].append(number)
+            ends[number] = min(span.end, len(reply))
     pieces = []
     covering: list[int] = []
-    for left, right in pairwise(sorted({0, len(reply), *begin, *end})):
-        ended = {*end.get(left, ())}
-        covering = sorted([number for number in covering if number not in ended] + begin.get(left, []))
-        pieces.append((reply[left:right], tuple(covering)))
+    further: list[int] = []
+    for left, right in pairwise(sorted({0, len(reply), *begin, *ends.values()})):
+        covering = [number for number in covering if ends[number] > left]
+        for number in begin.get(left, ()):
+            heappush(further, number)
+        while further and len(covering) < MOST_COVERING:
+            number = heappop(further)
+            if ends[number] > left:
+                covering.append(number)
+        pieces.append((reply[left:right], tuple(sorted(covering))))
     return pieces
 
 

@@ -40,7 +40,10 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
         if verdict.detector == detector and verdict.outcome == "scored"
     }
     if detector is not None and not verdicts:
-        raise UsageError(f"{folder.path} has no scored verdicts of a detector {detector!r}.")
+        raise UsageError(
+            f"{folder.path} has no scored verdicts of a detector {detector!r}. Make them with "
+            f"`hallulab detect {folder.path} --detectors NAME`, or correct --detector."
+        )
     chosen = [
         (conversation, turn)
         for conversation in journals.conversations

@@ -129,5 +129,7 @@ def _parsed(path: Path, kind: type[Line]) -> Iterator[tuple[int, Line]]:
         try:
             line = kind.model_validate(value)
         except ValidationError as error:
-            raise UsageError(f"{path}, line {number}: {describe(error)}") from error
+            raise UsageError(
+                f"{path}, line {number}: {describe(error)} Correct or delete the line."
+            ) from error
         yield number, line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import socketserver
 import threading
@@ -50,6 +51,12 @@ def _spelled(key: str) -> str:
     return json.dumps(body)
 
 
+def _in_a_list(key: str) -> str:
+    body = completion("It takes three minutes.")
+    body["choices"][0]["logprobs"] = {"tokens": [key[place : place + 4] for place in range(0, len(key), 4)]}
+    return json.dumps(body)
+
+
 def _complaint(key: str) -> str:
     return json.dumps({"error": {"message": f"Incorrect API key provided: {key}.", "code": key}})
 
@@ -65,7 +72,14 @@ WAYS: dict[str, Way] = {
     "said in JSON escapes": lambda key: http(saying("KEY").replace("KEY", in_json_escapes(key))),
     "said in percent signs": lambda key: http(saying(quote(key, safe="") + " " + quote(quote(key, safe="")))),
     "said in base64": lambda key: http(saying(base64.b64encode(f"user:{key}".encode()).decode())),
+    "said in base64 of several lines": lambda key: http(
+        saying(base64.encodebytes(f"Authorization: Bearer {key}, and so on and on and on".encode()).decode())
+    ),
+    "said in HTML": lambda key: http(
+        saying(html.escape(key) + "".join(f"&#{ord(char):04};" for char in key))
+    ),
     "said in hexadecimal": lambda key: http(saying(key.encode().hex())),
+    "said in a list": lambda key: http(_in_a_list(key)),
     "said in pieces": lambda key: http(_spelled(key)),
     "in every field": lambda key: http(_everywhere(key)),
     "in a header": lambda key: http(saying("Fine."), headers={"X-Echo": key, "Set-Cookie": key}),

@@ -234,3 +234,13 @@ def test_what_cannot_be_written_again_is_not_replayed(tmp_path: Path, value: obj
     path.write_text(entry({**ANSWER, "body": {"a": value}}))
     with pytest.raises(UsageError, match=r"r\.jsonl, line 1: "):
         Recording.replay(path)
+
+
+def test_a_packed_recording_that_would_fill_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.models.recording._LARGEST", 1000)
+    path = tmp_path / "r.jsonl.gz"
+    path.write_bytes(gzip.compress(b"\n" * 1001))
+    with pytest.raises(UsageError, match=r"unpacks to more than 1,000 bytes\. Split the recording\."):
+        Recording.replay(path)

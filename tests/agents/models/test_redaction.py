@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
+import time
 from urllib.parse import quote
 
 import pytest
@@ -36,11 +38,23 @@ def escaped(key: str, form: str, odd_only: bool = False) -> str:
         (escaped(KEY, "\\x{code:02x}", odd_only=True), "[key]"),
         (escaped(KEY, "&#{code};"), "[key]"),
         (escaped(KEY, "&#x{code:x};", odd_only=True), "[key]"),
+        (escaped(KEY, "&#{code:05d};"), "[key]"),
+        (escaped(KEY, "&#{code}"), "[key]"),
+        (KEY.replace("/", "&sol;").replace("+", "&amp;plus;"), "[key]"),
+        (escaped(KEY, "\\u{{{code:x}}}"), "[key]"),
+        (escaped(KEY, "\\U{code:08x}", odd_only=True), "[key]"),
+        (escaped(KEY, "\\{code:03o}"), "[key]"),
+        (escaped(KEY, "%u{code:04X}", odd_only=True), "[key]"),
+        (json.dumps(quote(escaped(KEY, "&#{code};"), safe="")), '"[key]"'),
+        (f"é 😀 \\n{quote(KEY, safe='')}\\n%20", "é 😀 \\n[key]\\n%20"),
         (quote(KEY, safe=""), "[key]"),
         (quote(quote(KEY, safe=""), safe=""), "[key]"),
         (escaped(KEY, "%{code:02x}"), "[key]"),
         (KEY.encode().hex(), "[key]"),
         (KEY.encode().hex().upper(), "[key]"),
+        (KEY.encode().hex(" "), "[key]"),
+        (f"<{KEY.encode().hex(':').upper()}>", "<[key]>"),
+        (quote(base64.b64encode(KEY.encode()).decode()[:-2], safe=""), "[key]"),
     ],
 )
 def test_a_key_is_found_in_every_form(said: str, left: str) -> None:
@@ -55,6 +69,26 @@ def test_nothing_of_a_key_in_base64_is_left_but_some_bits(before: str, after: st
         around = len(base64.b64encode((before + after).encode()).decode().strip("="))
         assert "[key]" in left
         assert len(left.replace("[key]", "").strip("=")) <= around + 2
+
+
+def test_a_key_in_base64_of_several_lines_is_found() -> None:
+    for around in range(60):
+        lines = base64.encodebytes(("x" * around + KEY + "y" * 90).encode()).decode()
+        assert "[key]" in Redaction([KEY]).text(lines)
+        assert "[key]" in Redaction([KEY]).text(json.dumps(lines))
+
+
+def test_a_key_with_signs_of_html_is_found() -> None:
+    key = "p&ss<word>'\"1"
+    for said in (html.escape(key), html.escape(html.escape(key)), json.dumps(html.escape(key, quote=False))):
+        assert Redaction([key]).text(said).strip('"') == "[key]"
+
+
+@pytest.mark.parametrize("text", ["\\" * 400_000, "%25" * 130_000, "&amp;" * 80_000, "sk-canary/\\" * 40_000])
+def test_the_time_grows_with_the_text(text: str) -> None:
+    started = time.process_time()
+    assert Redaction([KEY]).text(text) == text
+    assert time.process_time() - started < 5
 
 
 def test_of_two_keys_the_longer_one_is_taken_out_first() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +204,46 @@ async def test_a_key_that_tokens_spell_is_not_recorded(by: str) -> None:
     response, _ = await _post(wire, {"n": 1}, Authorization=f"Bearer {key}")
     assert response.json()["choices"][0].get("logprobs") is None
     (kept,) = recording._answers.values()
-    assert "logprobs" not in kept["body"]["choices"][0]
+    assert kept["body"]["choices"][0]["logprobs"] == {"content": ["[key]"]}
+
+
+PIECES = ["sk-se", "cret", "-1"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": [{"message": {"content": "a"}, "logprobs": {"tokens": PIECES}}]},
+        {"choices": [{"message": {"content": [{"type": "text", "text": piece} for piece in PIECES]}}]},
+        {"choices": [{"message": {"content": "a", "tool_calls": [{"id": piece} for piece in PIECES]}}]},
+        {"choices": [{"message": {"content": piece}} for piece in PIECES]},
+        {"choices": [{"message": {}, "tops": [[{"token": "x"}, {"token": piece}] for piece in PIECES]}]},
+        {"choices": [{"message": {}, "bytes": [list(piece.encode()) for piece in PIECES]}]},
+        {"choices": [{"message": {}, "bytes": list("".join(PIECES).encode())}]},
+        {"error": {"parts": PIECES}},
+    ],
+)
+async def test_a_key_that_a_list_spells_is_not_recorded(body: dict[str, Any]) -> None:
+    recording = Recording()
+    status = 400 if "error" in body else 200
+    wire = _wire(Server(lambda _: httpx2.Response(status, json=body)), recording)
+    with suppress(ModelError):
+        await _post(wire, {"n": 1}, Authorization=f"Bearer {''.join(PIECES)}")
+    held = json.dumps(list(recording._answers.values()))
+    assert "cret" not in held
+    assert str(ord("k")) not in held
+
+
+async def test_of_a_long_answer_that_is_no_json_no_half_key_is_kept() -> None:
+    key = "sk-secret-1"
+    escaped = "".join(f"\\u{ord(char):04x}" for char in key)
+    for cut in range(1, len(escaped), 5):
+        recording = Recording()
+        text = (escaped * 3000)[:-cut]
+        wire = _wire(Server(lambda _, text=text: httpx2.Response(400, text=text)), recording)
+        await _post(wire, {"n": 1}, Authorization=f"Bearer {key}")
+        (kept,) = recording._answers.values()
+        assert kept["body"]["error"]["message"].replace("[key]", "") == ""
 
 
 async def test_what_an_endpoint_says_of_its_models_has_no_key() -> None:

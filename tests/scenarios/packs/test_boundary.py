@@ -120,6 +120,12 @@ def test_a_pipe_is_refused_and_not_waited_for(pack: Path, name: str) -> None:
     assert refused(pack) == f"{pack / name}: is a pipe, no file. Put a file there, or remove it."
 
 
+def test_a_document_whose_name_is_no_text_is_refused(pack: Path) -> None:
+    path = pack / "documents" / os.fsdecode(b"tea\xff.txt")
+    path.write_text("Tea.")
+    assert refused(pack) == f"{path}: the name of the file is not UTF-8. Rename it."
+
+
 def test_a_socket_is_refused(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(pack)  # addresses are short
     with socket.socket(socket.AF_UNIX) as listening:

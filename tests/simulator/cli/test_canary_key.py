@@ -17,7 +17,7 @@ from tests.scripted import completion
 from tests.simulator.command_line import Ended
 from tests.simulator.echoing_server import WAYS, endpoint, http
 
-KEY = "sk-canary/4f9A+w_7"
+KEY = "sk-canary/4f9A+w&7"
 
 BOT = """
 import os
@@ -77,6 +77,7 @@ def assert_nowhere(folder: Path, *said: Ended) -> None:
         assert not find.finds(text)
         assert KEY[: len(KEY) // 2] not in text
         assert KEY[len(KEY) // 2 :] not in text
+        assert KEY[12:16] not in text
     for path, text in written.items():
         if path.suffix in (".json", ".jsonl"):
             for line in text.splitlines() if path.suffix == ".jsonl" else [text]:

@@ -248,7 +248,10 @@ def test_export_of_an_unknown_detector_is_refused(hallulab: Hallulab, tmp_path: 
     run = saved_run(tmp_path / "run")
     ended = hallulab("export", run.path, "--detector", "halu", "--out", tmp_path / "data.jsonl")
     assert ended.code == 2
-    assert ended.err == f"error: {run.path} has no scored verdicts of a detector 'halu'.\n"
+    assert ended.err == (
+        f"error: {run.path} has no scored verdicts of a detector 'halu'. Make them with "
+        f"`hallulab detect {run.path} --detectors NAME`, or correct --detector.\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["conversations.jsonl", "report.html"])

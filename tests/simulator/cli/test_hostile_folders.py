@@ -262,3 +262,24 @@ def test_a_flag_with_half_a_character_is_refused(hallulab: Hallulab, tmp_path: P
         2,
         "error: field `model`: half of a character (\\udcff). Correct it.\n",
     )
+
+
+def test_spans_in_one_another_are_reported_on(hallulab: Hallulab, tmp_path: Path) -> None:
+    number = 4_000
+    places = [(place, 2 * number - place) for place in range(number)]
+    run = run_of(tmp_path / "run", [conversation("c", ["x" * 2 * number])], [scored("c", 0, places)])
+    started = time.process_time()
+    assert hallulab("report", run.path).code == 0
+    assert time.process_time() - started < 10
+    assert run.page.stat().st_size < 10_000_000
+
+
+def test_a_line_that_is_wrong_says_what_to_do(hallulab: Hallulab, tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [conversation("c", ["A.", "B."])], [scored("c", 0)])
+    run.conversations.write_text(run.conversations.read_text().replace('"index":1', '"index":0'))
+    ended = hallulab("report", run.path)
+    assert (ended.code, ended.err) == (
+        2,
+        f"error: {run.conversations}, line 1: `turns.1.index` is 0; turns are numbered from 0, in order. "
+        "Correct or delete the line.\n",
+    )

@@ -176,3 +176,14 @@ def test_a_timeout_is_a_finite_time(code_and_error: CodeAndError, seconds: str) 
     )
     assert code == 2
     assert said.startswith("error: field `timeout`: ")
+
+
+def test_an_error_of_the_system_is_one_sentence_without_keys_and_escapes(
+    code_and_error: CodeAndError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(5, "no such\nsk-canary-1234", "a\nb\x1b[31m")
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1234")
+    monkeypatch.setattr("simulator.cli.main.app", fails)
+    assert code_and_error("list") == (1, "error: a b\ufffd[31m: no such [key].\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -262,3 +263,11 @@ async def test_a_model_is_served_for_detectors_that_ask_one(detectors: list[str]
 def test_every_field_is_documented() -> None:
     text = (ROOT / "docs" / "experiment.md").read_text(encoding="utf-8")
     assert [name for name in Experiment.model_fields if f"`{name}`" not in text] == []
+
+
+def test_many_names_take_little_time(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.yaml"
+    path.write_text(f"chatbots: [{', '.join(f'a{number}' for number in range(60_000))}]\n")
+    started = time.process_time()
+    assert len(load_experiment(path, {}).chatbots) == 60_000
+    assert time.process_time() - started < 30

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from chatbots.registry import find_chatbot, make_chatbot
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.jsonl import LineWriter
 from scenarios.labelled import LabelledReply
-from scenarios.transcript import Message
+from scenarios.transcript import Judgement, Message
 from simulator.bench.evaluate import evaluate
 from simulator.experiment.execution import execute
 from simulator.runs.folder import RunFolder
@@ -66,6 +67,33 @@ async def test_what_a_detector_raises_is_a_failed_verdict(
     reply = LabelledReply(id="r", dataset="d", task="qa", group="g", reply="A.", passages=(), label=False)
     found = await evaluate(Judge(error=error), [reply], 1)
     assert [(line.outcome, line.error) for line in found.judgements] == [("failed", told)]
+
+
+class FromAThread:
+    """A bot, or a detector, whose thread raises `GeneratorExit`."""
+
+    name, version, threshold = "d", "1", 0.5
+
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        return await self._fail()
+
+    async def detect(self, view: object) -> Judgement:
+        return await self._fail()
+
+    async def _fail(self) -> Any:
+        future = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(0.01, future.set_exception, GeneratorExit("late"))
+        return await future
+
+
+async def test_what_comes_out_of_a_future_is_a_failure_too(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "bot")
+    await execute(bot(FromAThread()), [job("a"), job("b")], folder, Listener())
+    held = folder.read_conversations()
+    assert [line.error for line in held] == ["chatbot bot: GeneratorExit: late"] * 2
+    folder = RunFolder(tmp_path / "detector")
+    await execute(replace(cast(Judge()), detectors=[FromAThread()]), [job("a")], folder, Listener())
+    assert {line.error for line in folder.read_journals().verdicts} == {"GeneratorExit: late"}
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), Mine("no")])

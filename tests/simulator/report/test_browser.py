@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.transcript import Span
-from simulator.report.browser import browser_data, segments
+from simulator.report.browser import MOST_COVERING, browser_data, segments
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 from tests.simulator.journal import conversation, scored, unscored
 
@@ -89,3 +89,14 @@ def test_a_passage_is_embedded_once() -> None:
     run = example_run()
     data = browser_data(run.conversations, run.verdicts, CHATBOTS, DETECTORS, run.flaws, run.personas)
     assert len(data["passages"]) == 2
+
+
+def test_of_spans_in_one_another_a_bounded_number_is_told_at_each_place() -> None:
+    number = 20_000
+    reply = "x" * (2 * number)
+    nested = [span(place, 2 * number - place) for place in range(number)]
+    pieces = segments(reply, nested)
+    assert "".join(text for text, _ in pieces) == reply
+    assert max(len(covering) for _, covering in pieces) == MOST_COVERING
+    assert [covering for _, covering in pieces[:3]] == [(0,), (0, 1), (0, 1, 2)]
+    assert pieces[-1][1] == (0,)

@@ -53,7 +53,10 @@ def test_a_line_of_the_wrong_shape_is_named(tmp_path: Path) -> None:
     folder.conversations.write_text('{"id": "a"}\n')
     with pytest.raises(UsageError) as caught:
         folder.read_conversations()
-    assert str(caught.value) == f"{folder.conversations}, line 1: field `scenario`: field required."
+    assert (
+        str(caught.value)
+        == f"{folder.conversations}, line 1: field `scenario`: field required. Correct or delete the line."
+    )
 
 
 def test_a_folder_without_journal_is_no_run(tmp_path: Path) -> None:
