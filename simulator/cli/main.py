@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 
 from scenarios.errors import HallulabError, ReplayMiss, UsageError
+from scenarios.files.paths import expanded
 from scenarios.text.wording import harmless
 from simulator.cli.app import app
 from simulator.cli.output import OutputError, guarded_output, let_go
@@ -21,7 +23,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with warnings_shown(), guarded_output():
-            app()
+            app(_with_home_folders(sys.argv[1:]))
     except (HallulabError, ReplayMiss) as error:
         _complain(str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
@@ -36,6 +38,22 @@ def main() -> None:
     finally:
         let_go(sys.stdout)
         let_go(sys.stderr)
+
+
+def _with_home_folders(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `~` and `~user` replaced, as a shell would: it leaves `--out=~/x` alone.
+
+    Arguments after `--` are the model server's.
+
+    Raises:
+        UsageError: an argument begins with a user whom nobody knows.
+    """
+    ours = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    found = []
+    for argument in ours:
+        flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+        found.append(f"{flag}{equals}{expanded(value)}" if value.startswith("~") else argument)
+    return found + list(arguments[len(ours) :])
 
 
 def _complain(text: str) -> None:

@@ -118,6 +118,11 @@ NOBODY = "~nosuchuser/x"
         ("bench", NOBODY),
         ("serve", NOBODY),
         ("run", "-c", "{folder}/peer.yaml", "--model", "m"),
+        ("run", "--out", NOBODY),
+        ("run", f"--record={NOBODY}", "--model", "m"),
+        ("init-scenario", NOBODY),
+        ("report", NOBODY),
+        ("build", "audit-corpus", "--out", NOBODY),
     ],
     ids=" ".join,
 )
@@ -131,6 +136,14 @@ def test_the_home_of_nobody_is_one_sentence(
     assert code == 2
     assert said.endswith(f"{NOBODY}: there is no user with such a home folder. Correct the path.\n")
     assert said.count("\n") == 1
+
+
+def test_a_home_folder_is_found_as_a_shell_finds_it(
+    code_and_error: CodeAndError, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert code_and_error("init-scenario", "~/pack") == (0, "")
+    assert (tmp_path / "pack" / "scenario.yaml").is_file()
 
 
 def test_a_cache_in_the_home_of_nobody_is_one_sentence(
