@@ -1,4 +1,4 @@
-"""Runs one command and sees to it that nothing of it outlives us. Standard library only, run as a script.
+"""Runs one command and sees to it that nothing of it outlives us. A script that needs psutil only.
 
     python supervisor.py GRACE_SECONDS COMMAND [ARGUMENT …]
 
@@ -10,6 +10,7 @@ is passed on. On Linux, descendants that detached themselves are adopted (child 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -17,8 +18,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import FrameType
+
+import psutil
 
 POLL_SECONDS = 0.1
 PR_SET_CHILD_SUBREAPER = 36
@@ -55,82 +57,28 @@ def _adopt_orphans() -> None:
 def _end_all(command: subprocess.Popen[bytes], grace: float) -> None:
     """SIGTERM to all that is left, SIGKILL when the grace period is over, until nothing is left."""
     deadline = time.monotonic() + grace
-    asked: set[int] = set()
+    asked: set[psutil.Process] = set()
     while left := _left(command):
         late = time.monotonic() >= deadline
         for process in left - (set() if late else asked):
-            _send(process, signal.SIGKILL if late else signal.SIGTERM)
+            with contextlib.suppress(psutil.NoSuchProcess):  # it may end at this moment
+                process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
         asked |= left
         time.sleep(POLL_SECONDS)
 
 
-def _left(command: subprocess.Popen[bytes]) -> set[int]:
+def _left(command: subprocess.Popen[bytes]) -> set[psutil.Process]:
     """The command, while it runs, and its living descendants; ended ones are reaped."""
-    running = command.poll() is None
-    living = _descendants(os.getpid())
-    for process in living - {command.pid}:
-        try:
-            os.waitpid(process, os.WNOHANG)
-        except ChildProcessError:
-            continue  # not our child: its own parent reaps it
-    return {process for process in living if _is_alive(process)} | ({command.pid} if running else set())
-
-
-def _descendants(root: int) -> set[int]:
-    """Process numbers of all descendants, found by their parents' numbers."""
-    children: dict[int, list[int]] = {}
-    for process, parent in _processes():
-        children.setdefault(parent, []).append(process)
-    found: set[int] = set()
-    waiting = [root]
-    while waiting:
-        for child in children.get(waiting.pop(), ()):
-            if child not in found:
-                found.add(child)
-                waiting.append(child)
-    return found
-
-
-def _processes() -> list[tuple[int, int]]:
-    """(process, parent) of every process, from /proc or, where there is none, from ps."""
-    if Path("/proc/self/stat").exists():
-        stats = [(int(entry.name), _stat(int(entry.name))) for entry in Path("/proc").glob("[0-9]*")]
-        return [(process, int(stat[1])) for process, stat in stats if stat]
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)  # noqa: S607
-    rows = [line.split() for line in listing.stdout.splitlines()]
-    return [(int(process), int(parent)) for process, parent in rows]
-
-
-def _stat(process: int) -> list[str]:
-    """Fields of /proc/PID/stat from the state on (state, parent, …); empty when it is gone."""
-    try:
-        return (
-            Path(f"/proc/{process}/stat")
-            .read_text(encoding="utf-8", errors="replace")
-            .rpartition(")")[2]
-            .split()
-        )
-    except OSError:
-        return []
-
-
-def _is_alive(process: int) -> bool:
-    """Whether it runs: neither gone nor a zombie that waits for its parent."""
-    if Path("/proc/self/stat").exists():
-        return (_stat(process) or ["Z"])[0] not in "ZX"
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    return True
-
-
-def _send(process: int, number: signal.Signals) -> None:
-    """Send a signal to a process that may end at this moment."""
-    try:
-        os.kill(process, number)
-    except ProcessLookupError:
-        return
+    command.poll()
+    living = set()
+    for process in psutil.Process().children(recursive=True):
+        if process.pid != command.pid:
+            with contextlib.suppress(ChildProcessError):  # not our child: its own parent reaps it
+                os.waitpid(process.pid, os.WNOHANG)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+                living.add(process)
+    return living
 
 
 if __name__ == "__main__":

@@ -31,9 +31,7 @@ def weight_format(model: CatalogueModel, environment: ServerEnvironment) -> Weig
     with AVX512-VNNI, at the same judging quality), or memory is short; a GPU gets bf16."""
     if environment.kind != "cpu" or model.cpu_weights != "w8a8":
         return "bf16"
-    memory = total_memory()
-    short = memory is not None and memory < FLOAT32_MEMORY
-    return "w8a8" if has_fast_int8() or short else "bf16"
+    return "w8a8" if has_fast_int8() or total_memory() < FLOAT32_MEMORY else "bf16"
 
 
 def served_folder(

@@ -88,15 +88,15 @@ def command_line(
     return [*command, *extra_flags]
 
 
-def cpu_variables(cores: Set[int], available: int | None, weights: int) -> dict[str, str]:
+def cpu_variables(cores: Set[int], available: int, weights: int) -> dict[str, str]:
     """What vLLM must be told on a CPU: by default it leaves a core idle and guesses its memory.
 
     Args:
         cores: numbers of the cores to use.
-        available: bytes of memory that are free; None: unknown.
+        available: bytes of memory that are free.
         weights: bytes of the model's weights.
     """
-    spare = MAX_KV_GIB if available is None else (available - weights) // GIB - RESERVED_GIB
+    spare = (available - weights) // GIB - RESERVED_GIB
     return {
         "VLLM_CPU_KVCACHE_SPACE": str(max(1, min(MAX_KV_GIB, spare))),
         "VLLM_CPU_OMP_THREADS_BIND": as_ranges(cores),

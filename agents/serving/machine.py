@@ -9,6 +9,8 @@ from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Literal
 
+import psutil
+
 MachineKind = Literal["cpu", "gpu"]
 """Which of vLLM's two builds runs here."""
 
@@ -61,25 +63,14 @@ def has_compiler(environ: Mapping[str, str] = os.environ) -> bool:
     return any(shutil.which(name) for name in ([chosen] if chosen else ["g++", "clang++"]))
 
 
-def available_memory(proc: Path = Path("/proc")) -> int | None:
-    """Bytes that can be used without swapping; None: the system does not say."""
-    return _memory("MemAvailable", proc)
+def available_memory() -> int:
+    """Bytes that can be used without swapping."""
+    return psutil.virtual_memory().available
 
 
-def total_memory(proc: Path = Path("/proc")) -> int | None:
-    """Bytes of memory that the machine has; None: the system does not say."""
-    return _memory("MemTotal", proc)
-
-
-def _memory(name: str, proc: Path) -> int | None:
-    try:
-        lines = (proc / "meminfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) * 1024
-    return None
+def total_memory() -> int:
+    """Bytes of memory that the machine has."""
+    return psutil.virtual_memory().total
 
 
 def usable_cores() -> Set[int]:

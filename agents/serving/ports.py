@@ -5,13 +5,12 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+
+import psutil
 
 from scenarios.errors import OperationalError
 
 LOOPBACK = "127.0.0.1"
-
-_TIME_WAIT = "06"
 
 
 @contextmanager
@@ -39,7 +38,7 @@ def reserved_port(port: int | None) -> Iterator[int]:
         yield int(holder.getsockname()[1])
 
 
-def is_free(port: int, proc: Path = Path("/proc")) -> bool:
+def is_free(port: int) -> bool:
     """Whether nobody has bound the port; connections of an ended server that linger on it do not count."""
     for reuse in (0, 1):
         with socket.socket() as probe:
@@ -48,15 +47,15 @@ def is_free(port: int, proc: Path = Path("/proc")) -> bool:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
-            return reuse == 0 or _only_lingers(port, proc)
+            return reuse == 0 or _only_lingers(port)
     return False
 
 
-def _only_lingers(port: int, proc: Path) -> bool:
-    """Whether the system's table shows ended connections on the port, and nothing but those."""
+def _only_lingers(port: int) -> bool:
+    """Whether the system shows ended connections on the port, and nothing but those."""
     try:
-        rows = [line.split() for line in (proc / "net" / "tcp").read_text(encoding="utf-8").splitlines()[1:]]
-    except OSError:
+        connections = psutil.net_connections("tcp")
+    except psutil.AccessDenied:
         return False
-    states = {row[3] for row in rows if int(row[1].partition(":")[2], 16) == port}
-    return states == {_TIME_WAIT}
+    states = {one.status for one in connections if one.laddr and one.laddr.port == port}
+    return states == {psutil.CONN_TIME_WAIT}

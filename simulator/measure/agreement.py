@@ -78,13 +78,14 @@ def cohens_kappa(first: Ratings, second: Ratings) -> float | None:
 
     None without such units, or where both use one and the same rating only.
     """
+    from sklearn.metrics import cohen_kappa_score
+
     both = _both(first, second)
-    n = len(both)
-    ones, twos = Counter(x for x, _ in both), Counter(y for _, y in both)
-    expected = sum(ones[rating] * twos[rating] for rating in ones)
-    if n * n == expected:
+    ratings = sorted({rating for pair in both for rating in pair}, key=str)
+    if len(ratings) < 2:
         return None
-    return (n * sum(x == y for x, y in both) - expected) / (n * n - expected)
+    ones, twos = zip(*([ratings.index(rating) for rating in pair] for pair in both), strict=True)
+    return float(cohen_kappa_score(ones, twos))
 
 
 def krippendorffs_alpha(raters: Sequence[Ratings]) -> float | None:

@@ -85,25 +85,16 @@ def curve(sample: Sample) -> Curve:
 
 def auroc(sample: Sample) -> float | None:
     """Area under the ROC curve: the chance that a positive outscores a negative, ties counted half."""
-    positive = int(sample.labels.sum())
-    negative = len(sample.labels) - positive
-    if not positive or not negative:
-        return None
-    found = curve(sample)
-    hits = np.diff(found.hits, prepend=0)
-    misses = np.diff(found.flagged - found.hits, prepend=0)
-    below = negative - np.cumsum(misses) + misses / 2
-    return float((hits * below).sum() / (positive * negative))
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(sample.labels, sample.scores)) if _both_classes(sample) else None
 
 
 def average_precision(sample: Sample) -> float | None:
     """Area under the precision-recall curve as a step function (no interpolation); None with one class."""
-    positive = int(sample.labels.sum())
-    if positive in (0, len(sample.labels)):
-        return None
-    found = curve(sample)
-    hits = np.diff(found.hits, prepend=0)
-    return float((hits * (found.hits / found.flagged)).sum() / positive)
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(sample.labels, sample.scores)) if _both_classes(sample) else None
 
 
 def precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[str, float | None]:
@@ -140,9 +131,11 @@ def best_threshold(sample: Sample) -> float | None:
 
 def brier(sample: Sample) -> float | None:
     """Mean squared distance of score and label; None where the scores are no probabilities."""
+    from sklearn.metrics import brier_score_loss
+
     if not _probabilities(sample):
         return None
-    return float(((sample.scores - sample.labels) ** 2).mean())
+    return float(brier_score_loss(sample.labels, sample.scores, pos_label=True))
 
 
 def reliability(sample: Sample) -> tuple[Bin, ...]:
@@ -169,3 +162,7 @@ def _probabilities(sample: Sample) -> bool:
     scores = sample.scores
     inside = len(scores) > 0 and bool(scores.min() >= 0.0) and bool(scores.max() <= 1.0)
     return sample.probabilities and inside
+
+
+def _both_classes(sample: Sample) -> bool:
+    return bool(sample.labels.any()) and not sample.labels.all()

@@ -122,14 +122,13 @@ def test_projections_become_int8_and_the_rest_stays(tmp_path: Path) -> None:
         ("cpu", True, FLOAT32_MEMORY, "w8a8"),
         ("cpu", False, FLOAT32_MEMORY, "bf16"),
         ("cpu", False, FLOAT32_MEMORY - 1, "w8a8"),
-        ("cpu", False, None, "bf16"),
         ("gpu", True, FLOAT32_MEMORY - 1, "bf16"),
     ],
 )
 def test_int8_is_for_processors_that_are_fast_at_it_and_for_little_memory(
     kind: MachineKind,
     fast_int8: bool,
-    memory: int | None,
+    memory: int,
     expected: WeightFormat,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

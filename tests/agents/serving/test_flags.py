@@ -94,10 +94,10 @@ def test_flags_that_name_the_endpoint_cannot_be_passed_through() -> None:
 
 @pytest.mark.parametrize(
     ("available", "weights", "space"),
-    [(None, 0, "4"), (24 * GIB, 2 * GIB, "4"), (8 * GIB, 2 * GIB, "3"), (4 * GIB, 3 * GIB, "1")],
+    [(24 * GIB, 2 * GIB, "4"), (8 * GIB, 2 * GIB, "3"), (4 * GIB, 3 * GIB, "1")],
 )
 def test_attention_cache_takes_what_is_spare_between_1_and_4_gib(
-    available: int | None, weights: int, space: str
+    available: int, weights: int, space: str
 ) -> None:
     assert cpu_variables({0, 1}, available, weights) == {
         "VLLM_CPU_KVCACHE_SPACE": space,

@@ -84,15 +84,12 @@ def test_a_compiler_is_the_chosen_one_or_one_of_the_usual(no_lister: Path) -> No
     assert not has_compiler({"CXX": "mycxx"})
 
 
-def test_a_system_that_does_not_say_has_no_fast_int8_and_unknown_memory(tmp_path: Path) -> None:
+def test_a_system_that_does_not_say_has_no_fast_int8(tmp_path: Path) -> None:
     assert not has_fast_int8(tmp_path)
-    assert available_memory(tmp_path) is None
-    assert total_memory(tmp_path) is None
 
 
-def test_memory_is_in_bytes(tmp_path: Path) -> None:
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    2 kB\n")
-    assert (total_memory(tmp_path), available_memory(tmp_path)) == (9216, 2048)
+def test_free_memory_is_a_part_of_all_memory() -> None:
+    assert 0 < available_memory() < total_memory()
 
 
 def test_cores_as_ranges() -> None:
