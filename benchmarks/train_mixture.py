@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,10 +30,10 @@ from sklearn.metrics import f1_score, roc_auc_score
 from agents.models.client import Endpoint
 from agents.models.model import DEFAULT_MODEL, ModelPool
 from agents.models.recording import Recording
+from benchmarks.detectors_table.samples import SOURCES, sample
 from detectors.base.protocol import DetectorContext
 from detectors.halludetect.detector import HalluDetectDetector
 from detectors.halludetect.mixture import FILE, Mixture, Weights, measure_reply
-from scenarios.datasets import load_labelled
 from scenarios.labelled import LabelledReply
 from scenarios.text.spans import unknown_share, words
 from scenarios.transcript import Judgement, TurnView
@@ -45,14 +44,8 @@ SENTENCE = ("unsupported", "length", "novelty", "misattributed")
 REPLY = ("any", "unknown")
 COUNTS = {"gold": 2.0, "ragtruth": 0.5}
 """How much the sentences of a data set count; 1 by default."""
-SETS: Mapping[str, tuple[str | None, int | None]] = {
-    "gold": (None, None),
-    "mtrag": (None, None),
-    "begin": ("wow", 200),
-    "wice": ("claims", 70),
-    "ragtruth": (None, 70),
-}
-"""Data set → its part, and how many replies of the first 200 that a seeded choice gives."""
+LIMIT = 200
+"""At most so many replies of a data set; see `detectors_table.samples`."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +69,6 @@ class Learnt:
     """(inputs,)"""
     intercepts: Mapping[str, float]
     """By data set."""
-
-
-def choose(dataset: str, data: Path) -> list[LabelledReply]:
-    """The replies of a data set that are learnt from."""
-    part, limit = SETS[dataset]
-    if dataset in ("gold", "mtrag"):
-        return list(load_labelled(str(data / dataset / "replies.jsonl")))
-    replies = list(load_labelled(dataset, data / dataset, part))
-    return random.Random(0).sample(replies, min(200, len(replies)))[:limit]
 
 
 async def judge_all(replies: Sequence[LabelledReply], pool: ModelPool) -> list[Judgement]:
@@ -266,8 +250,8 @@ async def main() -> None:
     endpoint = Endpoint(given.model, given.base_url or "http://127.0.0.1:9/v1")
     pool = ModelPool({DEFAULT_MODEL: endpoint}, recording=recording)
     data: dict[str, list[Measured]] = {}
-    for name in SETS:
-        replies = choose(name, given.data)
+    for name in SOURCES:
+        replies = sample(name, given.data, LIMIT)
         judgements = await judge_all(replies, pool)
         data[name] = [
             measured(reply, judgement)
