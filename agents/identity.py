@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agents.models.prompt import Prompt
 from scenarios.files.digest import digest
@@ -147,13 +147,22 @@ def _is_plumbing(module: str) -> bool:
 @cache
 def _file_of(module: str) -> Path | None:
     """The source file of a module; None where there is no such module, or none with a source."""
-    try:
-        spec = find_spec(module)
-    except ImportError:  # a name out of a module, asked for as if that were a package
-        return None
+    package = module.rpartition(".")[0]
+    if package and not _is_package(package):
+        return None  # a name out of a module
+    spec = find_spec(module)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return None
     return Path(spec.origin)
+
+
+@cache
+def _is_package(module: str) -> bool:
+    package = module.rpartition(".")[0]
+    if package and not _is_package(package):
+        return False
+    spec = find_spec(module)
+    return spec is not None and spec.submodule_search_locations is not None
 
 
 @cache
@@ -198,6 +207,9 @@ def _names(node: ast.AST) -> list[str]:
     return [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
 
 
+_Block = TypeVar("_Block", ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.If)
+
+
 class _Bare(ast.NodeTransformer):
     """Takes out of a module what decides nothing.
 
@@ -220,10 +232,12 @@ class _Bare(ast.NodeTransformer):
         return bare
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._function(node)
+        node.returns = None
+        return self._block(node, in_class=False)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._function(node)
+        node.returns = None
+        return self._block(node, in_class=False)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None
@@ -251,11 +265,7 @@ class _Bare(ast.NodeTransformer):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         return None if node.module == "__future__" else node
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        node.returns = None
-        return self._block(node, in_class=False)
-
-    def _block(self, node: Any, in_class: bool) -> Any:
+    def _block(self, node: _Block, in_class: bool) -> _Block:
         outside, self._in_class = self._in_class, in_class
         self.generic_visit(node)
         self._in_class = outside
