@@ -89,7 +89,6 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"{USER_CHANGED} 1 conversation with fact-checker {OF_BEFORE}\n"
             f"{USER_CHANGED} 1 conversation with vanilla {OF_BEFORE}\n",
         ),
-        ),
         (
             {"detectors/lexical/detector.py": ("class Lexical", "EDITED = True\n\n\nclass Lexical")},
             {},
