@@ -93,7 +93,8 @@ def test_damaged_makers_are_refused_by_field(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         folder.read_journals()
     assert str(caught.value) == (
-        f"{folder.experiment}: in `made_by`, user: input should be a valid string. Restore it or use --fresh."
+        f"{folder.experiment}: in `made_by`, field `user`: input should be a valid string. "
+        "Restore it or use --fresh."
     )
 
 
