@@ -14,11 +14,12 @@ from pydantic import Field
 from agents.claim_check import ClaimCheck
 from agents.models.errors import UnparseableAnswer
 from agents.models.prompt import dialogue
+from agents.served_model import catalogue_name
+from agents.tuned import EVEN_ODDS, tuned_number
 from chatbots.options import GenerationOptions
 from chatbots.pipeline import Work, format_evidence, titles_of
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import ChatbotContext
-from detectors.base.judging import served_name
 from scenarios.text.spans import sentences
 from scenarios.transcript import Call, Frozen
 
@@ -36,9 +37,9 @@ where they fit; on twelve claims the 1.5B model judged by two passages better th
 class FactCheckerOptions(GenerationOptions):
     """Options of FactChecker."""
 
-    threshold: float = Field(default=0.7, ge=0.0, le=1.0)
-    """A claim is supported when P(Yes), over Yes and No, reaches this. 0.5 is the printed word; small models
-    say Yes too easily."""
+    threshold: float | None = Field(default=None, ge=0.0, le=1.0)
+    """A claim is supported when P(Yes), over Yes and No, reaches this. None: tuned for the model that
+    verifies where that was done (`tuned.yaml`), else 0.5, the printed word."""
     verifier: str | None = None
     """Name of the model under `models` that verifies claims; None: the chatbot's own."""
 
@@ -73,9 +74,11 @@ class FactCheckerBot(PromptEngineeredBot):
     def __init__(self, context: ChatbotContext) -> None:
         super().__init__(context)
         self._verifier = self.options.verifier or context.model
-        self.claim_check = ClaimCheck.by(
-            (served_name(context.models, self._verifier),), (self._prompts["verify"],)
-        )
+        verifier = context.models.get(self._verifier)
+        tuned = tuned_number("chatbots", self.KIND, catalogue_name(verifier))
+        untuned = EVEN_ODDS if tuned is None else tuned
+        self._threshold = untuned if self.options.threshold is None else self.options.threshold
+        self.claim_check = ClaimCheck.by((verifier.endpoint.model,), (self._prompts["verify"],))
 
     async def answer(self, work: Work) -> str:
         """Draft, split, verify, correct."""
@@ -85,7 +88,7 @@ class FactCheckerBot(PromptEngineeredBot):
             work.note("final", "The draft stands: it makes no factual claim.")
             return draft
         support = await self._verify_all(work, claims)
-        unsupported = [claim for claim, p in zip(claims, support, strict=True) if p < self.options.threshold]
+        unsupported = [claim for claim, p in zip(claims, support, strict=True) if p < self._threshold]
         work.note(
             "verdicts",
             "\n".join(

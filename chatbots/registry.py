@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from agents.identity import identity
 from agents.models.prompt import load_prompt
+from agents.tuned import tuned_number
 from chatbots.agent import AgentBot
 from chatbots.callable import CallableBot
 from chatbots.editor import EditorBot
@@ -81,11 +83,31 @@ def find_chatbot(kind: str) -> ChatbotFactory:
     return find_component("chatbot", kind, CHATBOTS, GROUP)
 
 
-def chatbot_version(kind: str, options: Mapping[str, Any]) -> str:
-    """Hash of what determines a chatbot's replies besides model, scenario and seed: its prompts and options.
+def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, str] | None = None) -> str:
+    """Hash of what determines a chatbot's replies besides scenario and seed: code, prompts, options, models.
 
-    For an entry point it is the distribution's version and the options as given. The code behind an
-    endpoint or a callable is not seen: after a change of it, start afresh.
+    For an entry point it is the distribution's version, the options as given and the models. The code behind
+    an endpoint or a callable is not seen: after a change of it, start afresh.
+
+    Args:
+        models: what it may ask by role: `agents.served_model.identity_of`.
+
+    Raises:
+        UsageError: there is no such chatbot, or an option is unknown or wrong.
+    """
+    resolved = chatbot_options(kind, options)
+    used = dict(models or {})
+    own = CHATBOTS.get(kind)
+    if own is None:
+        dist = offered(GROUP)[kind].dist
+        return digest([kind, resolved, used, dist.version if dist else None])[:16]
+    prompts = [load_prompt(*path.split("/")) for path in own.PROMPTS]
+    learnt = [tuned_number("chatbots", kind, model) for model in used.values()]
+    return identity(own.__module__, [kind, resolved], prompts, used, learnt=learnt)
+
+
+def chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A chatbot's options as they are in force; for an entry point as given.
 
     Raises:
         UsageError: there is no such chatbot, or an option is unknown or wrong.
@@ -93,7 +115,5 @@ def chatbot_version(kind: str, options: Mapping[str, Any]) -> str:
     own = CHATBOTS.get(kind)
     if own is None:
         find_chatbot(kind)
-        dist = offered(GROUP)[kind].dist
-        return digest([kind, dict(options), dist.version if dist else None])[:16]
-    resolved = read_options(f"chatbot {kind}", own.OPTIONS, options).model_dump(mode="json")
-    return digest([kind, resolved, [load_prompt(*path.split("/")).version for path in own.PROMPTS]])[:16]
+        return dict(options)
+    return read_options(f"chatbot {kind}", own.OPTIONS, options).model_dump(mode="json")

@@ -140,6 +140,8 @@ class Conversation(Frozen):
     """Name of the chatbot's model."""
     seed: Seed
     """Seed of the conversation; equal seeds pair conversations across chatbots."""
+    version: str = ""
+    """Of those who made it, the simulated user's and the chatbot's joined by a hyphen; empty: not known."""
     turns: tuple[Turn, ...]
     """The finished turns, in order."""
     stop_reason: StopReason

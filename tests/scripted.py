@@ -21,15 +21,15 @@ Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response
 class ScriptedTransport(httpx2.AsyncBaseTransport):
     """Answers chat completions from a script and keeps the request bodies it saw."""
 
-    def __init__(self, script: Script, model: str = "scripted") -> None:
+    def __init__(self, script: Script, model: str = "scripted", root: str | None = None) -> None:
         self._script = script
-        self._model = model
+        self._served = {"id": model} | ({} if root is None else {"root": root})
         self.requests: list[dict[str, Any]] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         await asyncio.sleep(0)
         if request.method == "GET":
-            return httpx2.Response(200, json={"data": [{"id": self._model}]}, request=request)
+            return httpx2.Response(200, content=json.dumps({"data": [self._served]}), request=request)
         body = json.loads(await request.aread())
         self.requests.append(body)
         answer = self._script(body)
@@ -63,11 +63,18 @@ def completion(answer: str | Mapping[str, float], model: str = "scripted") -> di
     }
 
 
-def scripted_pool(script: Script, **options: Any) -> tuple[ModelPool, ScriptedTransport]:
-    """A pool whose default model is scripted, without pauses between tries unless `options` say so."""
-    transport = ScriptedTransport(script)
+def scripted_pool(
+    script: Script, model: str = "scripted", root: str | None = None, **options: Any
+) -> tuple[ModelPool, ScriptedTransport]:
+    """A pool whose default model is scripted, without pauses between tries unless `options` say so.
+
+    Args:
+        model: what it is served under.
+        root: what the endpoint says that it is, once `ModelPool.check` asks; None: it does not say.
+    """
+    transport = ScriptedTransport(script, model, root)
     pool = ModelPool(
-        {"default": Endpoint("scripted", "http://127.0.0.1:9/v1")},
+        {"default": Endpoint(model, "http://127.0.0.1:9/v1")},
         transport=transport,
         **{"backoff": wait_none(), **options},
     )

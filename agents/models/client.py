@@ -33,10 +33,14 @@ from agents.models.recording import Recording
 from agents.models.wire import EXCHANGE, Exchange, Wire, is_retryable
 from scenarios.errors import HallulabError, UsageError
 from scenarios.files.digest import digest
+from scenarios.files.json_values import writable
 
 DEADLINE = 3
 """All tries of a request and the pauses between them take at most so many times the time limit of one try.
 Only waiting for a free place among the concurrent requests comes on top."""
+
+_LONGEST_ROOT = 4096
+"""Characters of a path."""
 
 _NO_KEY = "EMPTY"
 """What is sent as a key where none is needed; openai's client wants some text."""
@@ -102,6 +106,9 @@ class ModelClient:
         known: Recording | None = None,
     ) -> None:
         self.endpoint = endpoint
+        self.root: str | None = None
+        """What the endpoint says that it serves under this name (vLLM: a folder or a name on the hub); None
+        where it does not say, or was not asked yet. See `agents.served_model`."""
         self._known = known
         self._attempts = attempts
         self._timeout_s = wire.timeout_s
@@ -231,7 +238,7 @@ class ModelClient:
             self.endpoint.api_key()
 
     async def check(self) -> None:
-        """Ask the endpoint for its models.
+        """Ask the endpoint for its models, and which one `root` is.
 
         Raises:
             ModelError: it cannot be reached or does not serve this model.
@@ -243,18 +250,26 @@ class ModelClient:
             )
             if not response.is_success:
                 raise ValueError(f"status {response.status_code}")
-            names = [entry["id"] for entry in response.json()["data"]]
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError) as error:
+            roots = {str(entry["id"]): entry.get("root") for entry in response.json()["data"]}
+        except (
+            httpx2.HTTPError,
+            httpx2.InvalidURL,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ) as error:
             reason = _in_one_line(str(error)) or type(error).__name__
             raise ModelError(
                 f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({reason}). "
                 "Start a server (hallulab serve MODEL) or correct --base-url."
             ) from error
-        if self.endpoint.model not in names:
+        if self.endpoint.model not in roots:
             raise ModelError(
                 f"{self.endpoint.base_url} does not serve model {self.endpoint.model!r}; it serves: "
-                f"{_in_one_line(', '.join(map(str, names))) or 'nothing'}. Correct --model."
+                f"{_in_one_line(', '.join(roots)) or 'nothing'}. Correct --model."
             )
+        self.root = _told_root(roots[self.endpoint.model])
 
     async def close(self) -> None:
         """Close the connections."""
@@ -266,6 +281,13 @@ class ModelClient:
 def _in_one_line(text: str) -> str:
     """What an endpoint says, in brief."""
     return " ".join(text.split())[:300]
+
+
+def _told_root(told: Any) -> str | None:
+    """What an endpoint says that it serves, as text that can be kept; None where it is none, or too long."""
+    if not isinstance(told, str) or len(told) > _LONGEST_ROOT:
+        return None
+    return " ".join(str(writable(told)).split()) or None
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -32,6 +32,9 @@ Answer = TypeVar("Answer", bound=BaseModel)
 DEFAULT_MODEL = "default"
 """Name of the pool's main model."""
 
+ROOT = "root"
+"""Kind of what recordings keep of `ModelClient.root`, by the model's served name."""
+
 
 class ModelPool:
     """The models of a run by name, behind one wire: one bound on concurrency, one recording.
@@ -70,6 +73,11 @@ class ModelPool:
         }
         self._others: dict[Endpoint, ModelClient] = {}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its models."""
+        return tuple(self._clients)
+
     def get(self, name: str | None = None) -> ModelClient:
         """The model of that name, or the default one.
 
@@ -102,10 +110,15 @@ class ModelPool:
             client.check_key()
 
     async def check(self) -> None:
-        """See `ModelClient.check`, for every model; nothing is asked when a recording is replayed."""
-        if not self.recording.replaying:
-            for client in self._clients.values():
+        """See `ModelClient.check`, for every model; a replay asks the recording alone what was served."""
+        for client in self._clients.values():
+            served = client.endpoint.model
+            if not self.recording.replaying:
                 await client.check()
+                if client.root is not None:
+                    client.root = self.recording.put(ROOT, served, client.root)
+            else:
+                client.root = self.recording.get(ROOT, served)
 
     async def close(self) -> None:
         """Close every model's connections."""

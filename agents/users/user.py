@@ -5,9 +5,11 @@ which it gets the summary. It never sees the documents. The paper gives no rule 
 
 - Nothing is decided before `min_turns` replies.
 - For each goal the model says by one token whether the assistant has told it. The share of "Yes" counts,
-  not the printed word, which is what makes small models usable. When every goal reaches `GOAL_TOLD`, the
+  not the printed word, which is what makes small models usable. When every goal reaches `goal_told`, the
   user stops: goal reached. Else the first goal that does not is what the next message asks for.
-- Then, by one more token, whether it is useless to go on: from `GIVE_UP` the user gives up.
+- Then, by one more token, whether it is useless to go on: from `give_up` the user gives up.
+
+Both thresholds stand in `tuned.yaml`, by model.
 
 Each request is a function of persona, domain, history and seed alone: equal histories give equal requests
 whichever chatbot answers, so that conversations of one persona begin with the same message (paired design).
@@ -21,22 +23,19 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from agents.identity import identity
 from agents.models.errors import ModelError
 from agents.models.model import ModelPool, Session
 from agents.models.prompt import ChatMessage, dialogue, load_prompt
 from agents.roles import answer_as
+from agents.served_model import catalogue_name
+from agents.tuned import EVEN_ODDS, tuned_number
 from agents.users.user_flaws import MIN_TURNS, message_flaws
 from agents.users.user_prompts import USER_PROMPTS
 from scenarios.files.digest import digest
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Call, Frozen, Message
 
-GOAL_TOLD = 0.9
-"""Share of "Yes" from which a goal counts as told. Qwen2.5-Coder-1.5B, 31 answers read by hand: told 0.91
-and more (13 of 13), not told 0.82 and less (17 of 18; the other one 0.92)."""
-GIVE_UP = 0.6
-"""Share of "Yes" from which going on is useless. The same model: 0.27 to 0.50 where replies helped, 0.50
-to 0.78 where they refused."""
 TEMPERATURE = 0.7
 """Of the first try at a message."""
 RETRY_TEMPERATURE = 1.0
@@ -47,10 +46,15 @@ MAX_TOKENS = 96
 _SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]]*(?:\s|$))[\"')\]]*")
 
 
-def user_version() -> str:
-    """Hash of all that determines how users behave: prompts, thresholds and sampling."""
-    prompts = [load_prompt("agents.users", name).version for name in USER_PROMPTS]
-    return digest([prompts, [GOAL_TOLD, GIVE_UP, TEMPERATURE, RETRY_TEMPERATURE, MAX_TOKENS]])[:12]
+def user_version(model: str) -> str:
+    """Hash of what determines how users behave, persona and limits aside: code, prompts, thresholds, model.
+
+    Args:
+        model: `agents.served_model.identity_of` the model that plays them.
+    """
+    prompts = [load_prompt("agents.users", name) for name in USER_PROMPTS]
+    learnt = [tuned_number("agents.users", name, model) for name in ("goal_told", "give_up")]
+    return identity(__name__, {}, prompts, {"user": model}, learnt=learnt)
 
 
 class UserMove(Frozen):
@@ -137,17 +141,18 @@ class SimulatedUser:
         return UserMove(text=text, calls=tuple(session.calls))
 
     async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
-        prompt = load_prompt("agents.users", "user_goal")
+        prompt, told = load_prompt("agents.users", "user_goal"), _threshold("goal_told", session)
         for goal in self._persona.goals:
             question = prompt.fill(history=dialogue(history), goal=goal)
             share = await session.choose("goal", question, ("Yes", "No"))
-            if share["Yes"] < GOAL_TOLD:
+            if share["Yes"] < told:
                 return goal
         return None
 
     async def _is_useless(self, session: Session, history: Sequence[Message]) -> bool:
         question = load_prompt("agents.users", "user_patience").fill(history=dialogue(history))
-        return (await session.choose("patience", question, ("Yes", "No")))["Yes"] >= GIVE_UP
+        share = await session.choose("patience", question, ("Yes", "No"))
+        return share["Yes"] >= _threshold("give_up", session)
 
     async def _say(self, session: Session, history: Sequence[Message], wanted: str) -> str:
         request = self._request(history, wanted)
@@ -186,6 +191,12 @@ class SimulatedUser:
             sample=sample,
         )
         return clean(text, self._persona.name, cut=session.calls[-1].finish_reason == "length")
+
+
+def _threshold(name: str, session: Session) -> float:
+    """The share of "Yes" that decides: tuned for the user's model, else even odds."""
+    tuned = tuned_number("agents.users", name, catalogue_name(session.client))
+    return EVEN_ODDS if tuned is None else tuned
 
 
 def turn_seed(seed: int, persona: str, turn: int) -> int:

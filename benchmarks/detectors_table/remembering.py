@@ -10,20 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agents.identity import code_of
 from agents.models.recording import Recording
 from detectors.base.protocol import BatchDetector, TrainableDetector
-from detectors.base.rule_version import rule_sources
 from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 
-_CODE = (
-    "detectors.combined.",
-    "detectors.evidence_chain.",
-    "scenarios.text.spans",
-    "scenarios.text.abbreviations",
-)
-"""Modules that decide what is learnt and said; of others that they import, any edit would count."""
 _LEFT_OUT: Any = {
     "word_scores": True,
     "spans": {"__all__": {"reason", "evidence"}},
@@ -49,9 +42,10 @@ class Remembering:
         self._judge: BatchDetector = detector
         self._recording = recording
         self._lesson: tuple[Sequence[LabelledReply], int] | None = None
-        sources = rule_sources(type(detector).__module__)
-        code = {name: text for name, text in sources.items() if name.startswith(_CODE)}
-        self._code = digest([type(detector).__qualname__, code])
+        code = code_of(type(detector).__module__)
+        # They ask no model, which the base classes of all detectors could.
+        read = {name: version for name, version in code.items() if not name.startswith("agents.")}
+        self._code = digest([type(detector).__qualname__, read])
         self._learnt = self._code
         self.name = detector.name
         self.version = detector.version

@@ -2,8 +2,8 @@
 
 All questions of a turn begin with the same system message and evidence, so the server computes that part
 once; what varies comes last. A model's Yes is biased, by a different amount for each model and question:
-`calibration.yaml` holds, by served name and quantity (a question, or what a detector makes of several), a
-logistic correction fitted on development data.
+`calibration.yaml` holds, by model of the catalogue (`agents.served_model`) and quantity (a question, or what
+a detector makes of several), a logistic correction fitted on development data.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from agents.models.model import Session
 from agents.models.prompt import Prompt, load_prompt
+from agents.served_model import catalogue_name
 from scenarios.transcript import Frozen
 
 _ALMOST = 1e-6
@@ -57,17 +58,17 @@ class Question:
         values = {"evidence": evidence, "statement": statement}
         messages = self.prompt.fill({name: values[name] for name in self.prompt.placeholders})
         answer = await session.choose(self.name, messages, (self._yes, self._no))
-        return calibration(session.client.endpoint.model, self.name).apply(answer[self._yes])
+        return calibration(catalogue_name(session.client), self.name).apply(answer[self._yes])
 
 
-def calibration(model: str, quantity: str) -> Calibration:
-    """The correction of a quantity for a served model; none where nothing was fitted."""
-    return _calibrations().get(model, {}).get(quantity, Calibration())
+def calibration(model: str | None, quantity: str) -> Calibration:
+    """The correction of a quantity for a model of the catalogue; none where nothing was fitted."""
+    return _calibrations().get(model or "", {}).get(quantity, Calibration())
 
 
-def calibrations_of(model: str) -> dict[str, dict[str, float]]:
-    """All corrections for a served model by quantity, for those whose version depends on them."""
-    return {name: each.model_dump() for name, each in _calibrations().get(model, {}).items()}
+def calibrations_of(model: str | None) -> dict[str, dict[str, float]]:
+    """All corrections for a model of the catalogue by quantity, for those whose version depends on them."""
+    return {name: each.model_dump() for name, each in _calibrations().get(model or "", {}).items()}
 
 
 @cache

@@ -1,19 +1,15 @@
-"""What the detectors share: a ledger around a judgement, evidence in a prompt, versions."""
+"""What the detectors share: a ledger around a judgement, evidence in a prompt, spans of what is flagged."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from agents.models.model import ModelPool, Session
-from agents.models.prompt import Prompt
-from detectors.base.evidence_questions import calibrations_of
-from detectors.base.rule_version import rule_version
+from agents.models.model import Session
 from scenarios.errors import HallulabError
-from scenarios.files.digest import digest
 from scenarios.text.spans import words
 from scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
 
@@ -131,39 +127,3 @@ def flagged_spans(
         for unit in units
         if unit.score is not None and unit.score >= threshold
     )
-
-
-def configuration_version(
-    module: str,
-    options: Frozen,
-    prompts: Iterable[Prompt] = (),
-    models: Mapping[str, str] | None = None,
-    seed: int | None = None,
-    learnt: Frozen | None = None,
-) -> str:
-    """Hash of all that changes verdicts.
-
-    Args:
-        module: the detector's own (`__name__`); its code counts, see `rule_version`.
-        options: as they are in force.
-        prompts: the prompt files it uses.
-        models: served models by role; what they are calibrated with counts, too.
-        seed: of its requests; None where it asks no model.
-        learnt: weights that no other argument holds.
-    """
-    configuration: list[Any] = [module, rule_version(module), options.model_dump(mode="json"), seed]
-    used = dict(models or {})
-    configuration += [{prompt.name: prompt.version for prompt in prompts}, used]
-    configuration += [calibrations_of(model) for model in used.values()]
-    if learnt is not None:
-        configuration.append(learnt.model_dump(mode="json"))
-    return digest(configuration)[:16]
-
-
-def served_name(pool: ModelPool, model: str | None) -> str:
-    """The name under which the pool's model is served.
-
-    Raises:
-        UsageError: the pool has no such model.
-    """
-    return pool.get(model).endpoint.model

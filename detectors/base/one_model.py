@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from agents.claim_check import ClaimCheck
+from agents.identity import identity
 from agents.models.model import Session
 from agents.models.prompt import Prompt
+from agents.served_model import catalogue_name, identity_of
 from detectors.base.evidence_questions import calibrations_of
-from detectors.base.judging import configuration_version, judge, served_name
+from detectors.base.judging import judge
 from detectors.base.protocol import DetectorContext
 from detectors.base.thresholds import choose_threshold, tuned_threshold
 from scenarios.transcript import Frozen, Judgement, TurnView
@@ -35,6 +37,7 @@ class OneModelDetector(ABC):
         untuned: threshold where none is given or tuned for the model.
         corrects: whether its scores are corrected for the models that `calibration.yaml` has.
         learnt: what else it has learnt for the served model, which counts as a correction.
+        code: its modules, where its own does not import all that it judges by: what it searches with.
 
     Raises:
         UsageError: the model is not in the pool.
@@ -51,10 +54,12 @@ class OneModelDetector(ABC):
         untuned: float,
         corrects: bool = False,
         learnt: Frozen | None = None,
+        code: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._context = context
-        model = served_name(context.models, context.model)
+        client = context.models.get(context.model)
+        model = catalogue_name(client)
         self._threshold, self.threshold_protocol = choose_threshold(
             options.threshold,
             tuned_threshold(*reading, model),
@@ -62,15 +67,15 @@ class OneModelDetector(ABC):
             corrected=learnt is not None or (corrects and bool(calibrations_of(model))),
         )
         self.threshold: float | None = self._threshold
-        self.claim_check = ClaimCheck.by((model,), prompts)
+        self.claim_check = ClaimCheck.by((client.endpoint.model,), prompts)
         """See `detectors.base.protocol.judging`."""
-        self.version = configuration_version(
-            type(self).__module__,
+        self.version = identity(
+            code or type(self).__module__,
             options.model_copy(update={"threshold": self._threshold}),
             prompts,
-            {"model": model},
+            {"model": identity_of(client)},
             context.seed,
-            learnt,
+            [calibrations_of(model), learnt.model_dump(mode="json") if learnt else None],
         )
 
     async def detect(self, view: TurnView) -> Judgement:

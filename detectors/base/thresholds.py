@@ -1,4 +1,4 @@
-"""Thresholds tuned for a served model, where the paper's does not fit it."""
+"""Thresholds tuned for a model of the catalogue, where the paper's does not fit it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import yaml
 from pydantic import TypeAdapter
 
 from detectors.base.protocol import ThresholdProtocol
-
-EVEN_ODDS = 0.5
-"""The threshold of a judge without any tuning: No is as likely as Yes."""
 
 
 def choose_threshold(
@@ -30,9 +27,13 @@ def choose_threshold(
     return published, "tuned" if corrected else "published"
 
 
-def tuned_threshold(detector: str, reading: str, model: str) -> float | None:
-    """The threshold in `thresholds.yaml`, or None where the paper's holds."""
-    return _thresholds().get(detector, {}).get(reading, {}).get(model)
+def tuned_threshold(detector: str, reading: str, model: str | None) -> float | None:
+    """The threshold in `thresholds.yaml`, or None where the paper's holds.
+
+    Args:
+        model: `agents.served_model.catalogue_name`.
+    """
+    return _thresholds().get(detector, {}).get(reading, {}).get(model or "")
 
 
 @cache

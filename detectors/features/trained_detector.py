@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from detectors.base.judging import configuration_version
+from agents.identity import identity
 from detectors.base.protocol import ThresholdProtocol
 from detectors.features.batch import Case, make_case
 from detectors.features.judgements import judge_blocks
 from detectors.features.options import RuleOptions
 from detectors.features.scores import Scores, Thresholds
-from scenarios.files.digest import digest
 from scenarios.transcript import Judgement, TurnView
 
 
@@ -72,5 +71,4 @@ class TrainedDetector(Generic[Model]):
         given = self._options.threshold
         self.threshold: float | None = model.thresholds.response if given is None else given
         self.threshold_protocol: ThresholdProtocol = "tuned" if given is None else "given"
-        version = configuration_version(type(self).__module__, self._options)
-        self.version = digest([version, model.identity])[:16]
+        self.version = identity(type(self).__module__, self._options, learnt=model.identity)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from agents.models.errors import ModelError
 from agents.models.model import Session
 from agents.models.prompt import load_prompt
+from agents.served_model import catalogue_name
 from detectors.base.courtesy import claims_nothing
 from detectors.base.evidence_questions import Question, calibration
 from detectors.base.judging import gather_all
@@ -90,7 +91,7 @@ class ProbabilityReading(DoubledRetrieval):
             unknown = lack_of_overlap(text, f"{evidence}\n{grounds.user_statements}")
             details["lack of overlap"] = unknown
             unsupported = (unsupported + unknown) / 2
-        unsupported = calibration(session.client.endpoint.model, "unsupported").apply(unsupported)
+        unsupported = calibration(catalogue_name(session.client), "unsupported").apply(unsupported)
         return Rated(
             text=text,
             region=region,

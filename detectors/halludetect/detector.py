@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from agents.models.model import Session
 from agents.retrieval.reformulation import reformulation_prompt
-from detectors.base.judging import Abstention, best_passage, served_name
+from agents.served_model import catalogue_name
+from detectors.base.judging import Abstention, best_passage
 from detectors.base.one_model import OneModelDetector
 from detectors.base.protocol import DetectorContext
 from detectors.halludetect.by_mixture import MixtureReading
@@ -39,7 +40,7 @@ class HalluDetectDetector(OneModelDetector):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)
         self._options = options
-        mixture = mixture_of(served_name(context.models, context.model))
+        mixture = mixture_of(catalogue_name(context.models.get(context.model)))
         self._reading = _reading(options, mixture)
         super().__init__(
             name,
@@ -50,6 +51,7 @@ class HalluDetectDetector(OneModelDetector):
             untuned=PAPER_THRESHOLD,
             corrects=options.reading == "probability",
             learnt=mixture if options.reading == "mixture" else None,
+            code=(__name__, "agents.retrieval.knowledge"),
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:

@@ -2,7 +2,7 @@
 
 No single sign carries over from one kind of reply to another. On replies of small chatbots the model's answer
 says most; on long replies of strong models words alone do. So logistic regressions weigh both, learnt over
-several data sets together (`benchmarks/train_mixture.py`); `mixture.yaml` holds the weights by served model.
+several data sets together (`benchmarks/train_mixture.py`); `mixture.yaml` holds the weights by model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scenarios.text.spans import unknown_share, words
 from scenarios.transcript import Frozen
 
 FILE = Path(__file__).with_name("mixture.yaml")
-"""What was learnt: served model → weights."""
+"""What was learnt: the catalogue's name of a model → weights."""
 _LENGTHS = (3, 40)
 """Numbers of words beyond which length says nothing more."""
 _KNOWN_ENOUGH = 0.45
@@ -110,9 +110,9 @@ def probability(odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else 1.0 - 1.0 / (1.0 + math.exp(odds))
 
 
-def mixture_of(model: str) -> Mixture | None:
-    """The mixture learnt for a served model, or None."""
-    return _mixtures().get(model)
+def mixture_of(model: str | None) -> Mixture | None:
+    """The mixture learnt for a model of the catalogue, or None."""
+    return _mixtures().get(model or "")
 
 
 @cache

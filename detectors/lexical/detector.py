@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from detectors.base.judging import configuration_version, flagged_spans
+from agents.identity import identity
+from detectors.base.judging import flagged_spans
 from detectors.base.protocol import DetectorContext, ThresholdProtocol
 from scenarios.options import read_options
 from scenarios.text.spans import sentences, unknown_share, words
@@ -40,7 +41,7 @@ class LexicalDetector:
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LexicalOptions, context.options)
         self.name = name
-        self.version = configuration_version(__name__, options)
+        self.version = identity(__name__, options)
         self._threshold = options.threshold
         fitted = LexicalOptions.model_fields["threshold"].default
         self.threshold_protocol: ThresholdProtocol = "tuned" if options.threshold == fitted else "given"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.claim_check import ClaimCheck
+from agents.identity import identity
 from agents.models.model import Session
 from agents.retrieval.embedding import Embedder
+from agents.served_model import catalogue_name, identity_of
 from detectors.base.judging import (
     Abstention,
-    configuration_version,
     flagged_spans,
     judge,
-    served_name,
 )
 from detectors.base.protocol import DetectorContext
 from detectors.base.thresholds import choose_threshold, tuned_threshold
@@ -76,21 +76,21 @@ class LogicGraphDetector:
         self._relevance = self._relevance_scorer()
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
         self.asks_a_model = any(scorer.prompts for scorer in used)
-        model = served_name(context.models, context.model)
+        client = context.models.get(context.model)
         entailing = self._entailment.prompts
-        self.claim_check = ClaimCheck.by((model,), entailing) if entailing else ClaimCheck()
+        self.claim_check = ClaimCheck.by((client.endpoint.model,), entailing) if entailing else ClaimCheck()
         """See `detectors.base.protocol.judging`."""
         usual = options == LogicGraphOptions(threshold=options.threshold)
-        tuned = tuned_threshold("logic-graph", options.entailment, model) if usual else None
+        tuned = tuned_threshold("logic-graph", options.entailment, catalogue_name(client)) if usual else None
         self._threshold, self.threshold_protocol = choose_threshold(
             options.threshold, tuned, PAPER_THRESHOLD, corrected=False
         )
         self.threshold: float | None = self._threshold
-        self.version = configuration_version(
+        self.version = identity(
             __name__,
             options.model_copy(update={"threshold": self._threshold}),
             [prompt for scorer in used for prompt in scorer.prompts],
-            {"model": model},
+            {"model": identity_of(client)} if self.asks_a_model else {},
             context.seed,
         )
 

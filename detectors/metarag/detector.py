@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.claim_check import ClaimCheck
+from agents.identity import identity
 from agents.models.errors import ModelError
 from agents.models.model import Session
 from agents.models.prompt import load_prompt
+from agents.served_model import catalogue_name, identity_of
 from detectors.base.evidence_questions import calibrations_of
 from detectors.base.judging import (
     Abstention,
     Evidence,
-    configuration_version,
     flagged_spans,
     format_evidence,
     gather_all,
     judge,
-    served_name,
 )
 from detectors.base.protocol import DetectorContext
 from detectors.base.thresholds import choose_threshold, tuned_threshold
@@ -63,31 +63,30 @@ class MetaRagDetector:
         )
         self._decomposition = load_prompt("detectors.metarag", "decomposition")
         self._mutation = load_prompt("detectors.metarag", "mutation")
-        models = {
-            "decomposer": served_name(context.models, options.decomposer or context.model),
-            "mutator": served_name(context.models, options.mutator or context.model),
-            **{
-                f"verifier {index}": served_name(context.models, verifier)
-                for index, verifier in enumerate(self._verifier_names)
-            },
+        verifiers = [context.models.get(name) for name in self._verifier_names]
+        asked = {
+            "decomposer": context.models.get(options.decomposer or context.model),
+            "mutator": context.models.get(options.mutator or context.model),
+            **{f"verifier {index}": client for index, client in enumerate(verifiers)},
         }
         self.claim_check = ClaimCheck.by(
-            (served for role, served in models.items() if role.startswith("verifier ")),
-            self._verifier.prompts,
+            (client.endpoint.model for client in verifiers), self._verifier.prompts
         )
         """See `detectors.base.protocol.judging`: who decomposes and mutates does not judge."""
-        tuned = tuned_threshold("metarag", options.reading, models["verifier 0"])
-        corrected = options.reading == "probability" and bool(calibrations_of(models["verifier 0"]))
+        first = catalogue_name(verifiers[0])
+        tuned = tuned_threshold("metarag", options.reading, first)
+        corrected = options.reading == "probability" and bool(calibrations_of(first))
         self._tau, self.threshold_protocol = choose_threshold(
             options.tau, tuned, PAPER_TAU, corrected=corrected
         )
         self.threshold: float | None = self._tau
-        self.version = configuration_version(
+        self.version = identity(
             __name__,
             options.model_copy(update={"tau": self._tau}),
             (self._decomposition, self._mutation, *self._verifier.prompts),
-            models,
+            {role: identity_of(client) for role, client in asked.items()},
             context.seed,
+            [calibrations_of(catalogue_name(client)) for client in verifiers],
         )
 
     async def detect(self, view: TurnView) -> Judgement:

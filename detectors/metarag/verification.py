@@ -10,6 +10,7 @@ from typing import Protocol
 from agents.models.errors import UnparseableAnswer
 from agents.models.model import Session
 from agents.models.prompt import Prompt, load_prompt
+from agents.served_model import catalogue_name
 from detectors.base.evidence_questions import Question, calibration
 from detectors.base.judging import gather_all
 from detectors.metarag.mutation import Variant
@@ -59,7 +60,7 @@ class ProbabilityVerifier:
     async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
         """See `Verifier.check`."""
         stated = await gather_all(self._stated.ask(session, evidence, variant.text) for variant in variants)
-        model = session.client.endpoint.model
+        model = catalogue_name(session.client)
         support = [
             calibration(model, f"entailed {variant.relation}").apply(answer)
             for variant, answer in zip(variants, stated, strict=True)

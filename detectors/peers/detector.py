@@ -14,15 +14,15 @@ from typing import ClassVar
 from pydantic import Field
 
 from agents.claim_check import ClaimCheck
+from agents.identity import identity
 from agents.models.model import Session
 from agents.models.prompt import ChatMessage
+from agents.served_model import identity_of
 from detectors.base.judging import (
     Abstention,
     best_passage,
-    configuration_version,
     gather_all,
     judge,
-    served_name,
 )
 from detectors.base.protocol import DetectorContext, ThresholdProtocol
 from detectors.peers.daemon import in_daemon
@@ -92,13 +92,20 @@ class PeerDetector:
             update={"weights": self.weights, **models, "threshold": threshold},
         )
         self._configuration = configured.model_dump()
-        served = {"model": served_name(context.models, context.model)} if self.asks_a_model else {}
-        self.claim_check = ClaimCheck.by(served.values() if options.weights is None else (), ())
+        asked = [context.models.get(context.model)] if self.asks_a_model else []
+        self.claim_check = ClaimCheck.by(
+            (client.endpoint.model for client in asked) if options.weights is None else (), ()
+        )
         """See `detectors.base.protocol.judging`. Weights of its own judge in place of the served model."""
         seed = context.seed if self.asks_a_model else None
         self.version = digest(
             [
-                configuration_version(__name__, configured, models=served, seed=seed),
+                identity(
+                    __name__,
+                    configured,
+                    models={client.endpoint.model: identity_of(client) for client in asked},
+                    seed=seed,
+                ),
                 peer_requirements(self.peer),
                 _program(self.peer),
                 [_files(Path(model)) for model in models.values()],

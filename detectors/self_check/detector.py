@@ -21,10 +21,10 @@ from pydantic import Field
 from agents.models.errors import UnparseableAnswer
 from agents.models.model import Session
 from agents.models.prompt import dialogue, load_prompt
+from agents.tuned import EVEN_ODDS
 from detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
 from detectors.base.one_model import OneModelDetector, ThresholdOptions
 from detectors.base.protocol import DetectorContext
-from detectors.base.thresholds import EVEN_ODDS
 from scenarios.options import read_options
 from scenarios.text.spans import Region, spoken_sentences
 from scenarios.transcript import Judgement, TurnView, Unit

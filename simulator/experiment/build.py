@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from agents.models.client import Endpoint
 from agents.models.model import DEFAULT_MODEL, ModelPool
 from agents.models.recording import Recording
 from agents.retrieval.knowledge import KnowledgeBase
+from agents.served_model import doubts, identities
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from agents.users.user import MAX_TOKENS, SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
@@ -26,9 +28,12 @@ from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import load_scenario
 from simulator.experiment.config import Component, Experiment
 from simulator.experiment.execution import Cast, execute
-from simulator.experiment.plan import Job, plan
+from simulator.experiment.makers import makers
+from simulator.experiment.plan import Job, check_plan, plan
 from simulator.runs.folder import RunFolder
-from simulator.runs.saved_experiment import check_folder, enter_folder
+from simulator.runs.saved_experiment import check_folder, enter_folder, say_what_is_made_anew
+
+_log = logging.getLogger(__name__)
 
 _NOWHERE = "http://127.0.0.1/v1"
 """The endpoint of models that nobody will ask."""
@@ -65,7 +70,8 @@ async def execute_experiment(
     """
     experiment = with_model(experiment)
     scenario = load_scenario(experiment.scenario)
-    jobs = plan(experiment, scenario) if simulate else []
+    if simulate:
+        check_plan(experiment, scenario)
     asked = await check_detectors(experiment, settings) if judge else False
     verifying = await _check_chatbots(experiment, scenario, settings) if simulate else {}
     if simulate and not settings.fresh:
@@ -79,7 +85,10 @@ async def execute_experiment(
             knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
             if settings.fresh:
                 folder.clear()
-            enter_folder(experiment, scenario, detectors, revision, folder, simulate, verifying)
+            made_by = makers(experiment, identities(pool)) if simulate else None
+            jobs = plan(experiment, scenario, made_by) if simulate else []
+            say_what_is_made_anew(folder, detectors, made_by)
+            enter_folder(experiment, scenario, detectors, revision, folder, simulate, verifying, made_by)
             cast = make_cast(experiment, scenario, pool, knowledge, detectors)
             bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
             with bars, _long_lived_objects_left_alone():
@@ -155,6 +164,8 @@ async def open_pool(
             try:
                 if needed:
                     await pool.check()
+                    for sentence in doubts(pool):
+                        _log.warning(sentence)
                 yield pool, revision
             finally:
                 await pool.close()

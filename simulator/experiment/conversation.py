@@ -40,6 +40,8 @@ class ConversationKey:
     """Name of the chatbot's model."""
     seed: int
     """Seed."""
+    version: str = ""
+    """See `Conversation.version`."""
 
 
 async def converse(
@@ -62,6 +64,7 @@ async def converse(
             chatbot=key.chatbot,
             model=key.model,
             seed=key.seed,
+            version=key.version,
             turns=tuple(turns),
             stop_reason=reason,
             error=error and without_keys(error),

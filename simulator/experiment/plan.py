@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.users.user import user_version
-from chatbots.registry import chatbot_version
 from scenarios.errors import UsageError
 from scenarios.files.digest import digest
 from scenarios.packs.pack import Persona, Scenario
 from simulator.experiment.config import Component, Experiment
 from simulator.experiment.conversation import ConversationKey
+from simulator.experiment.makers import Makers, makers
 
 MOST_CONVERSATIONS = 100_000
 """Conversations of one experiment. At a second each they take a day; what is planned is held in memory."""
@@ -29,11 +28,25 @@ class Job:
     """Who answers."""
 
 
-def plan(experiment: Experiment, scenario: Scenario) -> list[Job]:
+def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = None) -> list[Job]:
     """All conversations of the experiment, persona by persona, so that pairs are complete early.
 
+    Args:
+        made_by: who makes them; None: `makers`, with models that go by their names.
+
     Raises:
-        UsageError: a persona or chatbot does not exist, or there are more than `MOST_CONVERSATIONS`.
+        UsageError: like `check_plan`.
+    """
+    check_plan(experiment, scenario)
+    return list(_jobs(experiment, scenario, made_by or makers(experiment)))
+
+
+def check_plan(experiment: Experiment, scenario: Scenario) -> None:
+    """Look whether the experiment can be planned.
+
+    Raises:
+        UsageError: a persona or chatbot does not exist, an option of a chatbot is wrong, or there are more
+            conversations than `MOST_CONVERSATIONS`.
     """
     personas, chatbots = len(chosen_personas(experiment, scenario)), len(experiment.chatbots)
     wanted = personas * chatbots * experiment.repeats
@@ -43,33 +56,31 @@ def plan(experiment: Experiment, scenario: Scenario) -> list[Job]:
             f"conversations, and one experiment has at most {MOST_CONVERSATIONS:,}. Lower `repeats` or "
             "`limit`."
         )
-    return list(_jobs(experiment, scenario))
+    makers(experiment)
 
 
-def _jobs(experiment: Experiment, scenario: Scenario) -> Iterator[Job]:
-    user_model, chatbot_model = model_name(experiment, "user"), model_name(experiment, "chatbot")
+def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterator[Job]:
+    chatbot_model = model_name(experiment, "chatbot")
     shared = {
         "scenario": scenario_version(scenario),
-        "user": [user_version(), user_model, experiment.min_turns, *_limit(experiment)],
-        "model": chatbot_model,
-        "turns": experiment.max_turns,
+        "models": [model_name(experiment, "user"), chatbot_model],
+        "turns": [experiment.min_turns, experiment.max_turns],
+        "reply_tokens": experiment.reply_tokens,
         "retrieval": [experiment.top_k, experiment.embedding_model],
     }
-    versions = {}
-    for bot in experiment.chatbots:
-        with experiment.placing_errors(bot):
-            versions[bot.name] = chatbot_version(bot.kind, experiment.options_of(bot))
     for persona in chosen_personas(experiment, scenario):
         for seed in range(experiment.seed, experiment.seed + experiment.repeats):
             for bot in experiment.chatbots:
+                version = made_by.version(bot.name)
                 identity = {
                     **shared,
+                    "made_by": version,
                     "persona": persona.model_dump(mode="json"),
-                    "chatbot": [bot.name, versions[bot.name]],
+                    "chatbot": bot.name,
                     "seed": seed,
                 }
                 key = ConversationKey(
-                    digest(identity)[:16], scenario.name, persona.id, bot.name, chatbot_model, seed
+                    digest(identity)[:16], scenario.name, persona.id, bot.name, chatbot_model, seed, version
                 )
                 yield Job(key, persona, bot)
 
@@ -102,8 +113,3 @@ def model_name(experiment: Experiment, role: str) -> str:
 def scenario_version(scenario: Scenario) -> str:
     """Hash of a pack's content without its personas, which count one by one."""
     return digest(scenario.model_dump(mode="json", exclude={"personas"}))[:16]
-
-
-def _limit(experiment: Experiment) -> list[int]:
-    """What the experiment sets of the length of messages; runs without it keep the keys they had."""
-    return [] if experiment.reply_tokens is None else [experiment.reply_tokens]

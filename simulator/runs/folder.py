@@ -19,6 +19,7 @@ from scenarios.files.json_text import parse_json
 from scenarios.files.jsonl import LineWriter
 from scenarios.transcript import Conversation
 from simulator.experiment.config import Experiment, describe
+from simulator.experiment.makers import Makers
 from simulator.runs.journals import Journals, read_conversations, read_journals
 
 
@@ -139,8 +140,29 @@ class RunFolder:
         return read_conversations(self.conversations)
 
     def read_journals(self) -> Journals:
-        """Both journals, checked against each other (`simulator.runs.journals`)."""
-        return read_journals(self.conversations, self.verdicts)
+        """Both journals, checked against each other (`simulator.runs.journals`), without what others made
+        than those who make conversations now by experiment.json.
+
+        Raises:
+            UsageError: a journal or experiment.json is damaged.
+        """
+        return read_journals(self.conversations, self.verdicts).of(self.read_makers())
+
+    def read_makers(self) -> Makers | None:
+        """Who makes the run's conversations; None where experiment.json does not say.
+
+        Raises:
+            UsageError: it is damaged.
+        """
+        saved = self.read_experiment() or {}
+        if "made_by" not in saved:
+            return None
+        try:
+            return Makers.model_validate(saved["made_by"])
+        except ValidationError as error:
+            raise UsageError(
+                f"{self.experiment}: in `made_by`, {describe(error)} Restore it or use --fresh."
+            ) from error
 
     def open_conversations(self) -> LineWriter:
         """The journal of conversations, for appending."""

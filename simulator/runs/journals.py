@@ -15,6 +15,7 @@ from scenarios.errors import UsageError
 from scenarios.files.jsonl import read_lines
 from scenarios.transcript import Conversation, Verdict
 from simulator.experiment.config import describe
+from simulator.experiment.makers import Makers
 
 Line = TypeVar("Line", bound=BaseModel)
 
@@ -29,6 +30,16 @@ class Journals:
     """In place of a failed conversation, the next try of it."""
     verdicts: list[Verdict]
     """The first verdict of a key, or the next one where it failed."""
+
+    def of(self, made_by: Makers | None) -> Journals:
+        """Without conversations of others, and verdicts on them; all where it is not known who makes them."""
+        if made_by is None:
+            return self
+        others = {one.id for one in self.conversations if not made_by.made(one)}
+        return Journals(
+            [one for one in self.conversations if one.id not in others],
+            [verdict for verdict in self.verdicts if verdict.conversation not in others],
+        )
 
 
 def read_journals(conversations: Path, verdicts: Path) -> Journals:

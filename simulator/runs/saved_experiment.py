@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents.claim_check import ClaimCheck, ClaimChecks
-from agents.users.user import user_version
-from chatbots.registry import chatbot_version
+from chatbots.registry import chatbot_options
 from detectors.base.protocol import Detector, judging
 from scenarios.errors import UsageError
 from scenarios.files.digest import digest
@@ -18,8 +18,11 @@ from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import built_in_packs, load_scenario
 from scenarios.transcript import Conversation
 from simulator.experiment.config import Component, Experiment, describe
+from simulator.experiment.makers import Makers, made_anew, makers
 from simulator.experiment.plan import chosen_personas, model_name, scenario_version
 from simulator.runs.folder import RunFolder
+
+_log = logging.getLogger(__name__)
 
 
 def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
@@ -106,6 +109,7 @@ def enter_folder(
     folder: RunFolder,
     simulate: bool,
     verifying: Mapping[str, ClaimCheck | None] | None = None,
+    made_by: Makers | None = None,
 ) -> None:
     """Write experiment.json, or add to the folder's one.
 
@@ -115,6 +119,7 @@ def enter_folder(
         simulate: whether conversations are held. If not, what the folder says of them stays; a folder that
             says nothing gets no more than the fields of the experiment that were set.
         verifying: how the chatbots verify their claims, by name; those left out stay as they are.
+        made_by: who makes conversations now; None: `makers`, with models that go by their names.
 
     Raises:
         OperationalError: it cannot be written.
@@ -143,10 +148,39 @@ def enter_folder(
         entry["experiment"] = experiment.model_dump(mode="json")
         entry["identity"] = {**entry["identity"], **experiment_identity(experiment, scenario)}
         entry["seeds"] = list(range(experiment.seed, experiment.seed + experiment.repeats))
+        now = made_by or makers(experiment)
+        entry["made_by"] = now.joining(folder.read_makers()).model_dump()
     elif not saved:
         entry["experiment"] = experiment.model_dump(mode="json", exclude_unset=True)
         entry["seeds"] = sorted({conversation.seed for conversation in folder.read_conversations()})
     folder.write_experiment(entry)
+
+
+def say_what_is_made_anew(
+    folder: RunFolder, detectors: Sequence[Detector], made_by: Makers | None = None
+) -> None:
+    """Warn of what the folder holds that counts no more, as a user, chatbot or detector has changed since.
+
+    To be said before `enter_folder`.
+
+    Args:
+        detectors: who judges now.
+        made_by: who makes conversations now; None: nobody does.
+
+    Raises:
+        UsageError: the folder is damaged.
+    """
+    saved = folder.read_experiment()
+    if saved is None or not folder.conversations.is_file():
+        return
+    if made_by is not None:
+        journals = folder.read_journals()
+        for sentence in made_anew(journals.conversations, made_by.joining(folder.read_makers())):
+            _log.warning(sentence)
+    for detector in detectors:
+        before = saved["detectors"].get(detector.name)
+        if before is not None and before != detector.version:
+            _log.warning("detector %s has changed: its verdicts are made anew.", detector.name)
 
 
 def saved_claim_checks(folder: RunFolder, saved: Mapping[str, Any]) -> ClaimChecks:
@@ -164,7 +198,10 @@ def saved_claim_checks(folder: RunFolder, saved: Mapping[str, Any]) -> ClaimChec
 
 
 def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:
-    """What must not change while a run folder grows; more personas, chatbots and detectors may come."""
+    """What must not change while a run folder grows; more personas, chatbots and detectors may come.
+
+    Code and prompts are not in it: when they change, what they made is made anew (`say_what_is_made_anew`).
+    """
     return {
         "scenario": f"{scenario.name} {scenario_version(scenario)}",
         "user model": model_name(experiment, "user"),
@@ -174,8 +211,10 @@ def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str,
         "top_k": experiment.top_k,
         "embedding_model": experiment.embedding_model,
         "reply_tokens": experiment.reply_tokens,
-        "the simulated user's prompts": user_version(),
-        **{f"chatbot {bot.name}": chatbot_version(bot.kind, bot.options) for bot in experiment.chatbots},
+        **{
+            f"options of chatbot {bot.name}": digest([bot.kind, chatbot_options(bot.kind, bot.options)])[:16]
+            for bot in experiment.chatbots
+        },
         **{
             f"persona {persona.id}": digest(persona.model_dump(mode="json"))[:16]
             for persona in chosen_personas(experiment, scenario)

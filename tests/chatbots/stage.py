@@ -98,9 +98,10 @@ def stage(
     options: Mapping[str, Any] | None = None,
     scenario: Scenario = SCENARIO,
     seed: int = 0,
+    served: str = "scripted",
 ) -> tuple[ChatbotContext, ScriptedTransport, Shelf]:
-    """A context on the scripted model."""
-    pool, transport = scripted_pool(script(changes))
+    """A context on the scripted model, served under that name."""
+    pool, transport = scripted_pool(script(changes), served)
     shelf = Shelf()
     context = ChatbotContext(
         models=pool, knowledge=shelf, scenario=scenario, seed=seed, top_k=4, options=options or {}

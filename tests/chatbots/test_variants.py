@@ -286,3 +286,20 @@ async def test_an_abbreviation_ends_no_sentence_that_is_checked() -> None:
     changes = {"split": '{"claims": ["A', "generate": "A ticket is Rs. 450 at most.\n- It opens at 7."}
     _, _, shelf = await reply_of("fact-checker", changes)
     assert [query for query, _ in shelf.searched[1:]] == ["A ticket is Rs. 450 at most.", "- It opens at 7."]
+
+
+@pytest.mark.parametrize(
+    ("served", "share", "stands"),
+    [
+        ("qwen2.5-coder-1.5b", 0.7, True),
+        ("qwen2.5-coder-1.5b", 0.69, False),
+        ("scripted", 0.5, True),
+        ("scripted", 0.49, False),
+    ],
+)
+async def test_a_claim_is_supported_from_the_threshold_tuned_for_its_model(
+    served: str, share: float, stands: bool
+) -> None:
+    context, _, _ = stage({"verify": {"Yes": share, "No": 1 - share}}, served=served)
+    reply = await make_chatbot("fact-checker", context).reply(LATER)
+    assert (reply.text == DRAFT) == stands

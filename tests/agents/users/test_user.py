@@ -20,6 +20,8 @@ PERSONA = Persona(
     manner="Short.",
     summary="The user asked about a fridge.",
 )
+TUNED = "qwen2.5-coder-1.5b"
+"""The model that the user's thresholds are tuned for."""
 ASKED = "My fridge broke. What is the fee?"
 ONE = (Message(role="user", text=ASKED), Message(role="assistant", text="The fee is Rs 200."))
 TWO = (
@@ -50,9 +52,9 @@ class Model:
 
 
 async def _next(
-    model: Model, history: Sequence[Message], **options: Any
+    model: Model, history: Sequence[Message], *, served: str = "scripted", **options: Any
 ) -> tuple[UserMove, list[dict[str, Any]]]:
-    pool, transport = scripted_pool(model)
+    pool, transport = scripted_pool(model, served)
     move = await SimulatedUser(PERSONA, "appliances", pool, 1, **options).next(history)
     return move, transport.requests
 
@@ -100,17 +102,29 @@ async def test_an_open_goal_ends_the_asking_about_goals() -> None:
     assert _purposes(move) == ["user.goal", "user.patience", "user.message"]
 
 
-@pytest.mark.parametrize(("share", "stop"), [(0.90, "goal_reached"), (0.89, None)])
-async def test_the_user_stops_when_every_goal_is_told(share: float, stop: str | None) -> None:
-    move, _ = await _next(Model({"Learn the fee": 0.95, "Learn the deadline": share}), TWO)
+@pytest.mark.parametrize(
+    ("served", "share", "stop"),
+    [
+        (TUNED, 0.90, "goal_reached"),
+        (TUNED, 0.89, None),
+        ("scripted", 0.50, "goal_reached"),
+        ("scripted", 0.49, None),
+    ],
+)
+async def test_the_user_stops_when_every_goal_is_told(served: str, share: float, stop: str | None) -> None:
+    told = {"Learn the fee": 0.95, "Learn the deadline": share}
+    move, _ = await _next(Model(told), TWO, served=served)
     assert move.stop == stop
     assert (move.text is None) == (stop is not None)
     assert "user.message" not in _purposes(move) or stop is None
 
 
-@pytest.mark.parametrize(("share", "stop"), [(0.61, "gave_up"), (0.59, None)])
-async def test_the_user_gives_up_when_it_is_useless(share: float, stop: str | None) -> None:
-    move, _ = await _next(Model({"Learn the fee": 0.1}, useless=share), TWO)
+@pytest.mark.parametrize(
+    ("served", "share", "stop"),
+    [(TUNED, 0.61, "gave_up"), (TUNED, 0.59, None), ("scripted", 0.51, "gave_up"), ("scripted", 0.49, None)],
+)
+async def test_the_user_gives_up_when_it_is_useless(served: str, share: float, stop: str | None) -> None:
+    move, _ = await _next(Model({"Learn the fee": 0.1}, useless=share), TWO, served=served)
     assert move.stop == stop
     assert (move.text is None) == (stop is not None)
 

@@ -98,7 +98,7 @@ def test_an_edited_pack_makes_other_conversations() -> None:
 
 def test_an_edited_prompt_makes_other_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
     before = ids()
-    monkeypatch.setattr("simulator.experiment.plan.chatbot_version", lambda kind, options: "edited")
+    monkeypatch.setattr("simulator.experiment.makers.chatbot_version", lambda *asked: "edited")
     assert ids() != before
 
 

@@ -16,7 +16,7 @@ from simulator.experiment.config import Experiment, load_experiment
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
 from simulator.runs.saved_experiment import check_folder, enter_folder
-from tests.simulator.journal import conversation
+from tests.simulator.journal import conversation, scored
 
 PACK = "pregnancy-medication"
 
@@ -59,6 +59,43 @@ def test_another_limit_of_replies_is_refused(tmp_path: Path) -> None:
     folder = entered(tmp_path, reply_tokens=50)
     with pytest.raises(UsageError, match=r"it differs in reply_tokens\)"):
         check_folder(experiment(reply_tokens=60), load_scenario(PACK), folder)
+
+
+def test_other_options_of_a_chatbot_are_refused(tmp_path: Path) -> None:
+    folder = entered(tmp_path)
+    hot = experiment(chatbots=[{"name": "vanilla", "options": {"temperature": 0.7}}])
+    with pytest.raises(UsageError, match=r"it differs in options of chatbot vanilla\)"):
+        check_folder(hot, load_scenario(PACK), folder)
+
+
+def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(tmp_path: Path) -> None:
+    folder = entered(tmp_path)
+    now = folder.read_makers()
+    assert now is not None
+    of_today = now.version("vanilla")
+    held = [
+        conversation(id, ["No."]).model_copy(update={"version": version})
+        for id, version in {"old": "", "other": "u-v", "new": of_today}.items()
+    ]
+    folder.conversations.write_text("".join(one.model_dump_json() + "\n" for one in held))
+    judged = [scored(one.id, 0).model_dump_json() + "\n" for one in held]
+    folder.verdicts.write_text("".join(judged))
+    journals = folder.read_journals()
+    assert [one.id for one in journals.conversations] == ["new"]
+    assert [verdict.conversation for verdict in journals.verdicts] == ["new"]
+    assert write_reports(folder)["schema"] == 1
+
+
+def test_damaged_makers_are_refused_by_field(tmp_path: Path) -> None:
+    folder = entered(tmp_path)
+    saved = folder.read_experiment() or {}
+    folder.write_experiment({**saved, "made_by": {"user": 1, "chatbots": {}}})
+    with pytest.raises(UsageError) as caught:
+        folder.read_journals()
+    assert str(caught.value) == (
+        f"{folder.experiment}: in `made_by`, field `user`: input should be a valid string. "
+        "Restore it or use --fresh."
+    )
 
 
 async def test_a_fresh_start_without_a_knowledge_base_leaves_the_old_run(

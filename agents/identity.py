@@ -1,0 +1,274 @@
+"""What identifies a result: one hash of all that it follows from, for users, chatbots and detectors alike.
+
+A result is made anew when its identity changes, and kept as long as that stays. It is made of the component's
+code, options, prompts, served models, seed and what it has learnt. Of the code that counts which decides a
+result: the component's own modules and those of ours that they import, directly or by way of others, but for
+`PLUMBING`. Comments, docstrings, type annotations of functions and variables, and layout do not count.
+docs/architecture.md draws the line.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agents.models.prompt import Prompt
+from scenarios.files.digest import digest
+from scenarios.transcript import Frozen
+
+FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
+"""Our packages."""
+
+PLUMBING = (
+    # The vocabulary, and how data and options are read: what was read counts by its content.
+    "scenarios.datasets",
+    "scenarios.errors",
+    "scenarios.files",
+    "scenarios.labelled",
+    "scenarios.options",
+    "scenarios.packs",
+    "scenarios.plugins",
+    "scenarios.transcript",
+    # How a request reaches a server, and where a server comes from.
+    "agents.machine",
+    "agents.models.base_url",
+    "agents.models.client",
+    "agents.models.errors",
+    "agents.models.known_answers",
+    "agents.models.openai_client",
+    "agents.models.received",
+    "agents.models.recording",
+    "agents.models.redaction",
+    "agents.models.wire",
+    "agents.serving",
+    # What is said about results, and how failures of others are contained.
+    "agents.claim_check",
+    "agents.foreign",
+    "agents.identity",
+    "agents.served_model",
+    "chatbots.protocol",
+    "detectors.base.checking",
+    "detectors.base.protocol",
+)
+"""Modules, and packages with all that is in them, whose own code decides no result. What they import counts
+as if the component had imported it."""
+
+
+def identity(
+    code: str | Sequence[str],
+    options: Any,
+    prompts: Iterable[Prompt] = (),
+    models: Mapping[str, str] | None = None,
+    seed: int | None = None,
+    learnt: Any = None,
+) -> str:
+    """Hash of all that a component's results follow from, besides what it is given to work on: 16 hex digits.
+
+    Args:
+        code: the component's module (`__name__`), or all that do not import each other; see `code_version`.
+        options: as they are in force: a model of pydantic, or a value of JSON.
+        prompts: the prompt files it uses.
+        models: what it asks by role: `agents.served_model.identity_of`.
+        seed: of its requests; None where it asks no model, or is told the seed each time.
+        learnt: numbers tuned for the models, or weights, that no other argument holds; like `options`.
+    """
+    modules = (code,) if isinstance(code, str) else tuple(code)
+    return digest(
+        [
+            {module: code_version(module) for module in modules},
+            _plain(options),
+            {prompt.name: prompt.version for prompt in prompts},
+            dict(models or {}),
+            seed,
+            _plain(learnt),
+        ]
+    )[:16]
+
+
+def code_version(module: str) -> str:
+    """Hash of the code that a component in `module` is made of: 12 hex digits.
+
+    Raises:
+        ValueError: there is no such module, or it has no Python source.
+    """
+    return digest(code_of(module))[:12]
+
+
+def code_of(module: str) -> dict[str, str]:
+    """The modules that a component in `module` is made of: name → hash of their code, without `PLUMBING`.
+
+    Those of ours count that are imported, also inside functions, and of a component that is not ours those of
+    its own package.
+
+    Raises:
+        ValueError: there is no such module, or it has no Python source.
+    """
+    packages = {*FLOORS, module.partition(".")[0]}
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        path = _file_of(name)
+        if path is None:
+            raise ValueError(f"the module {name} has no Python source")
+        code, imports = _read(path)
+        if not _is_plumbing(name):
+            found[name] = code
+        waiting += [one for one in imports if one.partition(".")[0] in packages and _file_of(one)]
+    return found
+
+
+def bare_code(source: str) -> str:
+    """Source text without what decides nothing: comments, docstrings, annotations, layout.
+
+    A field's annotation in a class stays, as pydantic reads it; so does the docstring of a class that an
+    answer is asked for by (`Session.structured`), as the model reads it.
+    """
+    tree = ast.parse(source)
+    return ast.unparse(_Bare(_answer_classes(tree)).visit(tree))
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if isinstance(value, Frozen) else value
+
+
+def _is_plumbing(module: str) -> bool:
+    return any(module == one or module.startswith(f"{one}.") for one in PLUMBING)
+
+
+@cache
+def _file_of(module: str) -> Path | None:
+    """The source file of a module; None where there is no such module, or none with a source."""
+    package = module.rpartition(".")[0]
+    if package and not _is_package(package):
+        return None  # a name out of a module
+    spec = find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    return Path(spec.origin)
+
+
+@cache
+def _is_package(module: str) -> bool:
+    package = module.rpartition(".")[0]
+    if package and not _is_package(package):
+        return False
+    spec = find_spec(module)
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+@cache
+def _read(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The hash of a file's code, and what it may import: modules, and names that may be modules."""
+    source = path.read_text(encoding="utf-8")
+    return digest(bare_code(source)), tuple(_imports(ast.parse(source)))
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """All imports are absolute (tests/test_import_order.py)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _answer_classes(tree: ast.Module) -> set[str]:
+    """Names of the module's classes that answers are asked for by, and of those that are their fields."""
+    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    waiting = [
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "structured"
+        for argument in node.args
+        for name in _names(argument)
+    ]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in classes and name not in found:
+            found.add(name)
+            waiting += _names(classes[name])
+    return found
+
+
+def _names(node: ast.AST) -> list[str]:
+    return [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
+
+
+_Block = TypeVar("_Block", ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.If)
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes out of a module what decides nothing.
+
+    Args:
+        told: classes whose docstrings a model reads.
+    """
+
+    def __init__(self, told: set[str]) -> None:
+        self._told = told
+        self._in_class = False
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        return self._block(node, in_class=False)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        kept = ast.get_docstring(node) if node.name in self._told else None
+        bare = self._block(node, in_class=True)
+        if kept is not None:
+            node.body.insert(0, ast.Expr(ast.Constant(kept)))
+        return bare
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self._block(node, in_class=False)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        node.returns = None
+        return self._block(node, in_class=False)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        """A text that nobody takes is a docstring, also below an attribute."""
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return None
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        self.generic_visit(node)
+        if self._in_class:
+            return node
+        if node.value is None:
+            return None
+        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return None
+        return self._block(node, self._in_class)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        return None if node.module == "__future__" else node
+
+    def _block(self, node: _Block, in_class: bool) -> _Block:
+        outside, self._in_class = self._in_class, in_class
+        self.generic_visit(node)
+        self._in_class = outside
+        if not node.body and not isinstance(node, ast.Module):
+            node.body = [ast.Pass()]
+        return node

@@ -1,0 +1,128 @@
+"""Which model it is that an endpoint serves under a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
+from agents.served_model import catalogue_name, doubts, identity_of, known_as
+from agents.serving.catalogue import CATALOGUE, GGUF_NAME
+from agents.tuned import tuned_number
+from tests.scripted import scripted_pool
+
+OURS = "qwen2.5-coder-1.5b"
+SERVED = "/somewhere/hallulab/models/qwen2.5-coder-1.5b-bf16-cc324af070c2"
+"""The folder that `hallulab serve` makes of it."""
+
+
+async def asked(model: str, root: str | None, recording: Recording | None = None) -> ModelPool:
+    """A pool that has asked an endpoint what it serves."""
+    pool, _ = scripted_pool(lambda _: "", model, root, recording=recording)
+    await pool.check()
+    return pool
+
+
+@pytest.mark.parametrize(
+    ("name", "root", "known"),
+    [
+        (OURS, SERVED, OURS),
+        ("mine", SERVED, OURS),
+        ("mine", SERVED.replace("bf16", "w8a8") + "/", OURS),
+        (OURS, "Qwen/Qwen2.5-7B-Instruct", None),
+        (OURS, "/models/qwen2.5-coder-1.5b", None),
+        ("mine", "meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b-instruct"),
+        (OURS, None, OURS),
+        ("mine", None, None),
+    ],
+)
+def test_a_model_is_known_by_its_root_and_by_its_name_only_without_one(
+    name: str, root: str | None, known: str | None
+) -> None:
+    assert known_as(name, root) == known
+
+
+def test_every_model_out_of_wheels_is_known_by_its_own_folder() -> None:
+    folders = {
+        name: f"/cache/models/{name}-bf16-{model.wheels.digests[GGUF_NAME][:12]}"
+        for name, model in CATALOGUE.items()
+        if model.wheels is not None
+    }
+    assert {name: known_as("x", folder) for name, folder in folders.items()} == {
+        name: name for name in folders
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "root", "stands"),
+    [
+        ("mine", SERVED, OURS),
+        (OURS, None, OURS),
+        (OURS, "other/model", "root other/model"),
+        ("mine", OURS, f"root {OURS}"),
+        ("mine", None, "mine"),
+    ],
+)
+async def test_what_stands_for_a_model_in_a_results_identity(
+    name: str, root: str | None, stands: str
+) -> None:
+    assert identity_of((await asked(name, root)).get()) == stands
+
+
+async def test_a_recording_keeps_what_was_served(tmp_path: Path) -> None:
+    recording = Recording.record(tmp_path / "r.jsonl")
+    recording.put("search", "k", [])
+    await asked(OURS, "other/model", recording)
+    recording.close()
+    replayed = await asked(OURS, SERVED, Recording.replay(tmp_path / "r.jsonl"))
+    assert (replayed.get().root, catalogue_name(replayed.get())) == ("other/model", None)
+
+
+async def test_a_recording_of_before_knows_the_name_alone_and_that_will_do(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text('{"kind":"search","key":"k","answer":[]}\n')
+    replayed = await asked(OURS, "other/model", Recording.replay(tmp_path / "r.jsonl"))
+    assert (replayed.get().root, catalogue_name(replayed.get()), doubts(replayed)) == (None, OURS, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "root", "said"),
+    [
+        (OURS, SERVED, []),
+        ("mine", "other/model", []),
+        (
+            OURS,
+            "other/model",
+            [
+                f"http://127.0.0.1:9/v1 serves other/model as '{OURS}', which is not the model of the "
+                "catalogue: the numbers tuned for that do not hold."
+            ],
+        ),
+        (
+            OURS,
+            None,
+            [
+                f"http://127.0.0.1:9/v1 does not say what it serves as '{OURS}': by its name alone it is "
+                "taken for the model of the catalogue, and the numbers tuned for that hold."
+            ],
+        ),
+    ],
+)
+async def test_what_is_doubtful_is_said(name: str, root: str | None, said: list[str]) -> None:
+    assert doubts(await asked(name, root)) == said
+
+
+@pytest.mark.parametrize(
+    ("told", "root"),
+    [(" a\nb ", "a b"), ("", None), ("x" * 4097, None), ("\ud800", "\ufffd")],
+)
+async def test_a_root_is_taken_as_text_that_can_be_kept(told: str, root: str | None) -> None:
+    assert (await asked("m", told)).get().root == root
+
+
+def test_numbers_are_tuned_for_models_of_the_catalogue() -> None:
+    assert tuned_number("agents.users", "goal_told", OURS) == 0.9
+    assert tuned_number("chatbots", "fact-checker", OURS) == 0.7
+    assert tuned_number("chatbots", "fact-checker", None) is None
+    assert tuned_number("chatbots", "vanilla", OURS) is None

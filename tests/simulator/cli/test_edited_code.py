@@ -1,0 +1,120 @@
+"""A run that goes on after an edit of our code: what the code decides is made anew, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from simulator.runs.folder import RunFolder
+
+ROOT = Path(__file__).parents[3]
+RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
+EXPERIMENT = (
+    "model: qwen2.5-coder-1.5b\nlimit: 1\nmin_turns: 2\nmax_turns: 2\n"
+    "chatbots: [vanilla, fact-checker]\ndetectors: [lexical, metarag]\n"
+)
+USER_CHANGED = "warning: the simulated user or how conversations go has changed:"
+OF_BEFORE = "of before counts no more, and what is asked for is made anew."
+
+
+def go_on(house: Path, run: Path) -> str:
+    """Run, or go on with, the recorded experiment with the code of a house; what standard error says."""
+    config = run.with_name("experiment.yaml")
+    config.write_text(EXPERIMENT)
+    program = (
+        f"import sys; sys.argv = ['hallulab', 'run', '-c', {str(config)!r}, '--replay', {str(RECORDING)!r}, "
+        f"'--out', {str(run)!r}, '--quiet']; from simulator.cli.main import main; main()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=house,
+        env={**os.environ, "PYTHONPATH": str(house), "HALLULAB_CACHE": str(run.with_name("cache"))},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stderr
+
+
+def lines(file: Path, key: str) -> Counter[str]:
+    """How many lines of a journal there are of each chatbot or detector."""
+    return Counter(json.loads(line)[key] for line in file.read_text().splitlines())
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with our packages (`house`) and a finished run of theirs (`run`)."""
+    folder = tmp_path_factory.mktemp("begun")
+    for floor in ("scenarios", "agents", "detectors", "chatbots", "simulator"):
+        shutil.copytree(ROOT / floor, folder / "house" / floor, ignore=shutil.ignore_patterns("__pycache__"))
+    assert go_on(folder / "house", folder / "run") == ""
+    assert lines(folder / "run" / "verdicts.jsonl", "detector") == {"lexical": 4, "metarag": 4}
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("edits", "conversations", "verdicts", "said"),
+    [
+        (
+            {
+                "chatbots/fact_checker.py": (
+                    "draft = await super()",
+                    "# first of all\n        draft = await super()",
+                ),
+                "agents/users/user.py": ('"""Plays one persona', '"""Is one persona'),
+                "agents/models/wire.py": ("status >= 500", "status > 499"),
+                "detectors/lexical/detector.py": ("from __future__", "# a remark\nfrom __future__"),
+            },
+            {},
+            {},
+            "",
+        ),
+        (
+            {"chatbots/fact_checker.py": ("MOST = 10", "MOST = 5 + 5")},
+            {"fact-checker": 1},
+            {"lexical": 2, "metarag": 2},
+            f"warning: chatbot fact-checker has changed: 1 conversation with fact-checker {OF_BEFORE}\n",
+        ),
+        (
+            {"agents/users/user.py": ("MAX_TOKENS = 96", "MAX_TOKENS = 90 + 6")},
+            {"vanilla": 1, "fact-checker": 1},
+            {"lexical": 4, "metarag": 4},
+            f"{USER_CHANGED} 1 conversation with fact-checker {OF_BEFORE}\n"
+            f"{USER_CHANGED} 1 conversation with vanilla {OF_BEFORE}\n",
+        ),
+        (
+            {"detectors/lexical/detector.py": ("class Lexical", "EDITED = True\n\n\nclass Lexical")},
+            {},
+            {"lexical": 4},
+            "warning: detector lexical has changed: its verdicts are made anew.\n",
+        ),
+    ],
+    ids=["comments", "chatbot", "user", "detector"],
+)
+def test_what_an_edit_decides_is_made_anew_and_nothing_else(
+    edits: dict[str, tuple[str, str]],
+    conversations: dict[str, int],
+    verdicts: dict[str, int],
+    said: str,
+    begun: Path,
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(begun, tmp_path / "here")
+    house, run = tmp_path / "here" / "house", RunFolder(tmp_path / "here" / "run")
+    for name, (old, new) in edits.items():
+        text = (house / name).read_text()
+        assert old in text
+        (house / name).write_text(text.replace(old, new, 1))
+    held, judged = lines(run.conversations, "chatbot"), lines(run.verdicts, "detector")
+    assert go_on(house, run.path) == said
+    assert lines(run.conversations, "chatbot") - held == conversations
+    assert lines(run.verdicts, "detector") - judged == verdicts
+    counted = {row["chatbot"]: row["conversations"] for row in json.loads(run.report.read_text())["rows"]}
+    assert counted == {"vanilla": 1, "fact-checker": 1}

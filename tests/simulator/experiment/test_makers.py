@@ -1,0 +1,130 @@
+"""Whose results an edit of our code makes stale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agents import identity as identities
+from detectors.base.protocol import DetectorContext
+from detectors.registry import make_detector
+from simulator.experiment.config import load_experiment
+from simulator.experiment.makers import Makers, made_anew, makers
+from tests.scripted import scripted_pool
+from tests.simulator.journal import conversation
+
+DETECTORS = ("halludetect", "metarag", "lexical", "combined")
+CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
+DRAFTING = {"prompt-engineered", "editor", "fact-checker"}
+"""Those that begin with a careful draft."""
+ASKING = {"user", *CHATBOTS, "halludetect", "metarag"}
+
+
+@pytest.fixture
+def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Adds a line to a module, as the versions see it."""
+    read = identities._read
+
+    def edited(module: str) -> None:
+        def with_the_line(path: Path) -> tuple[str, tuple[str, ...]]:
+            code, imports = read(path)
+            return (f"{code}, edited" if path == identities._file_of(module) else code), imports
+
+        monkeypatch.setattr(identities, "_read", with_the_line)
+
+    return edited
+
+
+def versions() -> dict[str, str]:
+    """By user, chatbot and detector."""
+    pool, _ = scripted_pool(lambda _: "")
+    made = makers(load_experiment(None, {"chatbots": list(CHATBOTS), "model": "scripted"}))
+    judges = {kind: make_detector(kind, kind, DetectorContext(models=pool)).version for kind in DETECTORS}
+    return {"user": made.user, **made.chatbots, **judges}
+
+
+@pytest.mark.parametrize(
+    ("module", "stale"),
+    [
+        ("chatbots.vanilla", {"vanilla"}),
+        ("chatbots.fact_checker", {"fact-checker"}),
+        ("chatbots.prompt_engineered", DRAFTING),
+        ("chatbots.pipeline", set(CHATBOTS)),
+        ("agents.users.user_flaws", {"user"}),
+        ("simulator.experiment.conversation", {"user"}),
+        ("agents.roles", {"user", "agent"}),
+        ("agents.retrieval.vectors", {*CHATBOTS, "halludetect"}),
+        ("scenarios.text.chunking", {*CHATBOTS, "halludetect", "combined"}),
+        ("scenarios.text.spans", {"fact-checker", *DETECTORS}),
+        ("detectors.metarag.scoring", {"metarag"}),
+        ("detectors.halludetect.user_said", {"halludetect"}),
+        ("detectors.features.matching", {"combined"}),
+        ("detectors.base.judging", {"halludetect", "metarag", "lexical"}),
+        ("agents.models.wire", set()),
+        ("agents.models.recording", set()),
+        ("agents.serving.catalogue", set()),
+        ("scenarios.transcript", set()),
+        ("chatbots.registry", set()),
+        ("simulator.report.document", set()),
+    ],
+)
+def test_an_edited_module_makes_stale_what_it_decides(
+    module: str, stale: set[str], edit: Callable[[str], None]
+) -> None:
+    before = versions()
+    edit(module)
+    after = versions()
+    assert {name for name in before if before[name] != after[name]} == stale
+
+
+def test_how_models_are_asked_counts_for_all_who_ask(edit: Callable[[str], None]) -> None:
+    before = versions()
+    edit("agents.models.model")
+    after = versions()
+    assert {name for name in before if before[name] != after[name]} >= ASKING
+
+
+@pytest.mark.parametrize(
+    ("models", "stale"),
+    [
+        ({"default": "root other/model"}, {"user", "vanilla", "fact-checker"}),
+        ({"judge": "root other/model"}, {"fact-checker"}),
+    ],
+)
+def test_another_model_makes_stale_whoever_asks_it(models: dict[str, str], stale: set[str]) -> None:
+    checker = {"name": "fact-checker", "options": {"verifier": "judge"}}
+    asked = load_experiment(
+        None, {"chatbots": ["vanilla", checker], "model": "m", "models": {"judge": {"model": "j"}}}
+    )
+    before, after = makers(asked), makers(asked, models)
+    changed = {name for name in before.chatbots if before.chatbots[name] != after.chatbots[name]}
+    assert changed | ({"user"} if before.user != after.user else set()) == stale
+
+
+NOW = Makers(user="u2", chatbots={"vanilla": "v2", "editor": "e1"})
+
+
+@pytest.mark.parametrize(
+    ("chatbot", "version", "said"),
+    [
+        ("vanilla", "u2-v2", []),
+        ("vanilla", "u2-v1", ["chatbot vanilla has changed: 1 conversation with vanilla"]),
+        (
+            "editor",
+            "u1-e1",
+            ["the simulated user or how conversations go has changed: 1 conversation with editor"],
+        ),
+        ("agent", "", ["hallulab has changed: 1 conversation with agent"]),
+    ],
+)
+def test_what_has_changed_is_told(chatbot: str, version: str, said: list[str]) -> None:
+    held = conversation("c", ["Yes."], chatbot).model_copy(update={"version": version})
+    end = " of before counts no more, and what is asked for is made anew."
+    assert made_anew([held], NOW) == [sentence + end for sentence in said]
+
+
+def test_who_took_part_before_stays_known() -> None:
+    before = Makers(user="u1", chatbots={"agent": "a1", "vanilla": "v1"})
+    assert NOW.joining(before) == Makers(user="u2", chatbots={"agent": "a1", "vanilla": "v2", "editor": "e1"})
