@@ -14,7 +14,7 @@ import pytest
 
 from tests.places import ROOT
 
-PACKAGES = ["scenarios", "agents", "detectors", "chatbots", "simulator"]
+PACKAGES = ["scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab"]
 IN_OTHER_ENVIRONMENTS = {
     "convert_gguf.py",
     "quantize_w8a8.py",
@@ -23,7 +23,7 @@ IN_OTHER_ENVIRONMENTS = {
     "minicheck_worker.py",
     "refchecker_worker.py",
 }
-ONLY_AT_RUN_TIME = {"networkx", "pandas"}
+ONLY_AT_RUN_TIME = {"networkx"}
 """Declared for what builds on hallulab, not imported by it."""
 
 
