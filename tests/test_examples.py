@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run
 
-ROOT = Path(__file__).parent.parent
 MODULES = (
     "hallulab.saved_run",
     "scenarios.text.spans",

@@ -14,13 +14,13 @@ import hallulab
 from chatbots.registry import make_chatbot
 from hallulab import Message, OperationalError, ReplayMiss, Reply, Run, UsageError
 from tests.chatbots.stage import HOURS, stage
+from tests.places import RECORDINGS, ROOT
 from tests.test_examples import blocks
 
-ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "docs" / "demo.yaml"
 RECORDED = {
     "model": "qwen2.5-coder-1.5b",
-    "replay": ROOT / "tests" / "recordings" / "demo.jsonl.gz",
+    "replay": RECORDINGS / "demo.jsonl.gz",
     "quiet": True,
 }
 MINE = """

@@ -15,10 +15,10 @@ from hallulab.columns import SPANS, TURNS, VERDICTS, Column
 from scenarios.transcript import Conversation, Passage, Turn, Verdict
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
+from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.journal import call, conversation, scored, unscored
 
-ROOT = Path(__file__).parents[2]
 FRAMES = {"turns": TURNS, "verdicts": VERDICTS, "spans": SPANS}
 every_frame = pytest.mark.parametrize("name", FRAMES)
 
