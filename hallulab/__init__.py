@@ -94,13 +94,15 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'hallulab' has no attribute {name!r}")
-    found = getattr(import_module(home), name)
-    globals()[name] = found  # from now on it is found without a detour
-    return found
+if not TYPE_CHECKING:  # or type checkers would believe that every name is there
+
+    def __getattr__(name: str) -> Any:
+        home = _HOME_OF.get(name)
+        if home is None:
+            raise AttributeError(f"module 'hallulab' has no attribute {name!r}")
+        found = getattr(import_module(home), name)
+        globals()[name] = found  # from now on it is found without a detour
+        return found
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hallulab.own_thread import result_of
 from hallulab.saved_run import Run
+from scenarios.errors import UsageError
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment, load_experiment
 from simulator.report.reporting import require_a_reply, write_reports
@@ -67,6 +68,11 @@ def _resolved(
         return load_experiment(Path(experiment), fields)
     if isinstance(experiment, Mapping):
         return load_experiment(None, {**experiment, **_given(fields)})
+    if not isinstance(experiment, Experiment):
+        raise UsageError(
+            f"the experiment is a {type(experiment).__name__}. "
+            "Give a file, a mapping of its fields or an Experiment."
+        )
     values = experiment.model_dump(exclude_unset=True)
     return load_experiment(None, {**values, **_given(fields)}).with_places_of(experiment)
 

@@ -48,7 +48,7 @@ def test_the_vocabulary_of_a_detector_loads_no_model_library() -> None:
 def read_by_type_checkers() -> dict[str, set[str]]:
     """Module → names that `hallulab` imports from it for type checkers."""
     tree = ast.parse(Path(hallulab.__file__).read_text(encoding="utf-8"))
-    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    block = next(node for node in tree.body if isinstance(node, ast.If))
     return {
         str(node.module): {name.name for name in node.names}
         for node in block.body

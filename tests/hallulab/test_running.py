@@ -124,6 +124,7 @@ def test_what_is_not_recorded_ends_the_replay(tmp_path: Path, one_turn: dict[str
         ({}, {"limits": 2}, "unknown field `limits`. Remove it or correct its spelling."),
         ({"chatbots": ["vanila"]}, {}, "there is no chatbot 'vanila'; there are: vanilla, "),
         ("nowhere.yaml", {}, "nowhere.yaml"),
+        (["vanilla"], {}, "the experiment is a list. Give a file, a mapping of its fields or an Experiment."),
         ({}, {"record": "a", "replay": "b"}, "--record and --replay exclude each other: give one of them."),
     ],
 )
