@@ -46,8 +46,7 @@ def told_claim_check(owner: str, component: object) -> ClaimCheck | None:
     if told is None or isinstance(told, ClaimCheck):
         return told
     raise UsageError(
-        f"{owner}: its `claim_check` is {told!r}, no agents.claim_check.ClaimCheck. "
-        "Correct it or leave it out."
+        f"{owner}: its `claim_check` is {told!r}, no hallulab.ClaimCheck. Correct it or leave it out."
     )
 
 

@@ -39,7 +39,7 @@ class Chatbot(Protocol):
     """Answers a user in a conversation. One instance serves one conversation.
 
     One that verifies its claims by models says so by an attribute `claim_check`, see
-    `agents.claim_check.ClaimCheck`; else the report cannot tell that such a model judges it.
+    `hallulab.ClaimCheck`; else the report cannot tell that such a model judges it.
     """
 
     async def reply(self, history: Sequence[Message]) -> Reply:

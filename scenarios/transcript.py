@@ -173,7 +173,13 @@ class Conversation(Frozen):
 
 
 class Span(Frozen):
-    """A stretch of a reply that a detector holds to be hallucinated."""
+    """A stretch of a reply that a detector holds to be hallucinated.
+
+    >>> reply = "The fee is Rs 500."
+    >>> span = Span(start=11, end=17, text="Rs 500", reason="The document says Rs 200.")
+    >>> reply[span.start : span.end] == span.text
+    True
+    """
 
     start: Count | None
     """First character, or None when the quoted text was not found in the reply (it still counts)."""
@@ -217,7 +223,16 @@ class Unit(Frozen):
 
 
 class Judgement(Frozen):
-    """What a detector says of one reply."""
+    """What a detector says of one reply.
+
+    >>> wrong = Span(start=11, end=17, text="Rs 500")
+    >>> Judgement(outcome="scored", score=0.9, flagged=True, spans=(wrong,)).localised
+    True
+    >>> Judgement(outcome="scored", score=0.9, flagged=True).localised
+    False
+    >>> Judgement(outcome="failed", error="The model gave no answer.").flagged is None
+    True
+    """
 
     outcome: Outcome
     """`scored`, or `abstained` (nothing to judge by), or `failed` (with `error`)."""
@@ -283,7 +298,15 @@ class Retriever(Protocol):
 
 
 class TurnView(Frozen):
-    """All that a detector sees of a turn: no gold label, no chatbot name."""
+    """All that a detector sees of a turn: no gold label, no chatbot name.
+
+    >>> fees = Passage(id="fees#0", document="fees", text="The fee is Rs 200.")
+    >>> said = Message(role="user", text="I want to complain.")
+    >>> view = TurnView(history=(said,), question="What is the fee?", passages=(fees,), reply="It is Rs 500.")
+    >>> print(view.user_text)
+    I want to complain.
+    What is the fee?
+    """
 
     history: tuple[Message, ...] = ()
     """The dialogue before this turn, oldest first."""

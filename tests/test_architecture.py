@@ -10,7 +10,7 @@ import pytest
 from tests.places import ROOT
 
 DOCS = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
-FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator", "benchmarks", "tests")
+FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab", "benchmarks", "tests")
 PLACE = re.compile(rf"`((?:{'|'.join(FLOORS)})/[\w./-]*\w)`")
 """A path of the repository, as the docs write it."""
 

@@ -1,5 +1,5 @@
-"""The house rules: scenarios ← agents ← detectors ← chatbots ← simulator, an order of the rooms inside, and
-no cycles between modules."""
+"""The house rules: scenarios ← agents ← detectors ← chatbots ← simulator ← hallulab, an order of the rooms
+inside, and no cycles between modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import networkx
 
 from tests.places import ROOT
 
-ORDER = ["scenarios", "agents", "detectors", "chatbots", "simulator"]
+ORDER = ["scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab"]
 
 ROOMS = {
     "simulator": [{"experiment", "runs"}, {"measure"}, {"report", "bench"}, {"cli"}],

@@ -33,7 +33,11 @@ class Region(NamedTuple):
     """One past the last character."""
 
     def of(self, text: str) -> str:
-        """The stretch of `text`."""
+        """The stretch of `text`.
+
+        >>> Region(4, 7).of("The fee is Rs 500.")
+        'fee'
+        """
         return text[self.start : self.end]
 
 
@@ -63,6 +67,10 @@ def sentences(text: str) -> list[Region]:
     A sentence ends at a blank line, before a list item, after a Markdown heading, and at `.`, `!`, `?` or `…`
     followed by white space (or directly by a capitalised word: `Agartala.You`) unless that is an
     abbreviation, an initial, or the number of a list item. Other line breaks, as in addresses, end nothing.
+
+    >>> text = "Ask Dr. Rao. He knows!"
+    >>> [region.of(text) for region in sentences(text)]
+    ['Ask Dr. Rao.', 'He knows!']
     """
     cuts = {0, len(text), *_line_cuts(text), *_stop_cuts(text)}
     pieces = (_stripped(text, start, end) for start, end in pairwise(sorted(cuts)))
@@ -70,7 +78,11 @@ def sentences(text: str) -> list[Region]:
 
 
 def spoken_sentences(text: str) -> list[Region]:
-    """The sentences in which something is said: those with a letter or digit, so not `---` or an emoji."""
+    """The sentences in which something is said: those with a letter or digit, so not `---` or an emoji.
+
+    >>> spoken_sentences("It is free. 🙂")
+    [Region(start=0, end=11)]
+    """
     return [region for region in sentences(text) if re.search(r"\w", region.of(text))]
 
 
@@ -134,7 +146,11 @@ def _belongs_to_word(text: str, first: int, stop: int, end: int) -> bool:
 
 
 def strip(text: str, region: Region) -> Region | None:
-    """The region without white space at its ends, or None when nothing is left."""
+    """The region without white space at its ends, or None when nothing is left.
+
+    >>> strip(" a b ", Region(0, 5))
+    Region(start=1, end=4)
+    """
     return _stripped(text, region.start, min(region.end, len(text)))
 
 
@@ -156,6 +172,13 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
 
     Of several occurrences (of one of the first three kinds), those that begin or end inside a word count
     only where there are no others: `Rs 5` is not in `Rs 500` when it also stands alone.
+
+    >>> locate("the FEE", "Pay the fee.")
+    Region(start=4, end=11)
+    >>> locate("Rs 5", "Rs 500 or Rs 5.")
+    Region(start=10, end=14)
+    >>> locate("a refund", "Pay the fee.") is None
+    True
 
     Args:
         near: the occurrence that starts nearest to this offset is taken;
@@ -179,7 +202,11 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
 
 
 def locate_mentions(quotes: Sequence[str], text: str) -> list[Region | None]:
-    """`locate` for quotations in order of mention: the n-th equal quotation is the n-th occurrence."""
+    """`locate` for quotations in order of mention: the n-th equal quotation is the n-th occurrence.
+
+    >>> locate_mentions(["a fee", "a fee"], "a fee, a fee")
+    [Region(start=0, end=5), Region(start=7, end=12)]
+    """
     seen: Counter[str] = Counter()
     regions = []
     for quote in quotes:
@@ -258,22 +285,38 @@ def _fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Regio
 
 
 def plain(text: str) -> str:
-    """The text with case, white space, dashes and quotation marks made equal: what `locate` compares."""
+    """The text with case, white space, dashes and quotation marks made equal: what `locate` compares.
+
+    >>> plain("The  “fee” – Rs 5")
+    'the "fee" - rs 5'
+    """
     return _plain(text)[0]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case: runs of letters, digits and underscores."""
+    """The words of a text in lower case: runs of letters, digits and underscores.
+
+    >>> words("The fee: Rs 500.")
+    ['the', 'fee', 'rs', '500']
+    """
     return _WORD.findall(text.lower())
 
 
 def unknown_share(text: str, known: set[str]) -> float | None:
-    """Share of the words of `text` that are not among `known`, in [0, 1]; None without words."""
+    """Share of the words of `text` that are not among `known`, in [0, 1]; None without words.
+
+    >>> unknown_share("The fee: Rs 500.", {"the", "fee", "rs"})
+    0.25
+    """
     found = words(text)
     return sum(word not in known for word in found) / len(found) if found else None
 
 
 def clip(region: Region, bounds: Region) -> Region | None:
-    """The part of `region` inside `bounds`, or None when they do not meet."""
+    """The part of `region` inside `bounds`, or None when they do not meet.
+
+    >>> clip(Region(0, 5), Region(3, 9))
+    Region(start=3, end=5)
+    """
     start, end = max(region.start, bounds.start), min(region.end, bounds.end)
     return Region(start, end) if start < end else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenarios.errors import OperationalError, UsageError
+from scenarios.errors import UsageError
 from simulator.cli.options import AsJson, RunArgument
 from simulator.cli.saying import say, say_json
 
@@ -72,8 +72,7 @@ def show_report(folder: RunFolder, as_json: bool) -> None:
         UsageError: there is nothing to report on.
         OperationalError: every conversation failed.
     """
-    from scenarios.text.wording import in_brief
-    from simulator.report.reporting import write_reports
+    from simulator.report.reporting import require_a_reply, write_reports
     from simulator.report.terminal import print_report
 
     folder.require()
@@ -86,7 +85,4 @@ def show_report(folder: RunFolder, as_json: bool) -> None:
     else:
         print_report(made)
         say(f"\nreport: {folder.page}")
-    failed = [conversation for conversation in journals.conversations if not conversation.turns]
-    if len(failed) == len(journals.conversations):
-        error = in_brief(failed[0].error or "")
-        raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
+    require_a_reply(journals)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agents.machine.stopping import run_until_stopped
-from scenarios.errors import UsageError
 from simulator.cli.options import (
     AsJson,
     ConversationOptions,
@@ -115,8 +114,6 @@ def settings(context: typer.Context, recording: RecordingOptions, fresh: bool = 
     """The flags that say how, not what, to run; what stands after `--` is for the model server."""
     from simulator.experiment.build import Settings
 
-    if recording.record is not None and recording.replay is not None:
-        raise UsageError("--record and --replay exclude each other: give one of them.")
     return Settings(
         fresh=fresh,
         record=recording.record,
@@ -134,14 +131,12 @@ def _execute(
     recording: RecordingOptions,
     judge: bool = True,
 ) -> RunFolder:
-    from datetime import datetime
-
     from simulator.experiment.build import execute_experiment
     from simulator.experiment.config import load_experiment
-    from simulator.runs.folder import RunFolder
+    from simulator.runs.folder import RunFolder, folder_by_time
     from simulator.runs.outputs import check_outputs
 
-    run = RunFolder(folder.out or Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+    run = RunFolder(folder.out or folder_by_time())
     experiment = load_experiment(config, flags)
     check_outputs({}, folders={"--out": run.path})
     run_until_stopped(

@@ -41,7 +41,11 @@ _NOWHERE = "http://127.0.0.1/v1"
 
 @dataclass(frozen=True)
 class Settings:
-    """How an experiment is run, as opposed to what it is."""
+    """How an experiment is run, as opposed to what it is.
+
+    Raises:
+        UsageError: it is to be recorded and replayed at once.
+    """
 
     fresh: bool = False
     """Delete what the folder holds of an earlier run."""
@@ -53,6 +57,10 @@ class Settings:
     """No progress bars."""
     server_flags: tuple[str, ...] = ()
     """Passed on to the model server."""
+
+    def __post_init__(self) -> None:
+        if self.record is not None and self.replay is not None:
+            raise UsageError("--record and --replay exclude each other: give one of them.")
 
 
 async def execute_experiment(

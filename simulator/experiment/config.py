@@ -35,7 +35,11 @@ _SCHEMA = "docs/experiment.md"
 
 
 class Component(Frozen):
-    """A chatbot or detector in an experiment: a registered kind with options, under a name."""
+    """A chatbot or detector in an experiment: a registered kind with options, under a name.
+
+    >>> Component.model_validate("editor")
+    Component(name='editor', kind='editor', options={})
+    """
 
     name: str = Field(pattern=NAME)
     """What the report calls it."""
@@ -66,7 +70,12 @@ class ModelSettings(Frozen):
 
 
 class Experiment(Frozen):
-    """A whole experiment, resolved."""
+    """A whole experiment, resolved.
+
+    >>> experiment = Experiment.model_validate({"chatbots": ["vanilla"], "limit": 2})
+    >>> [bot.name for bot in experiment.chatbots], [one.name for one in experiment.detectors]
+    (['vanilla'], ['halludetect', 'metarag'])
+    """
 
     scenario: str = DEFAULT_SCENARIO
     """A built-in pack's name, or the path of a pack's folder or YAML file. In an experiment file a relative
@@ -174,6 +183,9 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """Read an experiment file and put the flags that were given (not None) over it.
 
     A model of the catalogue may have other defaults than `Experiment`'s (`CatalogueModel.experiment`).
+
+    >>> load_experiment(None, {"model": "smollm2-135m"}).max_turns
+    2
 
     Raises:
         UsageError: the file is missing, malformed or has a wrong field.

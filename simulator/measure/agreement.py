@@ -77,6 +77,9 @@ def cohens_kappa(first: Ratings, second: Ratings) -> float | None:
     """Agreement beyond chance on the units that both rate (Cohen 1960).
 
     None without such units, or where both use one and the same rating only.
+
+    >>> cohens_kappa([True, True, False, False], [True, False, False, False])
+    0.5
     """
     from sklearn.metrics import cohen_kappa_score
 
@@ -94,6 +97,9 @@ def krippendorffs_alpha(raters: Sequence[Ratings]) -> float | None:
     Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011. Units with fewer than two
     ratings are left out. None without any other unit, or where all ratings are the same: then no
     disagreement can be expected.
+
+    >>> krippendorffs_alpha([[True, False, False], [True, False, None]])
+    1.0
     """
     units = [unit for unit in _units(raters) if len(unit) > 1]
     totals = Counter(rating for unit in units for rating in unit)

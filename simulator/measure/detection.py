@@ -98,7 +98,11 @@ def average_precision(sample: Sample) -> float | None:
 
 
 def precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[str, float | None]:
-    """Of the positive class; each None where its denominator is empty, F1 also where recall is None."""
+    """Of the positive class; each None where its denominator is empty, F1 also where recall is None.
+
+    >>> precision_recall_f1(hits=1, flagged=2, positive=2)
+    {'precision': 0.5, 'recall': 0.5, 'f1': 0.5}
+    """
     return {
         "precision": hits / flagged if flagged else None,
         "recall": hits / positive if positive else None,

@@ -263,12 +263,20 @@ def rows(tallies: Tallies) -> tuple[Row, ...]:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Arithmetic mean to 6 decimals, independent of order; None of nothing."""
+    """Arithmetic mean to 6 decimals, independent of order; None of nothing.
+
+    >>> mean([0.5, 0.25, 0.25])
+    0.333333
+    """
     return round(math.fsum(values) / len(values), 6) if values else None
 
 
 def known_sum(counts: Sequence[int | None]) -> int | None:
-    """Sum of the known counts; 0 of nothing, None when there are counts and none is known."""
+    """Sum of the known counts; 0 of nothing, None when there are counts and none is known.
+
+    >>> known_sum([3, None, 4])
+    7
+    """
     known = [count for count in counts if count is not None]
     return sum(known) if known or not counts else None
 

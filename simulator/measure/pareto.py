@@ -8,6 +8,9 @@ from collections.abc import Sequence
 def pareto_front(choices: Sequence[Sequence[float | None]]) -> list[bool]:
     """Whether each choice is Pareto-optimal: none other is at least as good in everything, and better in one.
 
+    >>> pareto_front([(0.9, -5), (0.8, -1), (0.8, -9)])
+    [True, True, False]
+
     MetaRAG section 5.4 asks only that none is strictly better at no higher cost; then of two equally good
     choices the dearer one would be optimal, too.
 

@@ -58,7 +58,11 @@ class Difference:
 
 
 def ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
-    """Sum of numerators over sum of denominators; None when the latter is 0."""
+    """Sum of numerators over sum of denominators; None when the latter is 0.
+
+    >>> ratio_of_sums([Ratio(1, 4), Ratio(2, 2)])
+    0.5
+    """
     denominator = sum(item.denominator for item in sample)
     return sum(item.numerator for item in sample) / denominator if denominator else None
 
@@ -124,7 +128,11 @@ def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Differ
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Holm's step-down adjustment; a missing p-value is no test and stays None."""
+    """Holm's step-down adjustment; a missing p-value is no test and stays None.
+
+    >>> holm([0.25, None, 0.125, 0.5])
+    (0.5, None, 0.375, 0.5)
+    """
     ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     highest = 0.0

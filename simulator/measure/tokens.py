@@ -46,12 +46,20 @@ def _runs_of_marks() -> Iterator[tuple[int, int]]:
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of `text`, in order, without overlaps; white space belongs to none."""
+    """The tokens of `text`, in order, without overlaps; white space belongs to none.
+
+    >>> tokenize("Rs 500.")
+    [(0, 2), (3, 6), (6, 7)]
+    """
     return [match.span() for match in _pattern().finditer(text)]
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens a text has."""
+    """How many tokens a text has.
+
+    >>> count_tokens("Rs 500.")
+    3
+    """
     return len(_pattern().findall(text))
 
 
@@ -59,6 +67,9 @@ def hallucinated(tokens: Iterable[Token], spans: Iterable[Span]) -> list[bool]:
     """For each token whether a located span overlaps it by at least one character.
 
     Spans form a union: a token under two spans is hallucinated once. Unlocated spans touch no token.
+
+    >>> hallucinated(tokenize("Rs 500."), [Span(start=3, end=4, text="5")])
+    [False, True, False]
 
     Args:
         tokens: in the order of the text.

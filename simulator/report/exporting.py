@@ -9,8 +9,8 @@ from typing import Any
 
 from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Turn, Verdict
-from simulator.report.reporting import current_verdicts
 from simulator.runs.folder import RunFolder, refuse_overwriting, write_atomically
+from simulator.runs.journals import current_verdicts
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from agents.users.user_flaws import MIN_TURNS, audit
-from scenarios.errors import UsageError
+from agents.users.user_flaws import MIN_TURNS, Flaw, audit
+from scenarios.errors import OperationalError, UsageError
 from scenarios.packs.pack import Persona
 from scenarios.packs.pack_files import load_scenario
+from scenarios.text.wording import in_brief
 from scenarios.transcript import Conversation, Verdict
 from simulator.report.document import build_report, report_text
 from simulator.report.page import render_page
 from simulator.runs.folder import RunFolder, write_together
-from simulator.runs.journals import Journals
+from simulator.runs.journals import Journals, current_verdicts
 from simulator.runs.saved_experiment import saved_claim_checks
+
+
+@dataclass(frozen=True)
+class _Derived:
+    """What is derived from a run folder: the report, and what its page shows beside it."""
+
+    report: dict[str, Any]
+    verdicts: list[Verdict]
+    flaws: dict[str, tuple[Flaw, ...]]
+    personas: dict[str, Persona]
+    experiment: dict[str, Any] | None
 
 
 def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[str, Any]:
@@ -31,6 +44,37 @@ def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[s
     folder.require()
     folder.refuse_links_out((folder.report, folder.page))
     journals = journals or folder.read_journals()
+    derived = _derive(folder, journals)
+    page = render_page(
+        derived.report,
+        journals.conversations,
+        derived.verdicts,
+        flaws=derived.flaws,
+        personas=derived.personas,
+        experiment=derived.experiment,
+    )
+    write_together({folder.report: report_text(derived.report), folder.page: page})
+    return derived.report
+
+
+def report_of(folder: RunFolder, journals: Journals) -> dict[str, Any]:
+    """The report of a folder with those journals; nothing is written.
+
+    Raises:
+        UsageError: experiment.json is wrong, or the journals contradict each other.
+    """
+    return _derive(folder, journals).report
+
+
+def require_a_reply(journals: Journals) -> None:
+    """Raise OperationalError where every conversation failed before its first reply."""
+    failed = [conversation for conversation in journals.conversations if not conversation.turns]
+    if failed and len(failed) == len(journals.conversations):
+        error = in_brief(failed[0].error or "")
+        raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
+
+
+def _derive(folder: RunFolder, journals: Journals) -> _Derived:
     saved = folder.read_experiment()
     conversations = journals.conversations
     verdicts = current_verdicts(journals.verdicts, saved)
@@ -49,17 +93,7 @@ def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[s
         personas=personas if saved else None,
         claim_checks=saved_claim_checks(folder, saved or {}),
     )
-    page = render_page(report, conversations, verdicts, flaws=flaws, personas=personas, experiment=saved)
-    write_together({folder.report: report_text(report), folder.page: page})
-    return report
-
-
-def current_verdicts(verdicts: Sequence[Verdict], saved: dict[str, Any] | None) -> list[Verdict]:
-    """Without verdicts of an older configuration of a detector; all of them where no experiment is saved."""
-    if saved is None:
-        return list(verdicts)
-    versions: dict[str, str] = saved["detectors"]
-    return [verdict for verdict in verdicts if versions.get(verdict.detector) == verdict.version]
+    return _Derived(report, verdicts, flaws, personas, saved)
 
 
 def _chatbots(saved: dict[str, Any] | None, conversations: Sequence[Conversation]) -> list[str]:

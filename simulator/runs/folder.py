@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,11 @@ class RunFolder:
     def open_verdicts(self) -> LineWriter:
         """The journal of verdicts, for appending."""
         return LineWriter(self.verdicts)
+
+
+def folder_by_time() -> Path:
+    """Where a run is written for which no folder was named: `runs/` and the time."""
+    return Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
 
 def write_atomically(path: Path, text: str) -> None:

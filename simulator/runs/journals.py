@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -67,6 +67,18 @@ def read_conversations(path: Path) -> list[Conversation]:
         UsageError: a line is wrong; names it.
     """
     return _that_count(_held(path))
+
+
+def current_verdicts(verdicts: Sequence[Verdict], saved: Mapping[str, Any] | None) -> list[Verdict]:
+    """Without verdicts of an older configuration of a detector.
+
+    Args:
+        saved: the folder's experiment.json; None: all verdicts count.
+    """
+    if saved is None:
+        return list(verdicts)
+    versions: Mapping[str, str] = saved["detectors"]
+    return [verdict for verdict in verdicts if versions.get(verdict.detector) == verdict.version]
 
 
 def _held(path: Path) -> dict[str, Conversation]:

@@ -27,6 +27,5 @@ def test_something_else_in_its_place_is_one_sentence() -> None:
     with pytest.raises(UsageError) as caught:
         told_claim_check("chatbot mine", SimpleNamespace(claim_check="m"))
     assert str(caught.value) == (
-        "chatbot mine: its `claim_check` is 'm', no agents.claim_check.ClaimCheck. "
-        "Correct it or leave it out."
+        "chatbot mine: its `claim_check` is 'm', no hallulab.ClaimCheck. Correct it or leave it out."
     )

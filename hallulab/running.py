@@ -1,0 +1,85 @@
+"""`hallulab.run`: an experiment from a script or a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hallulab.own_thread import result_of
+from hallulab.saved_run import Run
+from scenarios.errors import UsageError
+from simulator.experiment.build import Settings, execute_experiment
+from simulator.experiment.config import Experiment, load_experiment
+from simulator.report.reporting import require_a_reply, write_reports
+from simulator.runs.folder import RunFolder, folder_by_time
+from simulator.runs.outputs import check_outputs
+
+
+def run(
+    experiment: Experiment | Mapping[str, Any] | str | Path,
+    *,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    record: str | Path | None = None,
+    replay: str | Path | None = None,
+    quiet: bool = False,
+    **fields: Any,
+) -> Run:
+    """Simulate conversations, judge every reply, and report, as `hallulab run` does; returns the run.
+
+    It returns when the run has ended, and is called alike in scripts and in notebooks: the work is done in an
+    event loop of its own, in a thread of its own, also where an event loop runs already. Interrupting it
+    (Ctrl-C, the kernel's stop) ends the run; the same call, with the same `out`, goes on where it ended.
+
+    A bot that is defined in the script or notebook itself is the chatbot
+    `{"name": "mine", "kind": "callable", "options": {"target": "__main__:reply"}}`.
+
+    Args:
+        experiment: an experiment file (docs/experiment.md), the fields of one as a mapping, or an Experiment.
+        out: run folder; None: `runs/` and the time.
+        fresh: start over; else go on where the folder's journals end.
+        record: record every model answer and search into this file.
+        replay: answer from this recording: no server, no network.
+        quiet: no progress.
+        fields: fields of the experiment by name, which win over `experiment`; None: not given.
+
+    Raises:
+        UsageError: experiment or folder are at fault; one sentence says how.
+        OperationalError: server, endpoint or disk failed, or no conversation got as far as a reply.
+        ReplayMiss: the recording lacks an answer. It is no `Exception`.
+        KeyboardInterrupt: the run was interrupted, and what was written is intact.
+    """
+    settings = Settings(fresh=fresh, record=_path(record), replay=_path(replay), quiet=quiet)
+    folder = RunFolder(_path(out) or folder_by_time())
+    wanted = _resolved(experiment, fields)
+    check_outputs({}, folders={"--out": folder.path})
+    result_of(execute_experiment(wanted, folder, settings, simulate=True))
+    journals = folder.read_journals()
+    write_reports(folder, journals)
+    require_a_reply(journals)
+    return Run(folder.path)
+
+
+def _resolved(
+    experiment: Experiment | Mapping[str, Any] | str | Path, fields: Mapping[str, Any]
+) -> Experiment:
+    if isinstance(experiment, str | Path):
+        return load_experiment(Path(experiment), fields)
+    if isinstance(experiment, Mapping):
+        return load_experiment(None, {**experiment, **_given(fields)})
+    if not isinstance(experiment, Experiment):
+        raise UsageError(
+            f"the experiment is a {type(experiment).__name__}. "
+            "Give a file, a mapping of its fields or an Experiment."
+        )
+    values = experiment.model_dump(exclude_unset=True)
+    return load_experiment(None, {**values, **_given(fields)}).with_places_of(experiment)
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _path(value: str | Path | None) -> Path | None:
+    return None if value is None else Path(value)

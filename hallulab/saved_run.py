@@ -1,0 +1,173 @@
+"""A run folder as pandas frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hallulab.columns import SPANS, TURNS, VERDICTS, Column
+from scenarios.transcript import Call, Conversation, Turn, Verdict
+from simulator.measure.metrics import known_sum
+from simulator.runs.folder import RunFolder
+from simulator.runs.journals import current_verdicts
+
+if TYPE_CHECKING:
+    import pandas
+
+Cells = Mapping[str, Any]
+"""A row of a frame by column."""
+
+
+class Run:
+    """The run in a folder, as it was when it was opened; nothing is written there.
+
+    Rows are in the order of persona, seed, chatbot and turn, and then of detectors' names. Columns are those
+    of `hallulab.columns`, also where there is no row. Of a detector that was changed, verdicts of older
+    versions are left out, and of a conversation that was tried again its earlier tries, as in the report.
+
+    >>> run = Run("runs/demo")
+    >>> run.turns()[["chatbot", "turn", "reply"]]
+       chatbot  turn               reply
+    0  vanilla     0  The fee is Rs 500.
+    >>> run.verdicts()[["detector", "outcome", "flagged", "spans"]]
+      detector outcome  flagged  spans
+    0  metarag  scored     True      1
+    >>> run.spans()[["start", "end", "text"]]
+       start  end    text
+    0     11   17  Rs 500
+    >>> run.report()["rows"][0]["hpt_1"]
+    1.0
+
+    Args:
+        path: the folder.
+
+    Raises:
+        UsageError: it is no run folder, or a file of it is damaged; names file, line and field.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._folder = RunFolder(Path(path))
+        self._folder.require()
+        self._journals = self._folder.read_journals()
+        self._saved = self._folder.read_experiment()
+        self._conversations = sorted(self._journals.conversations, key=_place)
+        self._verdicts = self._counting_verdicts()
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._folder.path
+
+    @property
+    def conversations(self) -> tuple[Conversation, ...]:
+        """The conversations with all that they hold, also those that failed before the first reply."""
+        return tuple(self._conversations)
+
+    def turns(self) -> pandas.DataFrame:
+        """The turns, a row each; columns: `hallulab.columns.TURNS`."""
+        return _frame(TURNS, [_turn(held, turn) for held in self._conversations for turn in held.turns])
+
+    def verdicts(self) -> pandas.DataFrame:
+        """The verdicts, a row for each turn and detector; columns: `hallulab.columns.VERDICTS`."""
+        return _frame(VERDICTS, [_verdict(held, verdict) for held, verdict in self._verdicts])
+
+    def spans(self) -> pandas.DataFrame:
+        """The hallucinations that detectors found, a row each; columns: `hallulab.columns.SPANS`.
+
+        A verdict that is flagged and says nowhere has no row here.
+        """
+        return _frame(SPANS, [row for held, verdict in self._verdicts for row in _spans(held, verdict)])
+
+    def report(self) -> dict[str, Any]:
+        """What stands in `report.json`, derived from the journals.
+
+        It is a mapping of plain values, whose tables are lists of rows: `rows` (a chatbot under a detector),
+        `comparisons`, `ledger`, `efficiency`, … `pandas.DataFrame(run.report()["rows"])` makes a frame.
+
+        Raises:
+            UsageError: the journals contradict each other.
+        """
+        from simulator.report.reporting import report_of
+
+        return report_of(self._folder, self._journals)
+
+    def _counting_verdicts(self) -> list[tuple[Conversation, Verdict]]:
+        held = {conversation.id: conversation for conversation in self._conversations}
+        verdicts = current_verdicts(self._journals.verdicts, self._saved)
+        pairs = [(held[found.conversation], found) for found in verdicts if found.conversation in held]
+        return sorted(pairs, key=lambda pair: (_place(pair[0]), pair[1].turn, pair[1].detector))
+
+
+def _place(conversation: Conversation) -> tuple[str, int, str, str]:
+    """What conversations are ordered by."""
+    return (conversation.persona, conversation.seed, conversation.chatbot, conversation.id)
+
+
+def _frame(columns: Sequence[Column], rows: Sequence[Cells]) -> pandas.DataFrame:
+    import pandas
+
+    return pandas.DataFrame(
+        {
+            column.name: pandas.Series([row[column.name] for row in rows], dtype=column.dtype)
+            for column in columns
+        }
+    )
+
+
+def _turn(conversation: Conversation, turn: Turn) -> Cells:
+    return {
+        **_about(conversation, turn.index),
+        **_costs([call for call in turn.calls if call.role == "chatbot"]),
+        "scenario": conversation.scenario,
+        "model": conversation.model,
+        "user": turn.user,
+        "query": turn.query,
+        "reply": turn.reply,
+        "passages": [passage.text for passage in turn.passages],
+        "documents": [passage.document for passage in turn.passages],
+        "stop_reason": conversation.stop_reason,
+    }
+
+
+def _verdict(conversation: Conversation, verdict: Verdict) -> Cells:
+    return {
+        **_about(conversation, verdict.turn),
+        **_costs(verdict.calls),
+        "detector": verdict.detector,
+        "version": verdict.version,
+        "outcome": verdict.outcome,
+        "score": verdict.score,
+        "flagged": verdict.flagged,
+        "spans": len(verdict.spans or ()) if verdict.localised else None,
+        "truncated": verdict.truncated,
+        "error": verdict.error,
+    }
+
+
+def _spans(conversation: Conversation, verdict: Verdict) -> Iterator[Cells]:
+    about = {**_about(conversation, verdict.turn), "detector": verdict.detector}
+    for span in verdict.spans or ():
+        yield {**about, **dict(span)}
+
+
+def _about(conversation: Conversation, turn: int) -> Cells:
+    return {
+        "conversation": conversation.id,
+        "persona": conversation.persona,
+        "chatbot": conversation.chatbot,
+        "seed": conversation.seed,
+        "turn": turn,
+    }
+
+
+def _costs(calls: Sequence[Call]) -> Cells:
+    return {
+        "calls": len(calls),
+        "prompt_tokens": known_sum([call.prompt_tokens for call in calls]),
+        "completion_tokens": known_sum([call.completion_tokens for call in calls]),
+        "seconds": sum(call.latency_s for call in calls),
+    }

@@ -1,0 +1,84 @@
+"""Examples in docstrings and in README are true."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.places import ROOT
+from tests.simulator.cli.test_commands import saved_run
+
+MODULES = (
+    "hallulab.saved_run",
+    "scenarios.text.spans",
+    "scenarios.transcript",
+    "simulator.experiment.config",
+    "simulator.measure.agreement",
+    "simulator.measure.detection",
+    "simulator.measure.metrics",
+    "simulator.measure.pareto",
+    "simulator.measure.statistics",
+    "simulator.measure.tokens",
+)
+"""The modules with examples."""
+
+
+@pytest.fixture
+def beside_a_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory that has `docs` and `tests`, and a small run in `runs/demo`."""
+    for name in ("docs", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    verdicts = saved_run(tmp_path / "runs" / "demo").verdicts
+    verdicts.write_text(verdicts.read_text().replace('"text":"x"', '"text":"Rs 500"'))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_docstrings(name: str, beside_a_demo: Path) -> None:
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_no_example_is_left_out() -> None:
+    floors = ("scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab")
+    with_examples = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for floor in floors
+        for path in (ROOT / floor).rglob("*.py")
+        if re.search(r"^ *>>> ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert with_examples == set(MODULES)
+
+
+def blocks(name: str) -> list[str]:
+    """The Python blocks of a document."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_notebook_of_the_readme(beside_a_demo: Path) -> None:
+    """It replays the recorded demo, so its numbers are those of `make replay`."""
+    [session] = [block for block in blocks("README.md") if block.startswith(">>> ")]
+    example = doctest.DocTestParser().get_doctest(session, {}, "README.md", "README.md", 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(example) == (0, 5)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+def test_code_of_the_docs_imports_the_front_door_only(name: str) -> None:
+    for block in blocks(name):
+        if block.startswith(">>> "):
+            continue
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom):
+                assert node.module in {"hallulab", "collections.abc"}
+            if isinstance(node, ast.Import):
+                assert {alias.name for alias in node.names} <= {"hallulab", "re"}
