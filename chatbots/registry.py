@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from agents.models.prompt import load_prompt
 from chatbots.agent import AgentBot
+from chatbots.autogen import AutoGenBot
 from chatbots.callable import CallableBot
 from chatbots.editor import EditorBot
 from chatbots.endpoint import EndpointBot
@@ -53,6 +54,7 @@ CHATBOTS: dict[str, OwnChatbot] = {
     "agent": AgentBot,
     "endpoint": EndpointBot,
     "callable": CallableBot,
+    "autogen": AutoGenBot,
 }
 """Ours. A name of ours cannot be taken by an entry point."""
 

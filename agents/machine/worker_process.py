@@ -77,7 +77,9 @@ class WorkerProcess:
         self.stopped = True
         _kill(self._process)
         self._end()
-        with suppress(subprocess.TimeoutExpired):  # what the system does not let go of, the supervisor waits for
+        with suppress(
+            subprocess.TimeoutExpired
+        ):  # what the system does not let go of, the supervisor waits for
             self._process.wait(GRACE_SECONDS)
 
     def send(self, message: Mapping[str, Any], timeout_s: float) -> None:
@@ -140,9 +142,7 @@ class WorkerProcess:
         return WorkerError(f"its worker {_ending(code)}" + (f" ({said})" if said else ""))
 
 
-def _start(
-    command: Sequence[str], environ: Mapping[str, str]
-) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+def _start(command: Sequence[str], environ: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     """The supervisor's process, and what the worker reads."""
     theirs, ours = os.pipe()
     try:
@@ -208,11 +208,10 @@ def _end(process: subprocess.Popen[bytes], given: IO[bytes]) -> None:
         given.close()
 
     def wait() -> None:
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            process.wait()
+        _kill(process)
+        process.wait()
 
     threading.Thread(target=wait, daemon=True).start()
 

@@ -13,6 +13,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from agents.claim_check import ClaimCheck
+from agents.machine.daemon import in_daemon
+from agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
 from agents.models.model import Session
 from agents.models.prompt import ChatMessage
 from detectors.base.judging import (
@@ -24,8 +26,6 @@ from detectors.base.judging import (
     served_name,
 )
 from detectors.base.protocol import DetectorContext, ThresholdProtocol
-from agents.machine.daemon import in_daemon
-from agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
 from detectors.peers.environment import peer_python, peer_requirements
 from detectors.peers.process import Answerer, Worker
 from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text
