@@ -19,7 +19,7 @@ async def test_the_last_message_of_a_team_is_its_reply_and_it_remembers() -> Non
     assert (first.text, first.passages, first.calls) == ("It opens at 7.", (HOURS,), ())
     more = (*ASKED, Message(role="assistant", text=first.text), Message(role="user", text="The price?"))
     assert (await bot.reply(more)).text == "A ticket is 6 euros."
-    with pytest.raises(ChatbotError, match="pool_team:team raised .*No more mock responses"):
+    with pytest.raises(ChatbotError, match=r"pool_team:team raised .*No more mock responses"):
         await bot.reply(more)
 
 
