@@ -2,43 +2,42 @@
 
 It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`, and returns the
 reply, or `{"reply": str, "passages": [...]}` with what it read: texts, or `{"text", "id", "document"}`.
-It may be async; if it is not, it runs in a thread.
+It may be async. It runs in a process of its own, one a conversation, so what it keeps is of its conversation
+(`chatbots.bot_process`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import importlib
-import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from pydantic import Field, ValidationError
 
-from agents.foreign import as_called, require_failure
+from agents.machine.daemon import in_daemon
 from agents.models.redaction import without_keys
+from chatbots.bot_process import Bot, BotProcess, require_bot
 from chatbots.outside import as_said, evidence_for
 from chatbots.pipeline import failures_as_chatbot_errors
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from scenarios.errors import UsageError
+from scenarios.files.paths import expanded, is_file
 from scenarios.options import read_options
-from scenarios.plugins import reason_of
 from scenarios.transcript import Frozen, Message, Passage
 
-Dialogue = list[dict[str, str]]
-"""What a callable is given."""
+FOREIGN = "python object"
+"""Marks what stands for an object that JSON does not know; see `chatbots.bot_worker`."""
 
 
 class CallableOptions(Frozen):
-    """Where the callable is."""
+    """Where the bot is, and what runs it."""
 
     target: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
     """`module:attribute`, such as `my_bot:answer`."""
+    python: str | None = Field(default=None, min_length=1)
+    """The Python that runs it, such as `.venv/bin/python`; None: ours."""
 
 
 class CallableBot:
@@ -47,123 +46,100 @@ class CallableBot:
     Its model calls are its own: none are booked.
 
     Raises:
-        UsageError: the option `target` is missing, has another form, or leads to nothing that can be called.
+        UsageError: an option is unknown, missing or wrong, or the target leads to nothing that can be called.
     """
 
-    KIND = "callable"
+    KIND: ClassVar[str] = "callable"
     OPTIONS = CallableOptions
     PROMPTS = ()
 
     def __init__(self, context: ChatbotContext) -> None:
         self._context = context
-        self._target = read_options(f"chatbot {self.KIND}", CallableOptions, context.options).target
-        self._function = find_callable(self._target)
+        options = read_options(f"chatbot {self.KIND}", CallableOptions, context.options)
+        if options.target.startswith("__main__:"):
+            raise UsageError(
+                f"chatbot {self.KIND}: `{options.target}`: a bot runs in a process of its own, which does "
+                "not know what a script or notebook defines. Put it into a file, such as my_bot.py, and name "
+                f"`my_bot:{options.target.partition(':')[2]}`."
+            )
+        python = _interpreter(f"chatbot {self.KIND}", options.python)
+        self._bot = Bot(self.KIND, options.target, python, os.getcwd())
+        require_bot(self._bot)
+        self._process: BotProcess | None = None
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""
         dialogue = [{"role": message.role, "content": message.text} for message in history]
+        process = self._process = self._process or BotProcess(self._bot)
         limit = self._context.models.timeout_s
-        clock = asyncio.timeout(limit)
         try:
-            async with clock:
-                answer = await as_called(lambda: self._ask(dialogue))
-        except BaseException as error:
-            require_failure(error)
-            if clock.expired():
-                reason = f"{self._target} gave no reply within {limit:g} s (--timeout)."
-            else:
-                reason = f"{self._target} raised {reason_of(error)}"
-            raise ChatbotError(reason) from error
-        text, passages = read_answer(self._target, answer)
+            text, passages = read_answer(
+                self._bot.target, await in_daemon(lambda: process.ask(dialogue, limit))
+            )
+        except BaseException:
+            # Nobody waits for its answer any more: the conversation has failed, or the run is being stopped.
+            self._process = None
+            threading.Thread(target=process.stop, daemon=True).start()
+            raise
         if passages is not None:
             return Reply(text=text, passages=passages)
         with failures_as_chatbot_errors(()):
             query, found, step = await evidence_for(self._context, history)
         return Reply(text=text, query=query, passages=found, steps=(step,))
 
-    async def _ask(self, dialogue: Dialogue) -> Any:
-        if inspect.iscoroutinefunction(self._function):
-            return await self._function(dialogue)
-        answer = await _in_thread(self._function, dialogue)
-        return await answer if inspect.isawaitable(answer) else answer
 
-
-async def _in_thread(function: Callable[..., Any], dialogue: Dialogue) -> Any:
-    """What the function returns, which a thread of its own calls. One that never returns does not keep the
-    process alive, as a thread of the event loop's pool would."""
-    result: Future[Any] = Future()
-    result.set_running_or_notify_cancel()  # from now on nobody who stops waiting can cancel it
-
-    def call() -> None:
-        try:
-            result.set_result(function(dialogue))
-        except StopIteration:
-            result.set_exception(RuntimeError("StopIteration"))  # no event loop passes that one on
-        except BaseException as raised:  # noqa: BLE001 - whatever it is, it is raised where the answer is awaited
-            result.set_exception(raised)
-
-    threading.Thread(target=contextvars.copy_context().run, args=(call,), daemon=True).start()
-    return await asyncio.wrap_future(result)
-
-
-def find_callable(target: str) -> Callable[..., Any]:
-    """Import `module:attribute`. The working directory comes first on the import path from then on, as with
-    `python -m`, so that what the bot imports later is found too.
-
-    Raises:
-        UsageError: there is no such module or attribute, it cannot be imported, or it cannot be called.
-    """
-    module_name, attribute = target.split(":")
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        reason = reason_of(error)
-        raise UsageError(f"{target}: cannot import {module_name} from {here} ({reason}).") from error
-    function = getattr(module, attribute, None)
-    if function is None:
-        raise UsageError(f"{target}: the module {module_name} has no attribute {attribute!r}.")
-    if not callable(function):
-        raise UsageError(f"{target}: is a {type(function).__name__}, which cannot be called.")
-    found: Callable[..., Any] = function
-    return found
+def _interpreter(owner: str, given: str | None) -> str:
+    """The absolute path of a Python. Links are kept: an environment's Python is one."""
+    if given is None:
+        return sys.executable
+    path = expanded(given).absolute()
+    if not (is_file(path) and os.access(path, os.X_OK)):
+        raise UsageError(
+            f"{owner}: option `python`: {path} is no program; name an interpreter, such as .venv/bin/python."
+        )
+    return str(path)
 
 
 def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] | None]:
-    """Reply and passages of what a callable returned; None where it names no passages.
+    """Reply and passages of what a callable returned, as it came as JSON; None where it names no passages.
 
     Raises:
         ChatbotError: it is neither a text nor a dict with `reply`, or the reply is empty.
     """
     passages: object = None
     reply = answer
-    if isinstance(answer, Mapping):
+    if isinstance(answer, Mapping) and FOREIGN not in answer:
         reply, passages = answer.get("reply"), answer.get("passages")
     if not isinstance(reply, str):
-        keys = sorted(map(str, answer)) if isinstance(answer, Mapping) else None
-        returned = without_keys(repr(answer))[:80] if keys is None else f"a dict with {keys}"
+        keys = sorted(answer) if isinstance(answer, Mapping) and FOREIGN not in answer else None
+        returned = without_keys(_shown(answer))[:80] if keys is None else f"a dict with {keys}"
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = as_said(target, reply)
     if passages is None:
         return text, None
     if isinstance(passages, str | Mapping) or not isinstance(passages, Sequence):
-        raise ChatbotError(f"{target}: `passages` is a {type(passages).__name__}, not a list.")
+        raise ChatbotError(f"{target}: `passages` is a {_kind(passages)}, not a list.")
     read = tuple(_passage(target, number, passage) for number, passage in enumerate(passages))
     return text, read
+
+
+def _kind(value: object) -> str:
+    """What a value is called: the class of the bot's own object that stands for it, or its own."""
+    return str(value.get("type")) if isinstance(value, Mapping) and FOREIGN in value else type(value).__name__
+
+
+def _shown(value: object) -> str:
+    return str(value[FOREIGN]) if isinstance(value, Mapping) and FOREIGN in value else repr(value)
 
 
 def _passage(target: str, number: int, value: object) -> Passage:
     fields: dict[str, Any] = {"id": f"passage#{number}", "document": "passage"}
     if isinstance(value, str):
         fields["text"] = value
-    elif isinstance(value, Mapping):
+    elif isinstance(value, Mapping) and FOREIGN not in value:
         fields.update(value)
     else:
-        raise ChatbotError(f"{target}: passage {number} is a {type(value).__name__}, not a text or a dict.")
+        raise ChatbotError(f"{target}: passage {number} is a {_kind(value)}, not a text or a dict.")
     cleaned = {name: without_keys(item) if isinstance(item, str) else item for name, item in fields.items()}
     try:
         return Passage.model_validate(cleaned)

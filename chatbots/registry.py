@@ -13,6 +13,7 @@ from agents.identity import identity
 from agents.models.prompt import load_prompt
 from agents.tuned import tuned_number
 from chatbots.agent import AgentBot
+from chatbots.autogen import AutoGenBot
 from chatbots.callable import CallableBot
 from chatbots.editor import EditorBot
 from chatbots.endpoint import EndpointBot
@@ -55,6 +56,7 @@ CHATBOTS: dict[str, OwnChatbot] = {
     "agent": AgentBot,
     "endpoint": EndpointBot,
     "callable": CallableBot,
+    "autogen": AutoGenBot,
 }
 """Ours. A name of ours cannot be taken by an entry point."""
 

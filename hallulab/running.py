@@ -32,8 +32,8 @@ def run(
     event loop of its own, in a thread of its own, also where an event loop runs already. Interrupting it
     (Ctrl-C, the kernel's stop) ends the run; the same call, with the same `out`, goes on where it ended.
 
-    A bot that is defined in the script or notebook itself is the chatbot
-    `{"name": "mine", "kind": "callable", "options": {"target": "__main__:reply"}}`.
+    A bot of yours stands in a file, such as my_bot.py in the working directory, and is the chatbot
+    `{"name": "mine", "kind": "callable", "options": {"target": "my_bot:reply"}}`.
 
     Args:
         experiment: an experiment file (docs/experiment.md), the fields of one as a mapping, or an Experiment.

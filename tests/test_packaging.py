@@ -16,6 +16,7 @@ from tests.places import ROOT
 
 PACKAGES = ["scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab"]
 IN_OTHER_ENVIRONMENTS = {
+    "bot_worker.py",
     "convert_gguf.py",
     "quantize_w8a8.py",
     "lettucedetect_worker.py",

@@ -19,6 +19,8 @@ def start_supervised(
     command: Sequence[str],
     *,
     output: IO[bytes] | int,
+    errors: int = subprocess.STDOUT,
+    reads: int | None = None,
     environ: Mapping[str, str] | None = None,
     grace: float = GRACE_SECONDS,
 ) -> subprocess.Popen[bytes]:
@@ -26,19 +28,23 @@ def start_supervised(
 
     Args:
         command: program and arguments.
-        output: where its standard output and error go: a file, or `subprocess.PIPE`.
+        output: where its standard output goes: a file, or `subprocess.PIPE`.
+        errors: where its standard error goes; by default to its output.
+        reads: the descriptor that is its standard input, which the caller closes then; None: it has none.
         environ: its environment; None: ours.
         grace: seconds between SIGTERM and SIGKILL.
 
     Returns:
         The supervisor's process; its exit code is the command's. End it with `stop_supervised`.
     """
+    given = "-" if reads is None else str(reads)
     return subprocess.Popen(  # noqa: S603 (no shell; callers pass our own commands)
-        [sys.executable, "-I", str(Path(supervisor.__file__)), str(grace), *command],
+        [sys.executable, "-I", str(Path(supervisor.__file__)), str(grace), given, *command],
         stdin=subprocess.PIPE,
         stdout=output,
-        stderr=subprocess.STDOUT,
+        stderr=errors,
         env=environ,
+        pass_fds=() if reads is None else (reads,),
         start_new_session=True,
     )
 

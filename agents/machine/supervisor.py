@@ -1,11 +1,12 @@
 """Runs one command and sees to it that nothing of it outlives us. A script that needs psutil only.
 
-    python supervisor.py GRACE_SECONDS COMMAND [ARGUMENT …]
+    python supervisor.py GRACE_SECONDS INPUT COMMAND [ARGUMENT …]
 
-Its standard input is a pipe whose other end only our process holds. When that end closes (we ended, however
-we ended: also by SIGKILL) or on SIGTERM, the command and all its descendants get SIGTERM, and SIGKILL after
-the grace period. When the command ends by itself, what it left behind goes the same way, and its exit code
-is passed on. On Linux, descendants that detached themselves are adopted (child subreaper) and ended as well.
+`INPUT` is the descriptor that the command reads as its standard input, or `-` for none. The supervisor's own
+is a pipe whose other end only our process holds. When that end closes (we ended, however we ended: also by
+SIGKILL) or on SIGTERM, the command and all its descendants get SIGTERM, and SIGKILL after the grace period.
+When the command ends by itself, what it left behind goes the same way, and its exit code is passed on. On
+Linux, descendants that detached themselves are adopted (child subreaper) and ended as well.
 """
 
 from __future__ import annotations
@@ -37,9 +38,16 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, stop)
     _adopt_orphans()
     parent = os.getppid()
-    command = subprocess.Popen(  # noqa: S603 (no shell; the caller chose the command)
-        arguments[1:], stdin=subprocess.DEVNULL, start_new_session=True
-    )
+    given = subprocess.DEVNULL if arguments[1] == "-" else int(arguments[1])
+    try:
+        command = subprocess.Popen(  # noqa: S603 (no shell; the caller chose the command)
+            arguments[2:], stdin=given, start_new_session=True
+        )
+    except OSError as error:
+        print(f"cannot start {arguments[2]}: {error.strerror}", file=sys.stderr)
+        return 1
+    if given != subprocess.DEVNULL:
+        os.close(given)
     while command.poll() is None and not stopping and os.getppid() == parent:
         readable, _, _ = select.select([0], [], [], POLL_SECONDS)
         if readable and not os.read(0, 4096):

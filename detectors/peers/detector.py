@@ -6,7 +6,6 @@ import asyncio
 import re
 import threading
 from collections.abc import Sequence
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +14,8 @@ from pydantic import Field
 
 from agents.claim_check import ClaimCheck
 from agents.identity import identity
+from agents.machine.daemon import in_daemon
+from agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
 from agents.models.model import Session
 from agents.models.prompt import ChatMessage
 from agents.served_model import identity_of
@@ -25,10 +26,9 @@ from detectors.base.judging import (
     judge,
 )
 from detectors.base.protocol import DetectorContext, ThresholdProtocol
-from detectors.peers.daemon import in_daemon
 from detectors.peers.environment import peer_python, peer_requirements
-from detectors.peers.process import Answerer, Worker, WorkerStopped
-from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text, WorkerError
+from detectors.peers.process import Answerer, Worker
+from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.digest import digest
 from scenarios.files.paths import expanded, is_file, is_there
@@ -294,13 +294,12 @@ def worker_command(peer: str) -> list[str]:
     Raises:
         OperationalError: the environment cannot be made.
     """
-    return [str(peer_python(peer)), "-I", str(WORKERS / "loop.py"), str(WORKERS / f"{peer}_worker.py")]
+    return [str(peer_python(peer)), "-I", str(LOOP), str(WORKERS / f"{peer}_worker.py")]
 
 
 def _program(peer: str) -> list[str]:
     """Source of what runs in the peer's environment."""
-    folder = files("detectors.peers").joinpath("workers")
-    return [folder.joinpath(name).read_text(encoding="utf-8") for name in ("loop.py", f"{peer}_worker.py")]
+    return [path.read_text(encoding="utf-8") for path in (LOOP, WORKERS / f"{peer}_worker.py")]
 
 
 def _model_source(owner: str, option: str, given: str) -> str:

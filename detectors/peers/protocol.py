@@ -10,14 +10,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from scenarios.errors import OperationalError
+from agents.machine.worker_process import WorkerError
 from scenarios.transcript import Frozen
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-
-
-class WorkerError(OperationalError):
-    """A worker gave no (valid) answer."""
 
 
 class Text(Frozen):

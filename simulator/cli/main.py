@@ -1,4 +1,4 @@
-"""Entry point of the `hallulab` command: errors become one sentence and an exit code."""
+"""What the `hallulab` command runs: errors become one sentence and an exit code."""
 
 from __future__ import annotations
 

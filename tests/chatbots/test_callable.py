@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Iterator
+import json
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,20 @@ from tests.chatbots.stage import HOURS, LATER, stage
 
 BOT = """
 import asyncio
+import json
 import sys
 import time
 
-SEEN = []
 NUMBER = 7
 
 def answer(history):
-    SEEN.append(history)
     return "It opens at 7. "
+
+def echo(history):
+    return json.dumps(history)
+
+def streams(history):
+    yield "It opens at 7."
 
 def labelled(history):
     return "\\n" + "Assistant: It opens at 7.\\nUser: Thanks! "
@@ -106,16 +110,18 @@ async def fails_at_the_end(history):
 """
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("bots")
+    (made / "pool_bot.py").write_text(BOT, encoding="utf-8")
+    (made / "torn_bot.py").write_text("def answer(:", encoding="utf-8")
+    (made / "leaving_bot.py").write_text("import sys; sys.exit(3)", encoding="utf-8")
+    return made
+
+
 @pytest.fixture(autouse=True)
-def _working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    (tmp_path / "pool_bot.py").write_text(BOT, encoding="utf-8")
-    (tmp_path / "torn_bot.py").write_text("def answer(:", encoding="utf-8")
-    (tmp_path / "leaving_bot.py").write_text("import sys; sys.exit(3)", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    for name in ("pool_bot", "torn_bot", "leaving_bot"):
-        sys.modules.pop(name, None)
+def _working_directory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
 
 
 async def ask(target: str) -> Reply:
@@ -128,7 +134,7 @@ async def test_a_plain_function_gets_the_dialogue_and_evidence_is_found_for_it()
     assert (reply.text, reply.passages, reply.calls) == ("It opens at 7.", (HOURS,), ())
     assert [step.name for step in reply.steps] == ["evidence"]
     dialogue = [{"role": message.role, "content": message.text} for message in LATER]
-    assert sys.modules["pool_bot"].SEEN[0] == dialogue
+    assert json.loads((await ask("pool_bot:echo")).text) == dialogue
 
 
 async def test_what_the_bot_says_is_judged_as_it_says_it() -> None:
@@ -168,13 +174,14 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
     [
         ("pool_bot:fails", "raised RuntimeError: no water"),
         ("pool_bot:nothing", "returned None, not a text"),
+        ("pool_bot:streams", "returned <generator object streams at .*>, not a text"),
         ("pool_bot:wrong", r"returned a dict with \['answer'\], not a text"),
         ("pool_bot:empty", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),
         ("pool_bot:odd", "passage 0 is a int, not a text or a dict"),
         ("pool_bot:unknown", "passage 0 is no passage"),
         ("pool_bot:leaves", "raised SystemExit: fed up"),
-        ("pool_bot:ends", "raised RuntimeError: StopIteration"),
+        ("pool_bot:ends", "raised StopIteration$"),
         ("pool_bot:withdraws", "raised GeneratorExit$"),
         ("pool_bot:interrupts", "raised KeyboardInterrupt: mine$"),
         ("pool_bot:is_unsayable", "raised Unsayable: its message raised ValueError$"),

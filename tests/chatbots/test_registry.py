@@ -15,7 +15,8 @@ from scenarios import plugins
 from scenarios.errors import UsageError
 from tests.chatbots.stage import stage
 
-OPTIONS: dict[str, dict[str, Any]] = {"callable": {"target": "math:sqrt"}}
+TEAM = "tests.chatbots.pool_team:team"
+OPTIONS: dict[str, dict[str, Any]] = {"callable": {"target": "math:sqrt"}, "autogen": {"target": TEAM}}
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_an_unknown_name_lists_what_there_is(offered: list[EntryPoint]) -> None:
     offered.append(EntryPoint("theirs", "math:sqrt", registry.GROUP))
     message = (
         "there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor, fact-checker, agent, "
-        "endpoint, callable, theirs."
+        "endpoint, callable, autogen, theirs."
     )
     with pytest.raises(UsageError) as caught:
         find_chatbot("vanila")

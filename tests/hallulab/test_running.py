@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -34,15 +32,14 @@ def silent(messages):
 
 
 def bot(function: str) -> dict[str, object]:
-    return {"name": function, "kind": "callable", "options": {"target": f"my_notebook:{function}"}}
+    return {"name": function, "kind": "callable", "options": {"target": f"my_bot:{function}"}}
 
 
 @pytest.fixture
 def one_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """An experiment of one persona and one turn with a bot of ours, judged without a model."""
-    (tmp_path / "my_notebook.py").write_text(MINE)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_notebook", raising=False)
+    (tmp_path / "my_bot.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
     return {"chatbots": [bot("reply")], "detectors": ["lexical"], "limit": 1, "min_turns": 1, "max_turns": 1}
 
@@ -73,33 +70,25 @@ def test_fields_win_over_the_file(tmp_path: Path, one_turn: dict[str, object]) -
     assert list(run.turns()["chatbot"]) == ["reply"]
 
 
-def test_the_same_call_goes_on_and_fresh_starts_over(
-    tmp_path: Path, one_turn: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_call_goes_on_and_fresh_starts_over(tmp_path: Path, one_turn: dict[str, object]) -> None:
     hallulab.run(one_turn, out=tmp_path / "run", **RECORDED)
-    monkeypatch.setattr("my_notebook.reply", lambda messages: {"reply": "It is 600.", "passages": []})
+    (tmp_path / "my_bot.py").write_text(MINE.replace("500", "600"))
     resumed = hallulab.run(one_turn, out=tmp_path / "run", **RECORDED)
     assert list(resumed.turns()["reply"]) == ["It is 500."]
     fresh = hallulab.run(one_turn, out=tmp_path / "run", fresh=True, **RECORDED)
     assert list(fresh.turns()["reply"]) == ["It is 600."]
 
 
-def test_a_bot_of_the_notebook_itself(tmp_path: Path) -> None:
-    script = (
-        f"{MINE}\nimport hallulab\n"
-        "mine = {'name': 'mine', 'kind': 'callable', 'options': {'target': '__main__:reply'}}\n"
-        "run = hallulab.run({'chatbots': [mine], 'detectors': ['lexical'], 'limit': 1, 'min_turns': 1},\n"
-        f"    max_turns=1, model={RECORDED['model']!r}, replay={str(RECORDED['replay'])!r}, quiet=True)\n"
-        "print(run.path.parent, *run.turns()['reply'])\n"
+def test_a_bot_of_the_notebook_itself_is_to_be_put_into_a_file(
+    tmp_path: Path, one_turn: dict[str, object]
+) -> None:
+    cell = {"name": "cell", "kind": "callable", "options": {"target": "__main__:reply"}}
+    with pytest.raises(UsageError) as caught:
+        hallulab.run(one_turn, chatbots=[cell], out=tmp_path / "run", **RECORDED)
+    assert str(caught.value) == (
+        "chatbot callable: `__main__:reply`: a bot runs in a process of its own, which does not know what a "
+        "script or notebook defines. Put it into a file, such as my_bot.py, and name `my_bot:reply`."
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "HALLULAB_CACHE": str(tmp_path / "cache")},
-    )
-    assert (ended.stdout, ended.stderr) == ("runs It is 500.\n", "")
 
 
 def test_a_run_without_any_reply_is_an_error(tmp_path: Path, one_turn: dict[str, object]) -> None:

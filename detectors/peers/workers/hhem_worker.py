@@ -29,7 +29,7 @@ class Misfit(ValueError):
     """The weights are of another shape than the foundation."""
 
 
-class Peer:
+class Worker:
     """Configuration: `weights` and `foundation` (folders or hub names), `threshold`, `sentences`."""
 
     def __init__(self, configuration: dict[str, Any], ask: Callable[..., list[str]]) -> None:
@@ -40,7 +40,7 @@ class Peer:
         self._threshold: float = configuration["threshold"]
         self._sentences: bool = configuration["sentences"]
 
-    def judge(self, request: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """See docs/peers.md. Units and spans are sentences, where these are asked for."""
         reply = request["reply"]
         premise = "\n".join(passage["text"] for passage in request["passages"])

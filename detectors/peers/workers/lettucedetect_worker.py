@@ -14,7 +14,7 @@ PROMPT_TOKENS = 100
 """Room for the package's instructions in the estimate of whether a passage was cut."""
 
 
-class Peer:
+class Worker:
     """Configuration: `weights` (folder or hub name) and `threshold` (probability of a flagged token)."""
 
     def __init__(self, configuration: dict[str, Any], ask: Callable[..., list[str]]) -> None:
@@ -24,7 +24,7 @@ class Peer:
         self._detector: Any = detector.detector
         self._threshold: float = configuration["threshold"]
 
-    def judge(self, request: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """See docs/peers.md. Units are words (runs without white space)."""
         reply: str = request["reply"]["text"]
         passages = [passage["text"] for passage in request["passages"]]

@@ -22,7 +22,7 @@ LONGEST = {"roberta": 512}
 LONGEST_ELSE = 2048
 
 
-class Peer:
+class Worker:
     """Configuration: `weights` (folder or hub name) and `threshold`."""
 
     def __init__(self, configuration: dict[str, Any], ask: Callable[..., list[str]]) -> None:
@@ -45,7 +45,7 @@ class Peer:
         self._longest = LONGEST.get(kind, LONGEST_ELSE)
         self._threshold: float = configuration["threshold"]
 
-    def judge(self, request: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """See docs/peers.md. Units are sentences, spans those that are unsupported."""
         chunks = [
             chunk

@@ -18,7 +18,7 @@ NLI_TOKENS = 512
 """Tokens of a passage and a claim, beyond which the package's NLI checker cuts."""
 
 
-class Peer:
+class Worker:
     """Configuration: `weights` (an NLI model's folder or hub name; None: the served model checks)."""
 
     def __init__(self, configuration: dict[str, Any], ask: Callable[..., list[str]]) -> None:
@@ -42,7 +42,7 @@ class Peer:
         else:
             self._checker = LLMChecker(model="served")
 
-    def judge(self, request: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """See docs/peers.md. Units are triplets, which have no place in the reply.
 
         The score is the share of triplets that are not entailed (the package's soft aggregation).

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Peer:
+class Worker:
     """Configuration: `weights`: `no/model` cannot be loaded, `slow/model` takes a while."""
 
     def __init__(self, configuration: dict[str, Any], ask: Callable[..., list[str]]) -> None:
@@ -20,7 +20,7 @@ class Peer:
             time.sleep(1)
         self._ask = ask
 
-    def judge(self, request: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The reply's first word is an order."""
         order = re.split(r"\W", request["reply"]["text"])[0].lower()
         answer: dict[str, Any] = getattr(self, f"_{order}")(request)

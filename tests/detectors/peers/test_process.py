@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from detectors.peers.detector import WORKERS
-from detectors.peers.process import Worker, WorkerStopped
+from agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
+from detectors.peers.process import Worker
 from detectors.peers.protocol import (
     Abstained,
     Failed,
@@ -26,13 +26,12 @@ from detectors.peers.protocol import (
     Prompt,
     Request,
     Text,
-    WorkerError,
     read_message,
 )
 from tests.places import ROOT
 
 FAKE = Path(__file__).with_name("fake_worker.py")
-FRAME = [sys.executable, "-I", str(WORKERS / "loop.py"), str(FAKE)]
+FRAME = [sys.executable, "-I", str(LOOP), str(FAKE)]
 
 
 @contextmanager
@@ -170,7 +169,7 @@ def test_a_worker_that_we_stop_says_so_while_it_loads() -> None:
     ("body", "sentence"),
     [
         ("print('x', file=sys.stderr); sys.exit(3)", r"^its worker ended with exit code 3 \(x\)$"),
-        ("os.kill(os.getpid(), 9)", "^its worker ended with exit code -9$"),
+        ("os.kill(os.getpid(), 9)", "^its worker was ended by the signal SIGKILL$"),
         ("print('not json', flush=True); time.sleep(60)", "said b'not json.n', which is no answer"),
         ("print(json.dumps({'id': '1'}), flush=True); time.sleep(60)", "which is no answer"),
         (
@@ -195,8 +194,8 @@ def test_a_worker_that_cannot_load_says_why_on_one_line() -> None:
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
-    with pytest.raises(WorkerError, match=r"does not start \(No such file or directory: /no/python\)"):
-        Worker(["/no/python"])
+    with pytest.raises(WorkerError, match=r"\(cannot start /no/python: No such file or directory\)"):
+        Worker(["/no/python"]).load({})
 
 
 def test_a_computing_worker_ends_when_our_process_is_killed() -> None:

@@ -57,8 +57,8 @@ class TestHhem:
         model = tiny_hhem(tmp_path / "hhem", tmp_path / "t5")
         tokenizer = AutoTokenizer.from_pretrained(tmp_path / "t5")
         configuration = {"weights": str(tmp_path / "hhem"), "foundation": None, "threshold": 0.5}
-        peer = hhem_worker.Peer({**configuration, "sentences": True}, nobody)
-        said = valid(peer.judge(REQUEST))
+        peer = hhem_worker.Worker({**configuration, "sentences": True}, nobody)
+        said = valid(peer.answer(REQUEST))
         wanted = [self.inconsistency(model, tokenizer, text) for text in (REPLY, REPLY[:20], REPLY[21:])]
         assert [said.score, *(unit.score for unit in said.units)] == pytest.approx(wanted, abs=1e-5)
         assert len({round(score, 6) for score in wanted}) == 3
@@ -69,8 +69,8 @@ class TestHhem:
     def test_without_sentences_it_does_not_say_where(self, tmp_path: Path) -> None:
         tiny_hhem(tmp_path / "hhem", tmp_path / "t5")
         configuration = {"weights": str(tmp_path / "hhem"), "threshold": 0.5, "sentences": False}
-        peer = hhem_worker.Peer({**configuration, "foundation": str(tmp_path / "t5")}, nobody)
-        said = valid(peer.judge(REQUEST))
+        peer = hhem_worker.Worker({**configuration, "foundation": str(tmp_path / "t5")}, nobody)
+        said = valid(peer.answer(REQUEST))
         assert (said.spans, said.units) == (None, ())
 
     def test_weights_of_another_shape_are_refused(self, tmp_path: Path) -> None:
@@ -82,13 +82,13 @@ class TestHhem:
         save_file(state, tmp_path / "hhem" / "model.safetensors")
         configuration = {"weights": str(tmp_path / "hhem"), "foundation": None, "threshold": 0.5}
         with pytest.raises(ValueError, match=r"do not fit the foundation \(classifier\.weight\)"):
-            hhem_worker.Peer({**configuration, "sentences": False}, nobody)
+            hhem_worker.Worker({**configuration, "sentences": False}, nobody)
 
 
 class TestMiniCheck:
     @staticmethod
-    def peer(folder: Path) -> minicheck_worker.Peer:
-        return minicheck_worker.Peer({"weights": str(folder), "threshold": 0.5}, nobody)
+    def peer(folder: Path) -> minicheck_worker.Worker:
+        return minicheck_worker.Worker({"weights": str(folder), "threshold": 0.5}, nobody)
 
     def test_the_t5_model_is_read_at_its_first_token(self, tmp_path: Path) -> None:
         import torch
@@ -102,7 +102,7 @@ class TestMiniCheck:
             logits = model(**inputs, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits
             return float(torch.softmax(logits.detach()[0, 0, [3, 209]], dim=-1)[1])
 
-        said = valid(self.peer(tmp_path).judge(REQUEST))
+        said = valid(self.peer(tmp_path).answer(REQUEST))
         chunks = [passage["text"] for passage in REQUEST["passages"]]
         wanted = [1 - max(support(chunk, text) for chunk in chunks) for text in (REPLY[:20], REPLY[21:])]
         assert [unit.score for unit in said.units] == pytest.approx(wanted, abs=1e-5)
@@ -116,7 +116,7 @@ class TestMiniCheck:
         model = tiny_minicheck(tmp_path, "roberta")
         tokenizer = AutoTokenizer.from_pretrained(tmp_path)
         one = {**REQUEST, "passages": REQUEST["passages"][:1]}
-        said = valid(self.peer(tmp_path).judge(one))
+        said = valid(self.peer(tmp_path).answer(one))
         inputs = tokenizer(f"The pool opens at 6.</s>{REPLY[:20]}", return_tensors="pt")
         supported = torch.softmax(model(inputs.input_ids, inputs.attention_mask).logits, dim=-1)[0, 1]
         assert said.units[0].score == pytest.approx(1 - float(supported.detach()), abs=1e-5)
@@ -125,7 +125,7 @@ class TestMiniCheck:
         tiny_minicheck(tmp_path, "roberta")
         text = "the pool " * 600
         long = {**REQUEST, "passages": [{"text": text, "sentences": [[0, len(text) - 1]]}]}
-        assert valid(self.peer(tmp_path).judge(long)).truncated is True
+        assert valid(self.peer(tmp_path).answer(long)).truncated is True
 
     def test_chunks_are_runs_of_whole_sentences(self) -> None:
         text = "aa bb. cc. dd ee ff gg. hh."
@@ -135,7 +135,7 @@ class TestMiniCheck:
 
     def test_without_sentences_it_abstains(self, tmp_path: Path) -> None:
         tiny_minicheck(tmp_path, "t5")
-        assert "abstained" in self.peer(tmp_path).judge({**REQUEST, "passages": []})
+        assert "abstained" in self.peer(tmp_path).answer({**REQUEST, "passages": []})
 
 
 class TestLettuceDetect:
@@ -180,8 +180,8 @@ class TestLettuceDetect:
             "lettucedetect.models.inference",
             _module(HallucinationDetector=HallucinationDetector),
         )
-        peer = lettucedetect_worker.Peer({"weights": str(tmp_path), "threshold": 0.5}, nobody)
-        said = valid(peer.judge(REQUEST))
+        peer = lettucedetect_worker.Worker({"weights": str(tmp_path), "threshold": 0.5}, nobody)
+        said = valid(peer.answer(REQUEST))
         assert asked == [
             (["The pool opens at 6.", "Tickets are free."], REPLY, "Is it free?", {"output_format": "tokens"})
         ]
@@ -191,7 +191,7 @@ class TestLettuceDetect:
         assert [unit.score for unit in said.units] == [0.0, 0.1, 0.2, 0.3, 0.8, 0.0, 0.0, 0.7]
         assert said.truncated is False
         long = {**REQUEST, "passages": [{"text": "pool " * 50, "sentences": []}]}
-        assert valid(peer.judge(long)).truncated is True
+        assert valid(peer.answer(long)).truncated is True
 
 
 class TestRefChecker:
@@ -252,14 +252,14 @@ class TestRefChecker:
             asked.extend((each["step"], each["max_tokens"]) for each in prompts)
             return ['("pool", "opens", "7")'] if prompts[0]["step"] == "extract" else ["Contradiction"]
 
-        said = valid(refchecker_worker.Peer({"weights": None}, ask).judge(REQUEST))
+        said = valid(refchecker_worker.Worker({"weights": None}, ask).answer(REQUEST))
         assert said.score == 1.0
         assert asked == [("extract", 500), ("check", 10)]
 
         def says_nothing(prompts: list[dict[str, Any]]) -> list[str]:
             return ["There are none."]
 
-        assert refchecker_worker.Peer({"weights": None}, says_nothing).judge(REQUEST) == {
+        assert refchecker_worker.Worker({"weights": None}, says_nothing).answer(REQUEST) == {
             "abstained": "no triplet was found in the reply"
         }
 
@@ -267,7 +267,7 @@ class TestRefChecker:
             return ['("pool", "opens", "7")'] if prompts[0]["step"] == "extract" else ["\n"]
 
         with pytest.raises(ValueError, match="the served model's answer is empty where it was to check"):
-            refchecker_worker.Peer({"weights": None}, checks_nothing).judge(REQUEST)
+            refchecker_worker.Worker({"weights": None}, checks_nothing).answer(REQUEST)
 
     @pytest.mark.parametrize(
         "labels",
@@ -285,11 +285,11 @@ class TestRefChecker:
         with pytest.raises(
             ValueError, match=f"^{theirs}RefChecker reads them as Entailment, Neutral, Contradiction$"
         ):
-            refchecker_worker.Peer({"weights": "own/nli"}, nobody)
+            refchecker_worker.Worker({"weights": "own/nli"}, nobody)
 
     def test_an_nli_model_with_the_packages_labels_is_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
         nli_stand_in(monkeypatch, {2: "CONTRADICTION", 0: "entailment", 1: "Neutral"})
-        refchecker_worker.Peer({"weights": "own/nli"}, nobody)
+        refchecker_worker.Worker({"weights": "own/nli"}, nobody)
 
 
 def nli_stand_in(monkeypatch: pytest.MonkeyPatch, labels: dict[int, str]) -> None:

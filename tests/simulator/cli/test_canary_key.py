@@ -55,7 +55,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patched, words_for_vectors():
         patched.setenv("HALLULAB_CACHE", str(folder / "cache"))
         patched.setenv("CANARY_KEY", KEY)
-        patched.syspath_prepend(str(folder))
+        patched.setenv("PYTHONPATH", str(folder))
         patched.setattr("agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0)
         yield folder
 

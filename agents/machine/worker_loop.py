@@ -1,0 +1,134 @@
+"""The frame of every worker. Standard library only, run as a script by any Python from 3.9 on.
+
+    python worker_loop.py WORKER.py
+
+`WORKER.py` defines a class `Worker`, made of the configuration (the first line of standard input) and `ask`;
+its `answer(request)` gives the answer without `id`. Messages are described in docs/peers.md and
+`chatbots/bot_worker.py`. Whatever the worker's packages print goes to standard error, and they read nothing
+on standard input. The worker ends when its standard input does, even while it computes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+Prompts = list[dict[str, Any]]
+Ask = Callable[[Prompts], list[str]]
+"""Has prompts (`step`, `prompt`, `max_tokens`) answered by the served model."""
+
+LONGEST_REASON = 10_000
+"""Characters of a reason. Who shows it takes out keys first, and shortens it then."""
+
+
+class Answering(Protocol):
+    """What a worker's file defines as `Worker`."""
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request, without `id`."""
+        ...
+
+
+class Line:
+    """The line to our process. Standard output and input are nobody's from then on."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+        self._in = os.fdopen(os.dup(0), encoding="utf-8")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        self._inbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._idle = False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in self._in:
+            self._inbox.put(line)
+        if not self._idle:
+            os._exit(0)
+        self._inbox.put(None)
+
+    def hear(self) -> dict[str, Any] | None:
+        """The next message; None at the end."""
+        self._idle = True
+        line = self._inbox.get()
+        self._idle = False
+        if line is None:
+            return None
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def say(self, **message: Any) -> None:
+        """Send a message; what JSON has no number for is an error."""
+        self._out.write(json.dumps(message, allow_nan=False) + "\n")
+        self._out.flush()
+
+
+def main(worker: str) -> None:
+    """Make the worker and have it answer request after request."""
+    line = Line()
+    current = ""
+    # A worker that runs its user's code has the path that this code would have, without this folder.
+    sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(os.path.abspath(__file__))]
+    del sys.argv[1:]
+
+    def ask(prompts: Prompts) -> list[str]:
+        line.say(id=current, ask=prompts)
+        answer = line.hear() or {"refused": "nobody is there"}
+        if answer.get("answers") is None:
+            raise RuntimeError(f"the served model gave no answer: {answer.get('refused')}")
+        return list(answer["answers"])
+
+    try:
+        answering = _made(worker, line.hear() or {}, ask)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, our process must learn of it
+        line.say(fatal=getattr(error, "sentence", None) or reason_of(error))
+        _print_trace()
+        return
+    line.say(ready=True)
+    while (request := line.hear()) is not None:
+        current = request["id"]
+        try:
+            line.say(**{**answering.answer(request), "id": current})
+        except BaseException as error:  # noqa: BLE001 - the next request may be answered
+            line.say(id=current, error=reason_of(error))
+            _print_trace()
+
+
+def _made(worker: str, configuration: dict[str, Any], ask: Ask) -> Answering:
+    spec = importlib.util.spec_from_file_location("hallulab_worker", worker)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{worker} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["hallulab_worker"] = module
+    spec.loader.exec_module(module)
+    answering: Answering = module.Worker(configuration, ask)
+    return answering
+
+
+def _print_trace() -> None:
+    with suppress(Exception):  # standard error may be anything by now
+        traceback.print_exc()
+
+
+def reason_of(error: BaseException) -> str:
+    """An exception on one line, without a full stop."""
+    try:
+        message = " ".join(str(error)[:LONGEST_REASON].split()).rstrip(".")
+    except BaseException as unsayable:  # noqa: BLE001 - it is the worker's, too
+        message = f"its message raised {type(unsayable).__name__}"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,141 @@
+"""A user's bot in a process of its own: started, asked, and ended with us. See `chatbots.bot_worker`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from agents.machine.worker_process import (
+    LOADING_SECONDS,
+    LOOP,
+    WorkerError,
+    WorkerProcess,
+    WorkerSilent,
+)
+from agents.models.redaction import redaction
+from chatbots.protocol import ChatbotError
+from scenarios.errors import UsageError
+from scenarios.files.json_values import read_json
+
+Dialogue = Sequence[dict[str, str]]
+"""Messages as `{"role": "user" | "assistant", "content": str}`."""
+
+WORKER = Path(__file__).with_name("bot_worker.py")
+"""What runs in the frame."""
+
+
+@dataclass(frozen=True)
+class Bot:
+    """Which bot, and where it runs."""
+
+    kind: str
+    """`callable` or `autogen`."""
+    target: str
+    """`module:attribute`."""
+    python: str
+    """The interpreter."""
+    here: str
+    """The working directory."""
+
+
+@cache
+def require_bot(bot: Bot) -> None:
+    """Start the bot once, and end it: each of its conversations starts it again.
+
+    Raises:
+        UsageError: it cannot be imported, or is none.
+    """
+    process = BotProcess(bot)
+    try:
+        process.start()
+    except ChatbotError as error:
+        raise UsageError(str(error)) from error
+    finally:
+        process.stop()
+
+
+class BotProcess:
+    """A bot's worker process: starts when it is asked first, ends when nothing refers to it any more."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+        self._process: WorkerProcess | None = None
+        self._unwanted = False
+        self._handover = threading.Lock()
+        self._numbers = count()
+
+    def start(self) -> WorkerProcess:
+        """The process, with the bot imported; blocks.
+
+        Raises:
+            ChatbotError: that is not possible, or `stop` was called.
+        """
+        if self._process is not None:
+            return self._process
+        bot = self._bot
+        told = {"kind": bot.kind, "target": bot.target, "here": bot.here}
+        try:
+            process = WorkerProcess([bot.python, str(LOOP), str(WORKER)], os.environ)
+            with self._handover:
+                self._process = process
+                if self._unwanted:
+                    process.stop()
+            message = _exchange(process, told, LOADING_SECONDS)
+        except WorkerError as error:
+            raise ChatbotError(f"{bot.target}: {error}.") from error
+        if message.get("ready") is not True:
+            raise ChatbotError(str(message.get("fatal")))
+        return process
+
+    def ask(self, dialogue: Dialogue, timeout_s: float) -> object:
+        """What the bot returned, as JSON knows it; blocks.
+
+        Args:
+            dialogue: the last message is the user's.
+            timeout_s: seconds after which the process is ended. The import does not count.
+
+        Raises:
+            ChatbotError: it gave nothing, and why; the process is of no more use.
+        """
+        process = self.start()
+        request = {"id": str(next(self._numbers)), "dialogue": list(dialogue)}
+        try:
+            message = _exchange(process, request, timeout_s)
+        except WorkerSilent as error:
+            reason = f"{self._bot.target} gave no reply within {timeout_s:g} s (--timeout)."
+            raise ChatbotError(reason) from error
+        except WorkerError as error:
+            raise ChatbotError(f"{self._bot.target}: {error}.") from error
+        if message.get("id") != request["id"]:
+            raise ChatbotError(f"{self._bot.target}: its worker answered out of turn.")
+        if "answer" not in message:
+            raise ChatbotError(f"{self._bot.target} raised {message.get('error')}")
+        return message["answer"]
+
+    def stop(self) -> None:
+        """End the process at once; blocks for a moment. Harmless when there is none."""
+        with self._handover:
+            self._unwanted = True
+        if self._process is not None:
+            self._process.stop()
+
+
+def _exchange(process: WorkerProcess, told: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    """Say something, and hear the answer, without keys in it."""
+    process.send(told, timeout_s)
+    line, redact = process.receive(timeout_s), redaction().text
+    try:
+        message = read_json(line, redact)
+    except ValueError:
+        message = None
+    if not isinstance(message, dict):
+        process.stop()
+        said = redact(line.decode(errors="replace"))[:120]
+        raise WorkerError(f"its worker said {said!r}, which is no answer")
+    return message

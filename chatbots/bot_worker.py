@@ -1,0 +1,209 @@
+"""Runs a user's bot in a process of its own. Standard library only, run by any Python from 3.9 on, in the
+frame `agents/machine/worker_loop.py`.
+
+| from | message |
+|---|---|
+| us, first | `{"kind": "callable" or "autogen", "target": "module:attribute", "here": DIR}` |
+| worker | `{"ready": true}`, or `{"fatal": "why"}` |
+| us | `{"id", "dialogue": [{"role", "content"}, …]}` |
+| worker | `{"id", "answer": VALUE}`, or `{"id", "error": "Type: message"}` |
+
+`VALUE` is what the bot returned; what JSON does not know is `{"python object": repr, "type": its class}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from typing import Any
+
+from __main__ import reason_of  # the frame
+
+LONGEST_REPR = 10_000
+"""Characters told of an object that is no reply."""
+
+NAMES = ("scenarios", "agents", "detectors", "chatbots", "simulator")
+"""Hallulab's packages."""
+
+HANDOFF = "transfer_to_"
+"""How AutoGen's tools that hand over to another agent are called; what they return is no evidence."""
+
+
+class NoBot(Exception):
+    """The target cannot be had; `sentence` says why."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+class Worker:
+    """The bot; see the frame.
+
+    Raises:
+        NoBot: there is none.
+    """
+
+    def __init__(self, configuration: dict[str, Any], ask: object) -> None:
+        # One loop for all replies: what the bot has bound to it stays usable.
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        hide(configuration["here"])
+        target = configuration["target"]
+        found = find(target, configuration["here"])
+        if configuration["kind"] == "callable":
+            if not callable(found):
+                raise NoBot(f"{target}: is a {type(found).__name__}, which cannot be called.")
+            self._bot: Callable[[Any], Any] = found
+        else:
+            self._bot = AutoGen(self._agent(target, found)).reply
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What the bot returns for a dialogue."""
+        return {"answer": plain(essential(self._done(self._bot(request["dialogue"]))))}
+
+    def _done(self, value: Any) -> Any:
+        """The value, waited for where it is to be awaited."""
+
+        async def wait() -> Any:
+            return await value
+
+        return self._loop.run_until_complete(wait()) if inspect.isawaitable(value) else value
+
+    def _agent(self, target: str, found: Any) -> Any:
+        made = found
+        if not is_agent(made) and callable(made):
+            try:
+                made = self._done(made())
+            except BaseException as error:
+                raise NoBot(f"{target}: makes no agent (it raised {reason_of(error)}).") from error
+        if not is_agent(made):
+            what = f"is a {type(found).__name__}" if made is found else f"makes a {type(made).__name__}"
+            raise NoBot(f"{target}: {what}, not an AutoGen agent or team, or a function that makes one.")
+        return made
+
+
+class AutoGen:
+    """An AutoGen agent or team, which remembers the conversation itself."""
+
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+
+    async def reply(self, dialogue: list[dict[str, str]]) -> object:
+        """Its last message, and what its tools and memories gave it since the user's."""
+        result = await self._agent.run(task=dialogue[-1]["content"])
+        said = result.messages[1:]  # the first is the user's
+        replies = [each for each in said if hasattr(each, "to_model_message") and each.type != "StopMessage"]
+        passages = [passage for each in said for passage in read_by(each)]
+        text = replies[-1].to_text() if replies else None
+        return {"reply": text, "passages": passages} if passages else text
+
+
+def read_by(event: Any) -> list[dict[str, str]]:
+    """The passages in an AutoGen message: results of tools, and what a memory holds."""
+    if event.type == "ToolCallExecutionEvent":
+        results = [each for each in event.content if not each.is_error and not each.name.startswith(HANDOFF)]
+        found = [{"text": each.content, "document": each.name} for each in results]
+    elif event.type == "MemoryQueryEvent":
+        found = [{"text": each.content, "document": "memory"} for each in event.content]
+    else:
+        return []
+    return [each for each in found if isinstance(each["text"], str) and each["text"].strip()]
+
+
+def is_agent(value: object) -> bool:
+    """Whether it is an AutoGen agent or team, by what it can do: AutoGen itself need not be here."""
+    if isinstance(value, type):
+        return False
+    return inspect.iscoroutinefunction(getattr(value, "run", None)) and hasattr(value, "run_stream")
+
+
+def find(target: str, here: str) -> object:
+    """Import `module:attribute`; the working directory comes first, as with `python -m`.
+
+    Raises:
+        NoBot: there is no such module or attribute, or it cannot be imported.
+    """
+    module_name, attribute = target.split(":")
+    sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except BaseException as error:
+        reason = reason_of(error)
+        raise NoBot(f"{target}: cannot import {module_name} from {here} ({reason}).") from error
+    found = getattr(module, attribute, None)
+    if found is None:
+        raise NoBot(f"{target}: the module {module_name} has no attribute {attribute!r}.")
+    return found
+
+
+def hide(here: str) -> None:
+    """Keep hallulab's packages out of the bot's sight, unless it runs in a checkout of hallulab.
+
+    Args:
+        here: the bot's working directory.
+    """
+    if holds_hallulab(here):
+        return
+    sys.path[:] = [folder for folder in sys.path if not (holds_hallulab(folder) and is_checkout(folder))]
+    sys.meta_path.insert(0, NotOurs())
+
+
+def holds_hallulab(folder: str) -> bool:
+    """Whether hallulab's packages lie there: a checkout, or an environment's folder of packages."""
+    return os.path.isdir(os.path.join(folder, "detectors", "halludetect"))
+
+
+def is_checkout(folder: str) -> bool:
+    """Whether it is nothing but a project's folder."""
+    return os.path.exists(os.path.join(folder, "pyproject.toml"))
+
+
+class NotOurs:
+    """Finds packages that are called as hallulab's, wherever they are, but not hallulab's.
+
+    An installed `agents/__init__.py` would win over the folder `agents` of a project, if that has none.
+    """
+
+    def find_spec(self, name: str, path: object = None, target: Any = None) -> ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder`."""
+        if path is not None or name not in NAMES:
+            return None
+        elsewhere = [folder for folder in sys.path if not holds_hallulab(folder)]
+        for finder in sys.meta_path:
+            if finder is self:
+                continue
+            spec = finder.find_spec(name, elsewhere if finder is PathFinder else None, target)
+            if spec is not None and not any(map(_is_ours, spec.submodule_search_locations or ())):
+                return spec
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def _is_ours(package: str) -> bool:
+    return holds_hallulab(os.path.dirname(package))
+
+
+def essential(value: object) -> object:
+    """What is looked at of an answer: all of it, or of a dict its reply and passages."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: value[key] if key in ("reply", "passages") else None for key in value}
+
+
+def plain(value: object) -> object:
+    """The value as JSON knows it."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [plain(item) for item in value]
+    return {"python object": repr(value)[:LONGEST_REPR], "type": type(value).__name__}
