@@ -23,7 +23,7 @@ def nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple
     spread = Counter(word for vocabulary in vocabularies for word in vocabulary)
     wanted = set(words(text))
     shared = [
-        sum(math.log(1 + len(passages) / spread[word]) for word in wanted & vocabulary)
+        math.fsum(math.log(1 + len(passages) / spread[word]) for word in wanted & vocabulary)
         for vocabulary in vocabularies
     ]
     kept: list[int] = []

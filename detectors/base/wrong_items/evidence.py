@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -101,7 +102,7 @@ class Evidence:
         found: Sentence | None = None
         rank = (0.0, 0)
         for sentence in self.sentences if among is None else among:
-            held = sum(weights[stem] for stem in wanted & sentence.stems)
+            held = math.fsum(weights[stem] for stem in wanted & sentence.stems)
             if held > 0 and not sentence.is_title and (held, -len(sentence.own)) > rank:
                 found, rank = sentence, (held, -len(sentence.own))
         return found, rank[0] / whole if found else 0.0

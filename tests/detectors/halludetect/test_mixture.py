@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ from detectors.halludetect.mixture import (
 )
 from detectors.halludetect.own_evidence import adds_support, nearest_passages
 from scenarios.transcript import Message, Passage, TurnView
+from tests.places import ROOT
 from tests.scripted import Script, last_user, scripted_pool
 
 OWN = Passage(id="pool#0", document="pool", text="The pool opens at 6 in the morning.")
@@ -197,3 +201,25 @@ def test_a_found_passage_counts_where_the_own_are_silent_and_it_is_near() -> Non
     assert not adds_support(sentence, [GATE], GATE)
     assert not adds_support(sentence, [OWN], OWN)
     assert not adds_support("It is so", [OWN], GATE)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_nearest_passages_do_not_hang_on_the_order_of_sets(seed: int) -> None:
+    script = (
+        "from detectors.halludetect.own_evidence import nearest_passages\n"
+        "from scenarios.transcript import Passage\n"
+        "words = [f'word{number}' for number in range(200)]\n"
+        "rare = [' '.join(words[:n]) for n in range(1, 40)]\n"
+        "alike = [' '.join([*words[:40], *(f'more{m}x{n}' for m in range(n))]) for n in range(0, 60, 2)]\n"
+        "passages = [Passage(id=str(n), document='d', text=text) for n, text in enumerate([*alike, *rare])]\n"
+        "kept = nearest_passages(passages, ' '.join(words), sum(map(len, alike[:15])))\n"
+        "print(*(passage.id for passage in kept))\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == " ".join(map(str, range(15))) + "\n"
