@@ -31,6 +31,7 @@ from openai import AsyncOpenAI
 
 from agents.machine.progress_events import silent
 from agents.models.wire import Wire
+from scenarios.transcript import Conversation
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment
 from simulator.experiment.execution import _Run
@@ -90,9 +91,9 @@ class RequestLog:
                 request = request if log._salt is None else salted(request, log._salt)
             return await log._send(wire, request)
 
-        async def hold(run: _Run, job: Job, tasks: asyncio.TaskGroup) -> None:
+        async def hold(run: _Run, job: Job, failed: Conversation | None, tasks: asyncio.TaskGroup) -> None:
             CONVERSATION.set(job.key.id)
-            await log._hold(run, job, tasks)
+            await log._hold(run, job, failed, tasks)
 
         Wire._send = send  # type: ignore[method-assign,assignment]
         _Run.hold = hold  # type: ignore[method-assign,assignment]
