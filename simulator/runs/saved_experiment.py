@@ -129,7 +129,7 @@ def enter_folder(
         **saved,
         "schema": 1,
         "hallulab": installed("hallulab"),
-        "packages": {name: installed(name) for name in ("autogen-agentchat", "openai", "pydantic")},
+        "packages": {name: installed(name) for name in ("autogen-agentchat", "httpx2", "pydantic")},
         "model_revision": revision or saved.get("model_revision"),
         "detectors": {
             **saved.get("detectors", {}),
