@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from scenarios.transcript import Frozen
 
 
@@ -20,3 +22,12 @@ class Abilities(Frozen):
     asked: bool = False
     """Whether the endpoint was asked. Else it is assumed to be able to do all: a recording that is replayed
     may be older than the question, and an endpoint may have failed to answer it."""
+
+
+class ReadHow(Abilities):
+    """How a model's answers were read in a run: an entry of `read_how` in `experiment.json`."""
+
+    model: str
+    """The name it is served under."""
+    decision_samples: int = Field(default=1, ge=1)
+    """Printed words that made up a decision, where log-probabilities were not told."""

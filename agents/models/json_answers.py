@@ -29,7 +29,8 @@ def asking_for_json(messages: Sequence[ChatMessage], schema: type[BaseModel]) ->
     if before and before[-1].role == "user":
         asked = before.pop().text
     described = json.dumps(schema.model_json_schema(), ensure_ascii=False)
-    return [*before, *load_prompt("agents", "json_answer").fill(request=asked, schema=described)]
+    (message,) = load_prompt("agents", "json_answer").fill(request=asked, schema=described)
+    return [*before, ChatMessage("user", message.text.lstrip())]
 
 
 def parse_answer(schema: type[Answer], completion: Completion, step: str, *, lenient: bool) -> Answer:

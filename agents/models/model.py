@@ -16,6 +16,7 @@ import httpx2
 from pydantic import BaseModel
 from tenacity.wait import wait_base
 
+from agents.models.abilities import ReadHow
 from agents.models.answers import Completion
 from agents.models.client import Endpoint, ModelClient, WireMessage
 from agents.models.decisions import (
@@ -112,9 +113,17 @@ class ModelPool:
             client.check_key()
 
     @property
-    def clients(self) -> tuple[ModelClient, ...]:
-        """The models that have names, in their order."""
-        return tuple(self._clients.values())
+    def read_how(self) -> tuple[ReadHow, ...]:
+        """How the answers of each model are read, once for all names that are read alike."""
+        found = [
+            ReadHow(
+                **dict(client.abilities),
+                model=client.endpoint.model,
+                decision_samples=self.decision_samples,
+            )
+            for client in self._clients.values()
+        ]
+        return tuple(dict.fromkeys(found))
 
     async def check(self) -> None:
         """See `ModelClient.check`, for every model, and find out what its endpoint can do.

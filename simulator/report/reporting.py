@@ -14,7 +14,7 @@ from simulator.report.document import build_report, report_text
 from simulator.report.page import render_page
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals
-from simulator.runs.saved_experiment import saved_claim_checks
+from simulator.runs.saved_experiment import saved_claim_checks, saved_read_how
 
 
 def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[str, Any]:
@@ -48,6 +48,7 @@ def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[s
         flaws=flaws,
         personas=personas if saved else None,
         claim_checks=saved_claim_checks(folder, saved or {}),
+        read_how=saved_read_how(folder, saved or {}),
     )
     page = render_page(report, conversations, verdicts, flaws=flaws, personas=personas, experiment=saved)
     write_together({folder.report: report_text(report), folder.page: page})

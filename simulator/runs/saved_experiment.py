@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from agents.claim_check import ClaimCheck, ClaimChecks
+from agents.models.abilities import ReadHow
+from agents.models.prompt import load_prompt
 from agents.users.user import user_version
 from chatbots.registry import chatbot_version
 from detectors.base.protocol import Detector, judging
@@ -20,6 +22,8 @@ from scenarios.transcript import Conversation
 from simulator.experiment.config import Component, Experiment, describe
 from simulator.experiment.plan import chosen_personas, model_name, scenario_version
 from simulator.runs.folder import RunFolder
+
+_READ_HOW = TypeAdapter(tuple[ReadHow, ...])
 
 
 def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
@@ -106,6 +110,7 @@ def enter_folder(
     folder: RunFolder,
     simulate: bool,
     verifying: Mapping[str, ClaimCheck | None] | None = None,
+    read_how: Sequence[ReadHow] = (),
 ) -> None:
     """Write experiment.json, or add to the folder's one.
 
@@ -115,6 +120,7 @@ def enter_folder(
         simulate: whether conversations are held. If not, what the folder says of them stays; a folder that
             says nothing gets no more than the fields of the experiment that were set.
         verifying: how the chatbots verify their claims, by name; those left out stay as they are.
+        read_how: how the models' answers are read now; what the folder says of earlier parts stays.
 
     Raises:
         OperationalError: it cannot be written.
@@ -138,6 +144,9 @@ def enter_folder(
         "claim_checks": ClaimChecks(
             chatbots={**checks.chatbots, **(verifying or {})}, detectors={**checks.detectors, **judges}
         ).model_dump(mode="json"),
+        "read_how": [
+            one.model_dump(mode="json") for one in dict.fromkeys((*saved_read_how(folder, saved), *read_how))
+        ],
     }
     if simulate:
         entry["experiment"] = experiment.model_dump(mode="json")
@@ -163,6 +172,20 @@ def saved_claim_checks(folder: RunFolder, saved: Mapping[str, Any]) -> ClaimChec
         ) from error
 
 
+def saved_read_how(folder: RunFolder, saved: Mapping[str, Any]) -> tuple[ReadHow, ...]:
+    """How the run's models were read; nothing of a folder that an older hallulab wrote.
+
+    Raises:
+        UsageError: what experiment.json says of it is damaged.
+    """
+    try:
+        return _READ_HOW.validate_python(saved.get("read_how", ()))
+    except ValidationError as error:
+        raise UsageError(
+            f"{folder.experiment}: in `read_how`, {describe(error)} Restore it or use --fresh."
+        ) from error
+
+
 def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:
     """What must not change while a run folder grows; more personas, chatbots and detectors may come."""
     return {
@@ -175,6 +198,7 @@ def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str,
         "embedding_model": experiment.embedding_model,
         "reply_tokens": experiment.reply_tokens,
         "the simulated user's prompts": user_version(),
+        "the prompt for JSON": load_prompt("agents", "json_answer").version,
         **{f"chatbot {bot.name}": chatbot_version(bot.kind, bot.options) for bot in experiment.chatbots},
         **{
             f"persona {persona.id}": digest(persona.model_dump(mode="json"))[:16]
