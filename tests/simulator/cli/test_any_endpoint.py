@@ -132,6 +132,14 @@ def test_a_recording_without_the_question_assumes_all(pack: Path, tmp_path: Path
     assert "seed kept (assumed, the endpoint did not say)." in " ".join(said.out.split())
 
 
+def test_a_model_that_is_read_in_two_ways_has_two_lines(pack: Path, tmp_path: Path) -> None:
+    for limit in (ignoring(), ignoring("logprobs")):
+        with limited_endpoint(limit) as url:
+            assert run(pack, url, tmp_path, "--chatbots", "vanilla").code == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["read_how"] == [ALL, ALL | {"decisions": "printed word"}]
+
+
 def test_a_share_of_printed_words_is_asked_for_in_the_experiment(pack: Path, tmp_path: Path) -> None:
     config = tmp_path / "experiment.yaml"
     config.write_text("decision_samples: 3\n")
