@@ -30,6 +30,7 @@ import httpx2
 from openai import AsyncOpenAI
 
 from agents.machine.progress_events import silent
+from agents.models.received import Received
 from agents.models.wire import Wire
 from scenarios.transcript import Conversation
 from simulator.experiment.build import Settings, execute_experiment
@@ -85,7 +86,7 @@ class RequestLog:
     def __enter__(self) -> RequestLog:
         log = self
 
-        async def send(wire: Wire, request: httpx2.Request) -> httpx2.Response:
+        async def send(wire: Wire, request: httpx2.Request) -> Received:
             if request.method == "POST":
                 log._bodies.append((CONVERSATION.get(), request.content))
                 request = request if log._salt is None else salted(request, log._salt)

@@ -79,13 +79,15 @@ async def test_an_endpoint_that_answers_nothing_is_assumed_to_do_all(status: int
     assert abilities == Abilities(asked=False)
 
 
-async def test_what_was_found_out_is_replayed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [400, 404])
+async def test_what_was_found_out_is_replayed(tmp_path: Path, status: int) -> None:
+    """A refusal with 404 is not recorded, as a wrong model name may be mended."""
     path = tmp_path / "r.jsonl"
     recording = Recording.record(path)
-    recorded, _ = await found(refusing("logprobs"), recording=recording)
+    recorded, _ = await found(refusing("logprobs", "response_format", status=status), recording=recording)
     recording.close()
     replayed, transport = await found(able, recording=Recording.replay(path))
-    assert recorded == replayed == Abilities(log_probabilities=False, asked=True)
+    assert recorded == replayed == Abilities(log_probabilities=False, json_schema=False, asked=True)
     assert transport.requests == []
 
 
