@@ -16,7 +16,7 @@ from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from autogen_core.model_context import UnboundedChatCompletionContext
 
-from agents.models.bridge import to_autogen
+from agents.models.bridge import SessionClient, to_autogen
 from agents.models.model import Session
 from agents.models.prompt import ChatMessage, dialogue, load_prompt
 from scenarios.packs.pack import Specialist
@@ -134,7 +134,9 @@ async def answer_as(
         raise ValueError("an agent answers a user: the last message must have the role 'user'")
     agent = AssistantAgent(
         name="assistant",
-        model_client=session.autogen(step, temperature=temperature, max_tokens=max_tokens, sample=sample),
+        model_client=SessionClient(
+            session, step, temperature=temperature, max_tokens=max_tokens, sample=sample
+        ),
         model_context=UnboundedChatCompletionContext(initial_messages=to_autogen(messages[:-1])),
         system_message=system or None,
     )

@@ -30,7 +30,9 @@ import httpx2
 from openai import AsyncOpenAI
 
 from agents.machine.progress_events import silent
+from agents.models.received import Received
 from agents.models.wire import Wire
+from scenarios.transcript import Conversation
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment
 from simulator.experiment.execution import _Run
@@ -84,15 +86,15 @@ class RequestLog:
     def __enter__(self) -> RequestLog:
         log = self
 
-        async def send(wire: Wire, request: httpx2.Request) -> httpx2.Response:
+        async def send(wire: Wire, request: httpx2.Request) -> Received:
             if request.method == "POST":
                 log._bodies.append((CONVERSATION.get(), request.content))
                 request = request if log._salt is None else salted(request, log._salt)
             return await log._send(wire, request)
 
-        async def hold(run: _Run, job: Job, tasks: asyncio.TaskGroup) -> None:
+        async def hold(run: _Run, job: Job, failed: Conversation | None, tasks: asyncio.TaskGroup) -> None:
             CONVERSATION.set(job.key.id)
-            await log._hold(run, job, tasks)
+            await log._hold(run, job, failed, tasks)
 
         Wire._send = send  # type: ignore[method-assign,assignment]
         _Run.hold = hold  # type: ignore[method-assign,assignment]

@@ -16,8 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-_UNLIKE = frozenset({"id", "version", "versions", "calls", "conversation", "latency_s", "created", "ledger"})
-"""Keys of identifiers and of what is measured anew at each run, at any depth."""
+_UNLIKE = frozenset(
+    {"id", "version", "versions", "calls", "conversation", "latency_s", "created", "ledger", "read_how"}
+)
+"""Keys of identifiers, of what is measured anew at each run, and of what endpoints can do, at any depth."""
 _SHOWN = 10
 
 

@@ -2,35 +2,66 @@
 
 Receptionist and specialists are AutoGen agents. The team comes from the scenario (in the paper paralegal,
 lawyer and drafter). A specialist named `drafter` or `writer` writes documents from the user's facts; all
-others inform and advise on what their search found.
+others inform and advise on what their search found. With `routing: handoff`, for models that call functions,
+the receptionist hands over by a function, and the specialist searches by one (`agents.team`).
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
 from agents.roles import answer_as, route
-from chatbots.pipeline import RagChatbot, Work, as_chat, not_empty
+from agents.team import Team, require_callable_names
+from chatbots.options import GenerationOptions
+from chatbots.pipeline import RagChatbot, Work, as_chat, format_evidence, not_empty, titles_of
+from chatbots.protocol import ChatbotContext
+from scenarios.transcript import Passage
 
 WRITERS = frozenset({"drafter", "writer"})
 """Names of specialists who write documents."""
 
 
+class AgentOptions(GenerationOptions):
+    """Options of AgentBot."""
+
+    routing: Literal["one-token", "handoff"] = "one-token"
+    """How a message comes to a specialist: by the likeliest letter, which small models can do, or by
+    functions that the model calls."""
+
+
 class AgentBot(RagChatbot):
     """A receptionist routes each message to a specialist, who searches and answers (3 calls a reply).
 
-    The calls: reformulation, routing (one token; none in a team of one), the specialist's answer.
+    The calls: reformulation, routing (one token; none in a team of one), the specialist's answer. With
+    handoffs: the handoff, the specialist's searches, its answer.
+
+    Raises:
+        UsageError: an option is unknown or wrong, or nobody can be handed over to.
     """
 
     KIND = "agent"
+    OPTIONS = AgentOptions
     PROMPTS = (
         "agents.retrieval/reformulation",
         "agents/route",
+        "agents/hand_over",
+        "agents/take_over",
         "chatbots/frame",
         "chatbots/specialist",
         "chatbots/drafter",
     )
 
+    options: AgentOptions
+
+    def __init__(self, context: ChatbotContext) -> None:
+        super().__init__(context)
+        if self.options.routing == "handoff":
+            require_callable_names(context.scenario.specialists)
+
     async def answer(self, work: Work) -> str:
-        """Reformulate, route, let the specialist search and answer."""
+        """Route the message to the specialist, who searches and answers."""
+        if self.options.routing == "handoff":
+            return await self._answer_by_team(work)
         scenario = self.context.scenario
         await self.reformulate(work)
         name = await route(
@@ -56,3 +87,27 @@ class AgentBot(RagChatbot):
         )
         work.note("draft", answer)
         return not_empty("answer", answer)
+
+    async def _answer_by_team(self, work: Work) -> str:
+        scenario, found = self.context.scenario, dict[str, Passage]()
+
+        async def search(query: str) -> str:
+            work.query = work.query or query
+            work.note("searched", query)
+            passages = await self.context.knowledge.search(query, self.context.top_k)
+            found.update((passage.id, passage) for passage in passages)
+            work.passages = tuple(found.values())
+            return format_evidence(passages, titles_of(scenario))
+
+        team = Team(
+            work.session,
+            domain=scenario.domain,
+            specialists=scenario.specialists,
+            search=search,
+            temperature=self.options.temperature,
+            max_tokens=self.options.max_tokens,
+        )
+        told = await team.answer(work.history[:-1], work.question)
+        work.note("route", told.specialist)
+        work.note("draft", told.text)
+        return not_empty("answer", told.text)

@@ -17,6 +17,9 @@ from agents.models.model import ModelPool
 Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]
 """From a request body to an answer: a text, probabilities of first tokens, or a whole HTTP response."""
 
+PROBES = 4
+"""Requests by which a command finds out what an endpoint can do, where that refuses none."""
+
 
 class ScriptedTransport(httpx2.AsyncBaseTransport):
     """Answers chat completions from a script and keeps the request bodies it saw."""

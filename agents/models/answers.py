@@ -1,4 +1,4 @@
-"""What servers answer, made so that AutoGen and we can read it; what is no answer is refused with a reason.
+"""What servers answer, read into a `Completion`; what is no answer is refused with a reason.
 
 Servers that call themselves OpenAI-compatible leave fields out, or fill them in their own ways.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,6 +26,58 @@ _COUNT = TypeAdapter[int](Count)
 _ROUNDING = 1e-3
 """By so much servers exceed a probability of 1."""
 
+_FINISHED: Mapping[Any, str] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "length": "length",
+    "content_filter": "content_filter",
+    "tool_calls": "function_calls",
+    "function_calls": "function_calls",
+}
+"""Why a model stopped, in servers' words → in AutoGen's, which the ledger uses, too."""
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A token that could have stood in a place of the answer."""
+
+    text: str
+    """What it says."""
+    logprob: float
+    """Its log-probability, at most 0 but for rounding."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool that the model wants to be called."""
+
+    id: str
+    """By which the tool's result is told apart from others."""
+    name: str
+    """The tool's name."""
+    arguments: str
+    """Its arguments, as the text of a JSON object."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's answer, as we read it."""
+
+    text: str
+    """What is said to the user, without reasoning."""
+    finish_reason: str
+    """`stop`, `length`, `content_filter`, `function_calls` or `unknown`."""
+    first_token: tuple[Likely, ...] | None = None
+    """The likeliest first tokens; None where the server gives no log-probabilities."""
+    prompt_tokens: int | None = None
+    """Tokens read; None where the server does not say."""
+    completion_tokens: int | None = None
+    """Tokens written, likewise."""
+    cached_tokens: int | None = None
+    """Prompt tokens that the server took from its prefix cache, likewise."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Tools to call, where such were offered."""
+
 
 def is_completion(body: Mapping[str, Any]) -> bool:
     """Whether a server's answer is a chat completion with a message."""
@@ -35,37 +88,34 @@ def is_completion(body: Mapping[str, Any]) -> bool:
     )
 
 
-def readable(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The same completion without what cannot be read or is not said to the user.
+def read_completion(body: Mapping[str, Any], *, tools_offered: bool = False) -> Completion:
+    """The first choice of a chat completion.
 
-    Numbers of tokens that are none and log-probabilities of another form are left out, bytes of tokens filled
-    in. A refusal counts as the text that it is, reasoning between `<think>` and `</think>` does not.
+    Numbers of tokens that are none, and log-probabilities of another form, count as not told. A refusal
+    counts as the text that it is, reasoning between `<think>` and `</think>` does not.
 
     Args:
-        body: a chat completion.
+        body: what `is_completion`.
+        tools_offered: whether the model may call tools in place of an answer.
 
     Raises:
-        ModelError: it says nothing to the user: it calls a tool, was filtered, or holds only reasoning.
+        ModelError: it says nothing to the user: it calls a tool that was not offered, was filtered, or holds
+            only reasoning; or its form is another.
     """
-    first, *others = body["choices"]
-    choice = {**first, "message": {**first["message"], "content": _said(first)}}
-    if "logprobs" in first:
-        choice["logprobs"] = _log_probabilities(first["logprobs"])
-    found = {**body, "choices": [choice, *others]}
-    if not tells_tokens(body):
-        found.pop("usage", None)
-    return found
-
-
-def tells_tokens(body: Mapping[str, Any]) -> bool:
-    """Whether an answer says how many tokens were read and written; a negative number says nothing."""
+    choice = body["choices"][0]
     usage = _object(body.get("usage"))
-    return all(_count(usage.get(name)) is not None for name in ("prompt_tokens", "completion_tokens"))
-
-
-def cached_tokens(body: Mapping[str, Any]) -> int | None:
-    """How many tokens of the prompt came from the server's cache, or None where the answer does not say."""
-    return _count(_object(_object(body.get("usage")).get("prompt_tokens_details")).get("cached_tokens"))
+    told = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    prompt, completion = told if None not in told else (None, None)
+    tool_calls = _tool_calls(choice["message"]) if tools_offered else ()
+    return Completion(
+        text="" if tool_calls else _said(choice),
+        finish_reason=_finish_reason(choice),
+        first_token=_first_token(choice.get("logprobs")),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        tool_calls=tool_calls,
+    )
 
 
 def _count(found: Any) -> int | None:
@@ -99,20 +149,40 @@ def _said(choice: Mapping[str, Any]) -> str:
     return text
 
 
-def _log_probabilities(found: Any) -> dict[str, Any] | None:
-    """Those of the tokens, or None when they have another form."""
+def _finish_reason(choice: Mapping[str, Any]) -> str:
+    told = choice.get("finish_reason")
+    if told is not None and not isinstance(told, str):
+        raise ModelError("the model's answer is no chat completion: its `finish_reason` is no text.")
+    return _FINISHED.get(told and told.lower(), "unknown")
+
+
+def _tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """The tools that a message calls.
+
+    Raises:
+        ModelError: a call has another form.
+    """
     try:
-        return {"content": [_token(one) for one in found["content"]]}
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+        return tuple(
+            ToolCall(str(call["id"]), str(call["function"]["name"]), str(call["function"]["arguments"]))
+            for call in message.get("tool_calls") or ()
+        )
+    except (KeyError, TypeError) as error:
+        raise ModelError("the model called a tool in a form that cannot be read.") from error
+
+
+def _first_token(logprobs: Any) -> tuple[Likely, ...] | None:
+    """What the first token could have been, or None where that is told in no form that we know."""
+    try:
+        first = logprobs["content"][0]
+        _likely(first)
+        return tuple(_likely(one) for one in first.get("top_logprobs") or ())
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
         return None
 
 
-def _token(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_likely(found), "top_logprobs": [_likely(one) for one in found.get("top_logprobs") or ()]}
-
-
-def _likely(found: Mapping[str, Any]) -> dict[str, Any]:
-    """One token; AutoGen keeps only its bytes, which servers may leave out.
+def _likely(found: Mapping[str, Any]) -> Likely:
+    """One token. Its bytes, where they are told, say more than its text, which may be half a character.
 
     Raises:
         ValueError: it has no probability.
@@ -120,5 +190,5 @@ def _likely(found: Mapping[str, Any]) -> dict[str, Any]:
     token, logprob, octets = str(found["token"]), float(found["logprob"]), found.get("bytes")
     if not math.exp(logprob) <= 1.0 + _ROUNDING:
         raise ValueError(f"a token has the log-probability {logprob}")
-    read = bytes(octets) if isinstance(octets, list) else token.encode()
-    return {"token": token, "logprob": logprob, "bytes": list(read)}
+    text = bytes(octets).decode("utf-8", "ignore") if isinstance(octets, list) else token
+    return Likely(text, logprob)

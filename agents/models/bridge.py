@@ -1,15 +1,18 @@
-"""Between our messages and AutoGen's: conversions, and a session in the shape AutoGen agents want."""
+"""A session in the shape that AutoGen agents want: messages, tools and answers between AutoGen's and ours."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal, cast
 
-from autogen_core import CancellationToken
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
     CreateResult,
+    FinishReasons,
+    FunctionExecutionResultMessage,
     LLMMessage,
     ModelCapabilities,
     ModelInfo,
@@ -20,38 +23,48 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
+from agents.models.answers import Completion
+from agents.models.client import WireMessage
+from agents.models.json_answers import json_schema
+from agents.models.model import Session
 from agents.models.prompt import ChatMessage
-from scenarios.transcript import Call
 
-MODEL_INFO = ModelInfo(
-    vision=False,
-    function_calling=False,
-    json_output=True,
-    family="unknown",
-    structured_output=True,
-    multiple_system_messages=False,
-)
-"""What AutoGen may assume of a served model: text in, text or JSON out."""
+_NAME_LENGTH = 64
 
 
 class SessionClient(ChatCompletionClient):
     """A model client for AutoGen agents whose every call goes through, and is booked on, a session.
 
     Args:
-        create: sends messages with extra request arguments.
-        sampling: request arguments of every call (temperature, max_tokens, seed).
-        calls: the session's ledger.
+        session: who asks.
+        step: second part of every call's purpose.
+        temperature: of sampling; 0 is greedy.
+        max_tokens: limit of an answer.
+        sample: added to the session's seed.
+        calls_tools: whether the model can call tools.
     """
 
     def __init__(
         self,
-        create: Callable[[Sequence[LLMMessage], Mapping[str, Any]], Awaitable[CreateResult]],
-        sampling: Mapping[str, Any],
-        calls: Sequence[Call],
+        session: Session,
+        step: str,
+        *,
+        temperature: float = 0.0,
+        max_tokens: int = 512,
+        sample: int = 0,
+        calls_tools: bool = False,
     ) -> None:
-        self._create = create
-        self._sampling = sampling
-        self._calls = calls
+        self._session = session
+        self._step = step
+        self._sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": session.seed + sample}
+        self._info = ModelInfo(
+            vision=False,
+            function_calling=calls_tools,
+            json_output=True,
+            family="unknown",
+            structured_output=True,
+            multiple_system_messages=False,
+        )
 
     async def create(
         self,
@@ -63,11 +76,18 @@ class SessionClient(ChatCompletionClient):
         extra_create_args: Mapping[str, Any] | None = None,
         cancellation_token: CancellationToken | None = None,
     ) -> CreateResult:
-        """One completion. Tools are not offered: `MODEL_INFO` says that the model has none."""
+        """One completion.
+
+        Raises:
+            ModelError: no answer.
+        """
         extra = {**self._sampling, **(extra_create_args or {})}
         if isinstance(json_output, type):
             extra["response_format"] = json_schema(json_output)
-        return await self._create(messages, extra)
+        if tools and tool_choice != "none":
+            extra["tools"] = [_tool(tool) for tool in tools]
+        sent = [one for message in messages for one in _wire_messages(message)]
+        return _result(await self._session.complete(self._step, sent, extra))
 
     def create_stream(
         self, messages: Sequence[LLMMessage], **kwargs: Any
@@ -75,7 +95,7 @@ class SessionClient(ChatCompletionClient):
         """The same, as a stream of one item."""
 
         async def once() -> AsyncGenerator[str | CreateResult, None]:
-            yield await self.create(messages)
+            yield await self.create(messages, **kwargs)
 
         return once()
 
@@ -85,8 +105,8 @@ class SessionClient(ChatCompletionClient):
     def actual_usage(self) -> RequestUsage:
         """Tokens of the session so far."""
         return RequestUsage(
-            prompt_tokens=sum(call.prompt_tokens or 0 for call in self._calls),
-            completion_tokens=sum(call.completion_tokens or 0 for call in self._calls),
+            prompt_tokens=sum(call.prompt_tokens or 0 for call in self._session.calls),
+            completion_tokens=sum(call.completion_tokens or 0 for call in self._session.calls),
         )
 
     def total_usage(self) -> RequestUsage:
@@ -108,8 +128,8 @@ class SessionClient(ChatCompletionClient):
 
     @property
     def model_info(self) -> ModelInfo:
-        """Text and JSON, no tools, no pictures."""
-        return MODEL_INFO
+        """Text and JSON, no pictures; tools where they were asked for."""
+        return self._info
 
 
 def to_autogen(messages: Sequence[ChatMessage]) -> list[LLMMessage]:
@@ -125,9 +145,55 @@ def to_autogen(messages: Sequence[ChatMessage]) -> list[LLMMessage]:
     return made
 
 
-def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
-    """The `response_format` that makes a server follow a pydantic model."""
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": schema.__name__, "schema": schema.model_json_schema(), "strict": True},
+def _wire_messages(message: LLMMessage) -> list[WireMessage]:
+    """An AutoGen message as it goes over the wire: results of several tools are several messages.
+
+    Raises:
+        ValueError: it holds a picture.
+    """
+    if isinstance(message, SystemMessage):
+        return [{"role": "system", "content": message.content}]
+    if isinstance(message, FunctionExecutionResultMessage):
+        return [
+            {"role": "tool", "tool_call_id": result.call_id, "content": result.content}
+            for result in message.content
+        ]
+    if isinstance(message, AssistantMessage):
+        if isinstance(message.content, str):
+            return [{"role": "assistant", "content": message.content}]
+        return [
+            {"role": "assistant", "content": None, "tool_calls": [_called(one) for one in message.content]}
+        ]
+    if not isinstance(message.content, str):
+        raise ValueError("a message with a picture, which no model of ours is sent")
+    name = re.sub(r"[^\w-]", "_", message.source, flags=re.ASCII)[:_NAME_LENGTH]
+    return [{"role": "user", "name": name, "content": message.content}]
+
+
+def _called(call: FunctionCall) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def _tool(tool: Tool | ToolSchema) -> dict[str, Any]:
+    schema = tool.schema if isinstance(tool, Tool) else tool
+    function = {
+        "name": schema["name"],
+        "description": schema.get("description", ""),
+        "parameters": schema.get("parameters", {"type": "object", "properties": {}}),
     }
+    return {"type": "function", "function": function}
+
+
+def _result(completion: Completion) -> CreateResult:
+    calls = [
+        FunctionCall(id=call.id, name=call.name, arguments=call.arguments) for call in completion.tool_calls
+    ]
+    return CreateResult(
+        finish_reason="function_calls" if calls else cast(FinishReasons, completion.finish_reason),
+        content=calls or completion.text,
+        usage=RequestUsage(
+            prompt_tokens=completion.prompt_tokens or 0,
+            completion_tokens=completion.completion_tokens or 0,
+        ),
+        cached=False,
+    )

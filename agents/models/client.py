@@ -1,12 +1,10 @@
-"""One served model: AutoGen's OpenAI client on our wire, with retries, shared answers and plain errors."""
+"""One served model behind an OpenAI-compatible endpoint: retries, shared answers and plain errors."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-import math
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,9 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-from autogen_core.models import CreateResult, LLMMessage
-from autogen_ext.models.openai import BaseOpenAIChatCompletionClient
-from openai import APIConnectionError, APIStatusError, APITimeoutError
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -25,15 +20,15 @@ from tenacity import (
 )
 from tenacity.wait import wait_base
 
-from agents.models.bridge import MODEL_INFO
-from agents.models.errors import ModelError
-from agents.models.known_answers import known_answer
-from agents.models.openai_client import QuickOpenAI
-from agents.models.recording import Recording
-from agents.models.wire import EXCHANGE, Exchange, Wire, is_retryable
-from scenarios.errors import HallulabError, UsageError
-from scenarios.files.digest import digest
+from agents.models.abilities import Abilities
+from agents.models.answers import Completion, read_completion
+from agents.models.errors import ModelError, RefusedRequest
+from agents.models.wire import Answer, Exchange, Wire, is_retryable
+from scenarios.errors import UsageError
 from scenarios.files.json_values import writable
+
+WireMessage = Mapping[str, Any]
+"""A message as OpenAI-compatible endpoints take it: `role`, `content` and more."""
 
 DEADLINE = 3
 """All tries of a request and the pauses between them take at most so many times the time limit of one try.
@@ -43,7 +38,7 @@ _LONGEST_ROOT = 4096
 """Characters of a path."""
 
 _NO_KEY = "EMPTY"
-"""What is sent as a key where none is needed; openai's client wants some text."""
+"""What is sent as a key where none is needed, as other clients do."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +85,9 @@ class ModelClient:
 
     Args:
         endpoint: where it is served.
-        wire: the transport, shared by all models of a run.
+        wire: what sends, shared by all models of a run.
         attempts: tries for one request, the first included; fewer where the `DEADLINE` would pass.
         backoff: pauses between tries; the default is exponential with jitter.
-        known: the wire's recording, where that has answers of no scope; see `agents.models.known_answers`.
     """
 
     def __init__(
@@ -103,27 +97,25 @@ class ModelClient:
         *,
         attempts: int = 4,
         backoff: wait_base | None = None,
-        known: Recording | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.root: str | None = None
         """What the endpoint says that it serves under this name (vLLM: a folder or a name on the hub); None
         where it does not say, or was not asked yet. See `agents.served_model`."""
-        self._known = known
+        self.abilities = Abilities()
+        """What the endpoint can do; all is assumed until it is asked."""
+        self._wire = wire
         self._attempts = attempts
-        self._timeout_s = wire.timeout_s
         self._backoff = _as_told_or(backoff or wait_random_exponential(multiplier=0.5, max=20))
-        self._replaying = wire.replaying
-        self._http = httpx2.AsyncClient(transport=wire, timeout=None)
-        self._autogen: BaseOpenAIChatCompletionClient | None = None
-        self._shared: dict[str, asyncio.Future[tuple[CreateResult, Exchange]]] = {}
+        self._shared: dict[str, asyncio.Future[tuple[Completion, Exchange]]] = {}
 
     async def create(
-        self, messages: Sequence[LLMMessage], extra: Mapping[str, Any], exchange: Exchange
-    ) -> CreateResult:
+        self, messages: Sequence[WireMessage], extra: Mapping[str, Any], exchange: Exchange
+    ) -> Completion:
         """One completion. Equal requests are asked once, even while the first is under way.
 
-        vLLM is not deterministic under concurrency: sharing answers keeps paired conversations paired.
+        vLLM is not deterministic under concurrency: sharing answers keeps paired conversations paired. An
+        endpoint that refuses `seed` gets none; requests of different seeds stay different ones.
 
         Args:
             messages: the prompt.
@@ -132,24 +124,27 @@ class ModelClient:
 
         Raises:
             ReplayMiss: a recording is replayed and has no answer. It ends the run.
+            UsageError: the endpoint needs a key, and there is none.
             ModelError: no answer, with the reason in one sentence.
         """
-        key = digest([[[type(message).__name__, message.content] for message in messages], dict(extra)])
+        body = {"model": self.endpoint.model, "stream": False, "messages": list(messages), **extra}
+        url = self._url("chat/completions")
+        key = self._wire.key(url, body)
         while (shared := self._shared.get(key)) is not None:
             try:
-                result, first = await asyncio.shield(shared)
+                completion, first = await asyncio.shield(shared)
             except asyncio.CancelledError:
                 if not shared.cancelled():
                     raise
                 continue  # who asked first was cancelled, so ask anew
-            exchange.latency_s, exchange.cached_tokens = first.latency_s, first.cached_tokens
-            exchange.tells_tokens = first.tells_tokens
+            exchange.latency_s = first.latency_s
             exchange.replayed = True
-            return result
-        future: asyncio.Future[tuple[CreateResult, Exchange]] = asyncio.get_running_loop().create_future()
+            return completion
+        future: asyncio.Future[tuple[Completion, Exchange]] = asyncio.get_running_loop().create_future()
         self._shared[key] = future
         try:
-            result = await self._ask(messages, extra, exchange)
+            answer = self._wire.known(key, exchange) or await self._ask(key, url, body, exchange)
+            completion = self._read(answer, tools_offered="tools" in extra)
         except BaseException as error:
             del self._shared[key]
             if isinstance(error, Exception):
@@ -158,18 +153,17 @@ class ModelClient:
             else:
                 future.cancel()
             raise
-        future.set_result((result, exchange))
-        return result
+        future.set_result((completion, exchange))
+        return completion
 
-    async def _ask(
-        self, messages: Sequence[LLMMessage], extra: Mapping[str, Any], exchange: Exchange
-    ) -> CreateResult:
-        """Ask the server, and again while that makes sense."""
-        if self._known is not None:
-            known = known_answer(self._known, self.endpoint.model, messages, extra, exchange)
-            if known is not None:
-                return known
-        token = EXCHANGE.set(exchange)
+    async def _ask(self, key: str, url: httpx2.URL, body: dict[str, Any], exchange: Exchange) -> Answer:
+        """Ask the server, and again while that makes sense.
+
+        Returns the last answer, whatever its status.
+        """
+        if self.abilities.seed == "refused":
+            body = {name: value for name, value in body.items() if name != "seed"}
+        api_key = self.endpoint.api_key()
         try:
             async for attempt in AsyncRetrying(
                 stop=partial(self._was_last_try, exchange),
@@ -178,55 +172,47 @@ class ModelClient:
                 reraise=True,
             ):
                 with attempt:
-                    return await self._inner().create(messages, extra_create_args=extra)
-        except HallulabError:
-            raise
-        except Exception as error:
-            # AutoGen and openai's client raise anything at an answer that they did not foresee.
-            raise self._explain(error) from error
-        finally:
-            EXCHANGE.reset(token)
+                    answer = await self._wire.ask(key, url, body, api_key, exchange)
+                    if is_retryable(answer.status):
+                        raise _Busy(answer)
+                    return answer
+        except _Busy as busy:
+            return busy.answer
+        except httpx2.TimeoutException as error:
+            raise ModelError(
+                f"{self._where} did not answer in time. Raise --timeout or lower --concurrency."
+            ) from error
+        except httpx2.RequestError as error:
+            raise ModelError(f"{self._where} cannot be reached. Is the server running?") from error
         raise AssertionError("tenacity either returns or raises")
+
+    def _read(self, answer: Answer, *, tools_offered: bool) -> Completion:
+        if answer.status >= 400:
+            complaint = _in_one_line(_complaint(answer))
+            raise RefusedRequest(
+                f"{self._where} refused the request with status {answer.status}: {complaint}", answer.status
+            )
+        return read_completion(answer.body, tools_offered=tools_offered)
 
     def _was_last_try(self, exchange: Exchange, state: RetryCallState) -> bool:
         """Whether all tries are used up, or another one could end after the deadline. A server that says when
         to come again is asked until then, however often."""
         spent = exchange.under_way_s + state.idle_for + state.upcoming_sleep
-        late = spent + self._timeout_s > DEADLINE * self._timeout_s
+        late = spent + self._wire.timeout_s > DEADLINE * self._wire.timeout_s
         told = _told_pause(state) is not None
         return late or (state.attempt_number >= self._attempts and not told)
 
-    def _inner(self) -> BaseOpenAIChatCompletionClient:
-        if self._autogen is None:
-            # Endpoints may answer under another of the model's names. AutoGen warns that its estimates of
-            # costs may be wrong then; we use none.
-            warnings.filterwarnings("ignore", message="Resolved model mismatch", category=UserWarning)
-            # AutoGen writes answers into its log; where an unread field is of another type, pydantic warns.
-            warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
-            self._autogen = BaseOpenAIChatCompletionClient(
-                QuickOpenAI(
-                    base_url=self.endpoint.base_url,
-                    api_key=_NO_KEY if self._replaying else self.endpoint.api_key(),
-                    max_retries=0,
-                    http_client=self._http,
-                ),
-                create_args={"model": self.endpoint.model},
-                model_info=MODEL_INFO,
-            )
-        return self._autogen
+    @property
+    def _where(self) -> str:
+        return f"model {self.endpoint.model!r} at {self.endpoint.base_url}"
 
-    def _explain(self, error: Exception) -> ModelError:
-        where = f"model {self.endpoint.model!r} at {self.endpoint.base_url}"
-        if isinstance(error.__cause__, ModelError):
-            return error.__cause__
-        if isinstance(error, APITimeoutError):
-            return ModelError(f"{where} did not answer in time. Raise --timeout or lower --concurrency.")
-        if isinstance(error, APIConnectionError):
-            return ModelError(f"{where} cannot be reached. Is the server running?")
-        if isinstance(error, APIStatusError):
-            reason = _in_one_line(str(error.message).removeprefix(f"Error code: {error.status_code} - "))
-            return ModelError(f"{where} refused the request with status {error.status_code}: {reason}")
-        return ModelError(f"{where} gave an answer that is no chat completion ({type(error).__name__}).")
+    def _url(self, path: str) -> httpx2.URL:
+        try:
+            return httpx2.URL(f"{self.endpoint.base_url.rstrip('/')}/{path}")
+        except httpx2.InvalidURL as error:
+            raise ModelError(
+                f"{self.endpoint.base_url} is no address ({error}). Correct --base-url."
+            ) from error
 
     def check_key(self) -> None:
         """Look whether there is a key, if the endpoint needs one; a replay sends nothing and needs none.
@@ -234,7 +220,7 @@ class ModelClient:
         Raises:
             UsageError: it is missing.
         """
-        if not self._replaying:
+        if not self._wire.replaying:
             self.endpoint.api_key()
 
     async def check(self) -> None:
@@ -243,22 +229,14 @@ class ModelClient:
         Raises:
             ModelError: it cannot be reached or does not serve this model.
         """
-        url = self.endpoint.base_url.rstrip("/") + "/models"
         try:
-            response = await self._http.get(
-                url, headers={"Authorization": f"Bearer {self.endpoint.api_key()}"}
-            )
-            if not response.is_success:
-                raise ValueError(f"status {response.status_code}")
-            roots = {str(entry["id"]): entry.get("root") for entry in response.json()["data"]}
-        except (
-            httpx2.HTTPError,
-            httpx2.InvalidURL,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ) as error:
+            told = await self._wire.get(self._url("models"), self.endpoint.api_key())
+            if not 200 <= told.status < 300:
+                raise ValueError(f"status {told.status}")
+            if told.value is None:
+                raise ValueError("no JSON")
+            roots = {str(entry["id"]): entry.get("root") for entry in told.value["data"]}
+        except (httpx2.RequestError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = _in_one_line(str(error)) or type(error).__name__
             raise ModelError(
                 f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({reason}). "
@@ -271,11 +249,24 @@ class ModelClient:
             )
         self.root = _told_root(roots[self.endpoint.model])
 
-    async def close(self) -> None:
-        """Close the connections."""
-        if self._autogen is not None:
-            await self._autogen.close()
-        await self._http.aclose()
+
+class _Busy(Exception):
+    """An answer that is worth another try.
+
+    Args:
+        answer: what the server gave.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer)
+        self.answer = answer
+
+
+def _complaint(answer: Answer) -> str:
+    """What an endpoint says where it refuses."""
+    error = answer.body.get("error", answer.body)
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) and message else f"Error code: {answer.status}"
 
 
 def _in_one_line(text: str) -> str:
@@ -291,21 +282,13 @@ def _told_root(told: Any) -> str | None:
 
 
 def _is_transient(error: BaseException) -> bool:
-    if isinstance(error, APIStatusError):
-        return is_retryable(error.status_code)
-    return isinstance(error, APIConnectionError) and not isinstance(error.__cause__, ModelError)
+    return isinstance(error, (_Busy, httpx2.RequestError))
 
 
 def _told_pause(state: RetryCallState) -> float | None:
     """Seconds after which a server wants to be asked again (Retry-After), or None where it does not say."""
     error = state.outcome.exception() if state.outcome is not None else None
-    if not isinstance(error, APIStatusError) or not is_retryable(error.status_code):
-        return None
-    try:
-        seconds = float(error.response.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None
-    return seconds if 0 <= seconds < math.inf else None
+    return error.answer.retry_after if isinstance(error, _Busy) else None
 
 
 def _as_told_or(backoff: wait_base) -> Callable[[RetryCallState], float]:

@@ -1,4 +1,4 @@
-"""The one model client: AutoGen's `ChatCompletionClient` over an OpenAI-compatible endpoint.
+"""Asking models: texts, JSON, and decisions.
 
 `ModelPool` holds the served models of a run. A `Session` is one role's use of them (a chatbot's reply, a
 detector's judgement): it stamps purposes and seeds on requests and keeps the ledger of calls.
@@ -7,20 +7,28 @@ detector's judgement): it stamps purposes and seeds on requests and keeps the le
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import httpx2
-from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from tenacity.wait import wait_base
 
-from agents.models.bridge import SessionClient, json_schema, to_autogen
-from agents.models.client import Endpoint, ModelClient
-from agents.models.errors import ModelError, UnparseableAnswer
+from agents.models.abilities import ReadHow
+from agents.models.answers import Completion
+from agents.models.client import Endpoint, ModelClient, WireMessage
+from agents.models.decisions import (
+    DECISION,
+    SAMPLE_TEMPERATURE,
+    WORD_TOKENS,
+    share_of_tokens,
+    share_of_words,
+)
+from agents.models.errors import ModelError
+from agents.models.json_answers import asking_for_json, json_schema, parse_answer
+from agents.models.probing import abilities_of
 from agents.models.prompt import ChatMessage
 from agents.models.recording import Recording
 from agents.models.wire import Exchange, Wire
@@ -47,6 +55,8 @@ class ModelPool:
         attempts: tries for one request; see `agents.models.client.DEADLINE`.
         backoff: pauses between tries.
         transport: what sends, for tests; the network by default.
+        decision_samples: how often a model is asked for a decision where its endpoint tells no
+            log-probabilities.
     """
 
     def __init__(
@@ -59,18 +69,19 @@ class ModelPool:
         attempts: int = 4,
         backoff: wait_base | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
+        decision_samples: int = 1,
     ) -> None:
         if DEFAULT_MODEL not in endpoints:
             raise ValueError(f"a pool needs a model named {DEFAULT_MODEL!r}")
         self.recording = Recording() if recording is None else recording
         self.timeout_s = timeout_s
         """Limit of one try, in seconds."""
+        self.decision_samples = decision_samples
+        """Printed words that make up a decision without log-probabilities: 1, or the share of an option over
+        more."""
         self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
-        self._clients = {
-            name: self._connect(endpoint, self._wire, known=self.recording)
-            for name, endpoint in endpoints.items()
-        }
+        self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
         self._others: dict[Endpoint, ModelClient] = {}
 
     @property
@@ -109,8 +120,27 @@ class ModelPool:
         for client in self._clients.values():
             client.check_key()
 
+    @property
+    def read_how(self) -> tuple[ReadHow, ...]:
+        """How the answers of each model are read, once for all names that are read alike."""
+        found = [
+            ReadHow(
+                **dict(client.abilities),
+                model=client.endpoint.model,
+                decision_samples=self.decision_samples,
+            )
+            for client in self._clients.values()
+        ]
+        return tuple(dict.fromkeys(found))
+
     async def check(self) -> None:
-        """See `ModelClient.check`, for every model; a replay asks the recording alone what was served."""
+        """See `ModelClient.check`, for every model, and find out what its endpoint can do.
+
+        A recording that is replayed says what was found out then, and what was served; nothing is asked.
+
+        Raises:
+            ModelError: an endpoint cannot be reached or does not serve its model.
+        """
         for client in self._clients.values():
             served = client.endpoint.model
             if not self.recording.replaying:
@@ -119,11 +149,12 @@ class ModelPool:
                     client.root = self.recording.put(ROOT, served, client.root)
             else:
                 client.root = self.recording.get(ROOT, served)
+        for client in self._clients.values():
+            client.abilities = await abilities_of(client)
 
     async def close(self) -> None:
-        """Close every model's connections."""
-        for client in (*self._clients.values(), *self._others.values()):
-            await client.close()
+        """Close the connections."""
+        await self._wire.aclose()
 
 
 @dataclass
@@ -168,8 +199,7 @@ class Session:
         """
         sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample}
         given = {name: value for name, value in sampling.items() if value is not None}
-        result = await self._create(step, to_autogen(messages), given)
-        return str(result.content).strip()
+        return (await self.complete(step, wire_messages(messages), given)).text.strip()
 
     async def structured(
         self,
@@ -183,21 +213,24 @@ class Session:
     ) -> Answer:
         """The model's answer as an instance of `schema`, which the server is made to follow.
 
+        Where it cannot be made to, the schema stands in the prompt, and the answer's JSON object counts.
+
         Raises:
             UnparseableAnswer: it did not (often: cut off at `max_tokens`).
             ModelError: no answer.
         """
-        result = await self._create(
-            step,
-            to_autogen(messages),
-            {
-                "temperature": temperature,
-                "max_tokens": max_tokens,
-                "seed": self.seed + sample,
-                "response_format": json_schema(schema),
-            },
-        )
-        return parse_answer(schema, str(result.content), step, self.calls[-1].finish_reason)
+        by_schema = self.client.abilities.json_schema
+        request: dict[str, Any] = {
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+            "seed": self.seed + sample,
+        }
+        if by_schema:
+            request["response_format"] = json_schema(schema)
+        else:
+            messages = asking_for_json(messages, schema)
+        completion = await self.complete(step, wire_messages(messages), request)
+        return parse_answer(schema, completion, step, lenient=not by_schema)
 
     async def choose(
         self, step: str, messages: Sequence[ChatMessage], options: Sequence[str]
@@ -205,81 +238,74 @@ class Session:
         """Probability of each option as the first word of the answer, over the options alone.
 
         One token is generated. Tokens count for an option when, stripped and in lower case, they equal it.
+        An endpoint without log-probabilities is asked for a word: what it prints has probability 1, or, with
+        several `decision_samples`, its share of those that print an option.
 
         Raises:
-            UnparseableAnswer: none of the options is among the 20 likeliest tokens.
+            UnparseableAnswer: none of the options is among the 20 likeliest tokens, or is printed.
             ModelError: no answer.
         """
-        result = await self._create(
-            step,
-            to_autogen(messages),
-            {"temperature": 0.0, "max_tokens": 1, "seed": self.seed, "logprobs": True, "top_logprobs": 20},
-        )
-        mass = dict.fromkeys(options, 0.0)
-        by_word = {option.lower(): option for option in options}
-        for token in result.logprobs[0].top_logprobs or [] if result.logprobs else []:
-            word = bytes(token.bytes or []).decode("utf-8", "ignore").strip().lower()
-            if word in by_word:
-                mass[by_word[word]] += math.exp(token.logprob)
-        total = sum(mass.values())
-        if not result.logprobs:
-            raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of tokens.")
-        if total <= 0.0:
-            raise UnparseableAnswer(f"{step}: the model answered with none of {', '.join(options)}.")
-        return {option: value / total for option, value in mass.items()}
+        sent = wire_messages(messages)
+        if self.client.abilities.log_probabilities:
+            completion = await self.complete(step, sent, {**DECISION, "seed": self.seed})
+            return share_of_tokens(step, completion, options)
+        samples = self.pool.decision_samples
+        temperature = 0.0 if samples == 1 else SAMPLE_TEMPERATURE
+        printed = [
+            (
+                await self.complete(
+                    step,
+                    sent,
+                    {"temperature": temperature, "max_tokens": WORD_TOKENS, "seed": self.seed + sample},
+                )
+            ).text
+            for sample in range(samples)
+        ]
+        return share_of_words(step, printed, options)
 
-    def autogen(
-        self, step: str, *, temperature: float = 0.0, max_tokens: int = 512, sample: int = 0
-    ) -> ChatCompletionClient:
-        """This session as a model client for AutoGen agents; their calls land in the same ledger."""
-        sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample}
-        return SessionClient(partial(self._create, step), sampling, self.calls)
+    async def complete(
+        self, step: str, messages: Sequence[WireMessage], extra: Mapping[str, Any]
+    ) -> Completion:
+        """The model's answer to a request as it goes over the wire, booked.
 
-    async def _create(
-        self, step: str, messages: Sequence[LLMMessage], extra: Mapping[str, Any]
-    ) -> CreateResult:
-        purpose = f"{self.role}.{step}"
+        Args:
+            step: second part of the call's purpose.
+            messages: the prompt.
+            extra: further arguments of the request.
+
+        Raises:
+            ModelError: no answer.
+        """
         exchange = Exchange()
         try:
-            result = await self.client.create(messages, extra, exchange)
+            completion = await self.client.create(messages, extra, exchange)
         except ModelError as error:
-            self.calls.append(
-                Call(
-                    purpose=purpose,
-                    model=self.client.endpoint.model,
-                    prompt_tokens=None,
-                    completion_tokens=None,
-                    latency_s=exchange.latency_s,
-                    replayed=exchange.replayed,
-                    error=str(error),
-                )
-            )
+            self.calls.append(self._call(step, exchange, None, str(error)))
             raise
-        self.calls.append(
-            Call(
-                purpose=purpose,
-                model=self.client.endpoint.model,
-                prompt_tokens=result.usage.prompt_tokens if exchange.tells_tokens else None,
-                completion_tokens=result.usage.completion_tokens if exchange.tells_tokens else None,
-                cached_tokens=exchange.cached_tokens,
-                latency_s=exchange.latency_s,
-                replayed=exchange.replayed,
-                finish_reason=result.finish_reason,
-            )
+        self.calls.append(self._call(step, exchange, completion, None))
+        return completion
+
+    def _call(
+        self, step: str, exchange: Exchange, completion: Completion | None, failure: str | None
+    ) -> Call:
+        return Call(
+            purpose=f"{self.role}.{step}",
+            model=self.client.endpoint.model,
+            prompt_tokens=completion.prompt_tokens if completion else None,
+            completion_tokens=completion.completion_tokens if completion else None,
+            cached_tokens=completion.cached_tokens if completion else None,
+            latency_s=exchange.latency_s,
+            replayed=exchange.replayed,
+            finish_reason=completion.finish_reason if completion else None,
+            error=failure,
         )
-        return result
 
 
-def parse_answer(schema: type[Answer], content: str, step: str, finish_reason: str | None) -> Answer:
-    """Validate a JSON answer.
-
-    Raises:
-        UnparseableAnswer: it is not an instance of `schema`.
-    """
-    try:
-        return schema.model_validate_json(content)
-    except ValidationError as error:
-        cut = " (cut off at the token limit)" if finish_reason == "length" else ""
-        raise UnparseableAnswer(
-            f"{step}: the model's answer is no {schema.__name__}{cut}: {content[:120]!r}"
-        ) from error
+def wire_messages(messages: Sequence[ChatMessage]) -> list[WireMessage]:
+    """Our messages as they go over the wire. A user's has a name, as recordings have it."""
+    return [
+        {"role": "user", "name": "user", "content": message.text}
+        if message.role == "user"
+        else {"role": message.role, "content": message.text}
+        for message in messages
+    ]

@@ -41,11 +41,6 @@ class Received:
     retry_after: float | None
     """Seconds after which the endpoint wants to be asked again, or None where it does not say."""
 
-    def response(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer as HTTP, for whoever reads that; empty where it is no JSON."""
-        content = "" if self.value is None else json.dumps(self.value)
-        return httpx2.Response(self.status, text=content, request=request)
-
 
 async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> Received:
     """Read an answer to its end.

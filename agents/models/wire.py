@@ -1,21 +1,17 @@
-"""The wire: where requests leave the process, are bounded, recorded and replayed.
-
-Answers come back with what the ledger wants to know of them in an `Exchange`.
-"""
+"""The wire: where requests leave the process, are bounded, recorded and replayed."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import time
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
-from agents.models.answers import cached_tokens, is_completion, readable, tells_tokens
+from agents.models.answers import is_completion
 from agents.models.errors import ModelError
 from agents.models.received import Received, receive
 from agents.models.recording import Recording
@@ -32,7 +28,7 @@ LASTING_STATUS = frozenset({400, 413, 422})
 
 @dataclass
 class Exchange:
-    """What the wire learns about one request; filled in while the request is under way."""
+    """What the ledger wants to know of a request besides its answer; filled in while that is under way."""
 
     latency_s: float = 0.0
     """Seconds from sending to the full answer, or the recorded ones."""
@@ -40,18 +36,22 @@ class Exchange:
     """Seconds of all tries together; waiting for the gate and pauses between tries are not in it."""
     replayed: bool = False
     """Whether the answer was already known."""
-    cached_tokens: int | None = None
-    """Prompt tokens that the server took from its prefix cache, where it says."""
-    tells_tokens: bool = True
-    """Whether the server says how many tokens it read and wrote."""
 
 
-EXCHANGE: ContextVar[Exchange | None] = ContextVar("hallulab_exchange", default=None)
-"""The exchange of the request under way: AutoGen offers no other way to hand it down to the transport."""
+@dataclass(frozen=True)
+class Answer:
+    """What an endpoint answered to a request."""
+
+    status: int
+    """The HTTP status."""
+    body: dict[str, Any]
+    """The JSON object: a chat completion where the status is below 400, else what the endpoint complains."""
+    retry_after: float | None = None
+    """Seconds after which the endpoint wants to be asked again, or None where it does not say."""
 
 
-class Wire(httpx2.AsyncBaseTransport):
-    """An HTTP transport that records, replays and bounds requests.
+class Wire:
+    """Records, replays and bounds requests.
 
     Args:
         recording: where answers are kept.
@@ -85,45 +85,82 @@ class Wire(httpx2.AsyncBaseTransport):
         wire._scope = (scope,)
         return wire
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer from the recording or from the server."""
-        body = json.loads(await request.aread() or b"null")
-        if request.method != "POST":
-            return (await self._send(request)).response(request)
-        key = digest([*self._scope, request.url.path.rsplit("/v1/", 1)[-1], body])
-        known = self._recording.get("model", key)
-        if known is not None:
-            return _response(self._repeatable(known), request, replayed=True)
-        if self._recording.replaying:
-            raise ReplayMiss(
-                f"the recording {self._recording.source} has no answer to this request: the model, prompts, "
-                "options or documents have changed since, or it failed when it was recorded. Give what was "
-                "given then, or record again with --record."
-            )
-        return _response(await self._ask(key, request), request, replayed=False)
+    def key(self, url: httpx2.URL, body: Mapping[str, Any]) -> str:
+        """By which the answer to a request is found in recordings."""
+        return digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body])
 
-    async def _ask(self, key: str, request: httpx2.Request) -> dict[str, Any]:
+    def known(self, key: str, exchange: Exchange) -> Answer | None:
+        """The answer to the request of this key, where it was asked before.
+
+        Args:
+            exchange: filled in where there is one.
+
+        Raises:
+            ReplayMiss: a recording is replayed that has none, or one that no endpoint can have given.
+        """
+        known = self._recording.get("model", key)
+        if known is None:
+            if self.replaying:
+                raise ReplayMiss(
+                    f"the recording {self._recording.source} has no answer to this request: the model, "
+                    "prompts, options or documents have changed since, or it failed when it was recorded. "
+                    "Give what was given then, or record again with --record."
+                )
+            return None
+        if known["status"] < 400 and not is_completion(known["body"]):
+            raise ReplayMiss(
+                f"the recording {self._recording.source} holds an answer to this request that is no chat "
+                "completion: it was changed. Restore it, or record again with --record."
+            )
+        exchange.replayed = True
+        return _answer(known, exchange)
+
+    async def ask(
+        self, key: str, url: httpx2.URL, body: Mapping[str, Any], api_key: str, exchange: Exchange
+    ) -> Answer:
+        """Send a request, and record its answer.
+
+        Args:
+            key: what the answer is recorded under.
+            url: where to.
+            body: the request.
+            api_key: the endpoint's key; it is taken out of all that comes back.
+            exchange: filled in.
+
+        Raises:
+            ModelError: the answer is no chat completion.
+            httpx2.RequestError: there is no answer.
+        """
+        request = httpx2.Request("POST", url, json=body, headers=_headers(api_key))
         async with self._gate:
             started = time.perf_counter()
             try:
                 received = await self._send(request)
             finally:
                 latency = time.perf_counter() - started
-                if (exchange := EXCHANGE.get()) is not None:
-                    exchange.under_way_s += latency
+                exchange.under_way_s += latency
         status = received.status
-        body = received.value if isinstance(received.value, dict) else {"error": {"message": received.text}}
-        if status < 400 and (not 200 <= status < 300 or not is_completion(body)):
+        found = received.value if isinstance(received.value, dict) else {"error": {"message": received.text}}
+        if status < 400 and (not 200 <= status < 300 or not is_completion(found)):
             raise ModelError(
-                f"{request.url} gave an answer that is no chat completion: {received.text[:120]!r}. "
+                f"{url} gave an answer that is no chat completion: {received.text[:120]!r}. "
                 "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
             )
-        answer = {"status": status, "latency_s": round(latency, 4), "body": _without_nulls(body)}
+        kept = {"status": status, "latency_s": round(latency, 4), "body": _without_nulls(found)}
         if is_retryable(status) and received.retry_after is not None:
-            answer["retry_after"] = received.retry_after
+            kept["retry_after"] = received.retry_after
         if status < 400 or status in LASTING_STATUS:
-            answer = self._recording.put("model", key, answer)
-        return answer
+            kept = self._recording.put("model", key, kept)
+        return _answer(kept, exchange)
+
+    async def get(self, url: httpx2.URL, api_key: str) -> Received:
+        """Ask the server something about itself, which is never recorded.
+
+        Raises:
+            ModelError: the answer cannot be read.
+            httpx2.RequestError: there is no answer.
+        """
+        return await self._send(httpx2.Request("GET", url, headers=_headers(api_key)))
 
     async def _send(self, request: httpx2.Request) -> Received:
         redacting = _redaction_for(request)
@@ -137,15 +174,6 @@ class Wire(httpx2.AsyncBaseTransport):
             # What breaks the protocol is quoted in the error.
             raise type(error)(redacting.text(str(error)), request=request) from None
 
-    def _repeatable(self, known: dict[str, Any]) -> dict[str, Any]:
-        """A known answer; what no endpoint's answer would have been recorded as ends the run."""
-        if known["status"] < 400 and not is_completion(known["body"]):
-            raise ReplayMiss(
-                f"the recording {self._recording.source} holds an answer to this request that is no chat "
-                "completion: it was changed. Restore it, or record again with --record."
-            )
-        return known
-
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
@@ -154,6 +182,10 @@ class Wire(httpx2.AsyncBaseTransport):
 def is_retryable(status: int) -> bool:
     """Whether a request that ended with this HTTP status is worth another try."""
     return status in RETRYABLE_STATUS or status >= 500
+
+
+def _headers(api_key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {api_key}", "Accept": "application/json", "User-Agent": "hallulab"}
 
 
 def _redaction_for(request: httpx2.Request) -> Redaction:
@@ -168,15 +200,6 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _response(answer: dict[str, Any], request: httpx2.Request, replayed: bool) -> httpx2.Response:
-    body = answer["body"]
-    exchange = EXCHANGE.get()
-    if exchange is not None:
-        exchange.latency_s = float(answer["latency_s"])
-        exchange.replayed = replayed
-        exchange.tells_tokens = tells_tokens(body)
-        exchange.cached_tokens = cached_tokens(body)
-    if answer["status"] < 400:
-        body = readable(body)
-    headers = {"Retry-After": str(answer["retry_after"])} if "retry_after" in answer else None
-    return httpx2.Response(answer["status"], json=body, headers=headers, request=request)
+def _answer(kept: Mapping[str, Any], exchange: Exchange) -> Answer:
+    exchange.latency_s = float(kept["latency_s"])
+    return Answer(kept["status"], kept["body"], kept.get("retry_after"))

@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from simulator.runs.folder import RunFolder
 
 _JUDGING = frozenset(
-    {"detectors", "models", "roles", "model", "base_url", "api_key_env", "concurrency", "timeout"}
+    {
+        "detectors",
+        "models",
+        "roles",
+        "model",
+        "base_url",
+        "api_key_env",
+        "concurrency",
+        "timeout",
+        "decision_samples",
+    }
 )
 """Fields of an experiment file that say how a saved run is judged."""
 

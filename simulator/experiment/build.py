@@ -96,7 +96,10 @@ async def execute_experiment(
             made_by = makers(experiment, identities(pool)) if simulate else None
             jobs = plan(experiment, scenario, made_by) if simulate else []
             say_what_is_made_anew(folder, detectors, made_by)
-            enter_folder(experiment, scenario, detectors, revision, folder, simulate, verifying, made_by)
+            read_how = pool.read_how if needed else ()
+            enter_folder(
+                experiment, scenario, detectors, revision, folder, simulate, verifying, made_by, read_how
+            )
             cast = make_cast(experiment, scenario, pool, knowledge, detectors)
             bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
             with bars, _long_lived_objects_left_alone():
@@ -227,7 +230,11 @@ def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelP
         key = model.api_key_env if model.base_url else model.api_key_env or experiment.api_key_env
         endpoints[name] = Endpoint(model.model, model.base_url or base_url, key)
     return ModelPool(
-        endpoints, recording=recording, concurrency=experiment.concurrency, timeout_s=experiment.timeout
+        endpoints,
+        recording=recording,
+        concurrency=experiment.concurrency,
+        timeout_s=experiment.timeout,
+        decision_samples=experiment.decision_samples,
     )
 
 

@@ -120,6 +120,9 @@ class Experiment(Frozen):
     """Model requests under way at once."""
     timeout: float = Field(default=300.0, gt=0, le=1e9)
     """Seconds one model request may take."""
+    decision_samples: int = Field(default=1, ge=1, le=100)
+    """How often a model is asked for a decision where its endpoint tells no log-probabilities: once, for the
+    printed word, or several times, for the share of it."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
     """Chatbots and detectors of an experiment file, and where they stand in it."""
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agents.claim_check import ClaimChecks
+from agents.models.abilities import ReadHow
 from scenarios.transcript import Call, Conversation, Verdict
 from simulator.measure.agreement import agreement
 from simulator.measure.compare import compare
@@ -30,6 +31,7 @@ def build_report(
     flaws: Flaws,
     personas: Collection[str] | None = None,
     claim_checks: ClaimChecks | None = None,
+    read_how: Sequence[ReadHow] = (),
 ) -> dict[str, Any]:
     """Compute the report of a run.
 
@@ -41,6 +43,7 @@ def build_report(
         flaws: what the audit of the simulated user found, by conversation id.
         personas: identifiers of the personas that the audit knew; None: there was none to know.
         claim_checks: how chatbots and detectors check claims; None: nobody knows.
+        read_how: how the models' answers were read; none: nobody knows.
 
     Raises:
         UsageError: the journals contradict each other or hold two configurations of the same thing.
@@ -69,12 +72,30 @@ def build_report(
             item.model_dump(mode="json") for item in efficiency(ordered, about, chatbots, detectors)
         ],
         "conversations": [item.model_dump(mode="json") for item in chat_statistics(ordered, chatbots)],
+        "read_how": [_reading(item) for item in read_how],
         "failures": _failures(ordered, chatbots),
         "cut_replies": _cut_replies(ordered, chatbots),
         "unknown_personas": sorted(
             set() if personas is None else {item.persona for item in ordered} - set(personas)
         ),
         "simulator_audit": audit.model_copy(update={"rows_without_affected": sound}).model_dump(mode="json"),
+    }
+
+
+def _reading(read_how: ReadHow) -> dict[str, Any]:
+    """How one model's answers were read, in words."""
+    if read_how.log_probabilities:
+        decisions = "log-probabilities"
+    elif read_how.decision_samples == 1:
+        decisions = "printed word"
+    else:
+        decisions = f"share of {read_how.decision_samples} printed words"
+    return {
+        "model": read_how.model,
+        "decisions": decisions,
+        "seed": read_how.seed,
+        "json": "JSON schema" if read_how.json_schema else "asked for in the prompt",
+        "asked": read_how.asked,
     }
 
 

@@ -19,7 +19,7 @@ from simulator.report.charts import LEFT, TOP, WIDTH, chart
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.markup import asset, render
 from simulator.report.self_judging import mark
-from simulator.report.terminal import notes
+from simulator.report.terminal import notes, reading_lines
 
 _PACKAGE = "simulator.report"
 
@@ -65,6 +65,7 @@ def render_page(
         headlines=headlines(report),
         interval_lines=interval_lines(report["rows"]),
         notes=notes(report),
+        reading_lines=reading_lines(report["read_how"]),
         mark=mark,
         charts=charts,
         geometry={"left": LEFT, "top": TOP, "width": WIDTH},

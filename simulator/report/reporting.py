@@ -16,7 +16,7 @@ from simulator.report.document import build_report, report_text
 from simulator.report.page import render_page
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals, current_verdicts
-from simulator.runs.saved_experiment import saved_claim_checks
+from simulator.runs.saved_experiment import saved_claim_checks, saved_read_how
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ def _derive(folder: RunFolder, journals: Journals) -> _Derived:
         flaws=flaws,
         personas=personas if saved else None,
         claim_checks=saved_claim_checks(folder, saved or {}),
+        read_how=saved_read_how(folder, saved or {}),
     )
     return _Derived(report, verdicts, flaws, personas, saved)
 

@@ -32,7 +32,12 @@ def print_report(report: Mapping[str, Any], console: Console | None = None) -> N
     console = console or standard_output()
     console.print(table(report, narrow=console.width < NARROW))
     found = (*headlines(report), *interval_lines(report["rows"]))
-    for line in (*found, *agreement_lines(report["agreement"]), *notes(report)):
+    for line in (
+        *found,
+        *agreement_lines(report["agreement"]),
+        *notes(report),
+        *reading_lines(report["read_how"]),
+    ):
         console.print(Text(one_line(line)))
 
 
@@ -130,6 +135,16 @@ def notes(report: Mapping[str, Any]) -> list[str]:
             "is not found, or lacks them."
         )
     return found
+
+
+def reading_lines(read_how: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How each model's answers were read."""
+    return [
+        f"{in_brief(one['model'])} was read by: {one['decisions']}, "
+        f"JSON {one['json'].removeprefix('JSON ')}, seed {one['seed']}"
+        f"{'' if one['asked'] else ' (assumed, the endpoint did not say)'}."
+        for one in read_how
+    ]
 
 
 def agreement_lines(agreement: Mapping[str, Any]) -> list[str]:

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from agents.claim_check import ClaimCheck, ClaimChecks
+from agents.models.abilities import ReadHow
+from agents.models.prompt import load_prompt
 from chatbots.registry import chatbot_options
 from detectors.base.protocol import Detector, judging
 from scenarios.errors import UsageError
@@ -23,6 +25,7 @@ from simulator.experiment.plan import chosen_personas, model_name, scenario_vers
 from simulator.runs.folder import RunFolder
 
 _log = logging.getLogger(__name__)
+_READ_HOW = TypeAdapter(tuple[ReadHow, ...])
 
 
 def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
@@ -110,6 +113,7 @@ def enter_folder(
     simulate: bool,
     verifying: Mapping[str, ClaimCheck | None] | None = None,
     made_by: Makers | None = None,
+    read_how: Sequence[ReadHow] = (),
 ) -> None:
     """Write experiment.json, or add to the folder's one.
 
@@ -120,6 +124,7 @@ def enter_folder(
             says nothing gets no more than the fields of the experiment that were set.
         verifying: how the chatbots verify their claims, by name; those left out stay as they are.
         made_by: who makes conversations now; None: `makers`, with models that go by their names.
+        read_how: how the models' answers are read now; what the folder says of earlier parts stays.
 
     Raises:
         OperationalError: it cannot be written.
@@ -134,7 +139,7 @@ def enter_folder(
         **saved,
         "schema": 1,
         "hallulab": installed("hallulab"),
-        "packages": {name: installed(name) for name in ("autogen-agentchat", "openai", "pydantic")},
+        "packages": {name: installed(name) for name in ("autogen-agentchat", "httpx2", "pydantic")},
         "model_revision": revision or saved.get("model_revision"),
         "detectors": {
             **saved.get("detectors", {}),
@@ -143,6 +148,9 @@ def enter_folder(
         "claim_checks": ClaimChecks(
             chatbots={**checks.chatbots, **(verifying or {})}, detectors={**checks.detectors, **judges}
         ).model_dump(mode="json"),
+        "read_how": [
+            one.model_dump(mode="json") for one in dict.fromkeys((*saved_read_how(folder, saved), *read_how))
+        ],
     }
     if simulate:
         entry["experiment"] = experiment.model_dump(mode="json")
@@ -197,6 +205,20 @@ def saved_claim_checks(folder: RunFolder, saved: Mapping[str, Any]) -> ClaimChec
         ) from error
 
 
+def saved_read_how(folder: RunFolder, saved: Mapping[str, Any]) -> tuple[ReadHow, ...]:
+    """How the run's models were read; nothing of a folder that an older hallulab wrote.
+
+    Raises:
+        UsageError: what experiment.json says of it is damaged.
+    """
+    try:
+        return _READ_HOW.validate_python(saved.get("read_how", ()))
+    except ValidationError as error:
+        raise UsageError(
+            f"{folder.experiment}: in `read_how`, {describe(error)} Restore it or use --fresh."
+        ) from error
+
+
 def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:
     """What must not change while a run folder grows; more personas, chatbots and detectors may come.
 
@@ -215,6 +237,7 @@ def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str,
             f"options of chatbot {bot.name}": digest([bot.kind, chatbot_options(bot.kind, bot.options)])[:16]
             for bot in experiment.chatbots
         },
+        "the prompt for JSON": load_prompt("agents", "json_answer").version,
         **{
             f"persona {persona.id}": digest(persona.model_dump(mode="json"))[:16]
             for persona in chosen_personas(experiment, scenario)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.models.answers import cached_tokens, is_completion, readable, tells_tokens
+from agents.models.answers import Completion, Likely, ToolCall, is_completion, read_completion
 from agents.models.errors import ModelError
 from agents.models.prompt import ChatMessage
 from tests.scripted import completion, scripted_pool
@@ -23,7 +23,7 @@ def answer(message: dict[str, Any], **choice: Any) -> dict[str, Any]:
 
 
 def said(message: dict[str, Any], **choice: Any) -> str:
-    return str(readable(answer(message, **choice))["choices"][0]["message"]["content"])
+    return read_completion(answer(message, **choice)).text
 
 
 async def text_of(body: dict[str, Any]) -> str:
@@ -93,7 +93,6 @@ async def test_numbers_of_tokens_that_are_not_told_are_unknown_and_not_zero(usag
     session = pool.session("chatbot")
     assert await session.text("reply", ASK) == "The courier pays."
     assert [(call.prompt_tokens, call.completion_tokens) for call in session.calls] == [(None, None)]
-    assert not tells_tokens(body)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ async def test_numbers_of_tokens_that_are_not_told_are_unknown_and_not_zero(usag
     ],
 )
 def test_cached_tokens_are_read_where_they_are_told(usage: object, cached: int | None) -> None:
-    assert cached_tokens({"usage": usage}) == cached
+    assert read_completion({**completion("Yes."), "usage": usage}).cached_tokens == cached
 
 
 async def test_probabilities_are_read_of_tokens_without_bytes() -> None:
@@ -152,3 +151,36 @@ async def test_a_call_of_a_tool_is_no_reply() -> None:
 async def test_whatever_the_libraries_raise_at_an_answer_is_a_model_error() -> None:
     with pytest.raises(ModelError, match="no chat completion"):
         await text_of(answer({"content": "Hi"}, finish_reason=["stop"]))
+
+
+def test_a_completion_is_read_with_its_tokens_and_the_likeliest_first_ones() -> None:
+    body = completion({"Yes": 1.0})
+    body["choices"][0] |= {"finish_reason": "end_turn"}
+    body["usage"]["prompt_tokens_details"] = {"cached_tokens": 8}
+    assert read_completion(body) == Completion(
+        text="Yes",
+        finish_reason="stop",
+        first_token=(Likely("Yes", 0.0),),
+        prompt_tokens=10,
+        completion_tokens=2,
+        cached_tokens=8,
+    )
+
+
+CALLED = [{"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}}]
+
+
+def test_tools_that_were_offered_may_be_called() -> None:
+    body = answer({"content": "Let me look.", "tool_calls": CALLED}, finish_reason="tool_calls")
+    found = read_completion(body, tools_offered=True)
+    assert (found.text, found.finish_reason, found.tool_calls) == (
+        "",
+        "function_calls",
+        (ToolCall("c1", "search", "{}"),),
+    )
+
+
+@pytest.mark.parametrize("calls", [7, [7], [{"id": "c1"}], [{"id": "c1", "function": None}]])
+def test_a_call_of_a_tool_in_another_form_is_refused(calls: Any) -> None:
+    with pytest.raises(ModelError, match="called a tool in a form that cannot be read"):
+        read_completion(answer({"tool_calls": calls}), tools_offered=True)

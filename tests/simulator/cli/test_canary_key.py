@@ -13,7 +13,7 @@ from agents.models.redaction import Redaction
 from tests.fuzz.honest import honest_words
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
-from tests.scripted import completion
+from tests.scripted import PROBES, completion
 from tests.simulator.command_line import Ended
 from tests.simulator.echoing_server import WAYS, endpoint, http
 
@@ -84,10 +84,10 @@ def assert_nowhere(folder: Path, *said: Ended) -> None:
                 assert KEY not in json.dumps(json.loads(line), ensure_ascii=False)
 
 
-@pytest.mark.parametrize("honest_for", [0, 5])
+@pytest.mark.parametrize("honest_for", [0, PROBES, PROBES + 5])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_key_that_answers_repeat_is_nowhere(bench: Path, tmp_path: Path, way: str, honest_for: int) -> None:
-    """First the user's model repeats it, or all goes well until chatbots and judges are asked."""
+    """It is repeated by the first answer of all, by the user's model, or by chatbots and judges."""
     asked: list[dict[str, Any]] = []
 
     def answer(request: dict[str, Any] | None) -> bytes:

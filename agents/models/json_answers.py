@@ -1,0 +1,58 @@
+"""Answers in JSON: asked for by a schema that the server enforces, or in the prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from agents.models.answers import Completion
+from agents.models.errors import UnparseableAnswer
+from agents.models.prompt import ChatMessage, load_prompt
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
+    """The `response_format` that makes a server follow a pydantic model."""
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": schema.__name__, "schema": schema.model_json_schema(), "strict": True},
+    }
+
+
+def asking_for_json(messages: Sequence[ChatMessage], schema: type[BaseModel]) -> list[ChatMessage]:
+    """The same request, which ends by asking for an instance of a pydantic model."""
+    asked, before = "", list(messages)
+    if before and before[-1].role == "user":
+        asked = before.pop().text
+    described = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    (message,) = load_prompt("agents", "json_answer").fill(request=asked, schema=described)
+    return [*before, ChatMessage("user", message.text.lstrip())]
+
+
+def parse_answer(schema: type[Answer], completion: Completion, step: str, *, lenient: bool) -> Answer:
+    """Validate a JSON answer.
+
+    Args:
+        lenient: whether text around the JSON object, such as a fence of Markdown, is passed over.
+
+    Raises:
+        UnparseableAnswer: it is not an instance of `schema`.
+    """
+    content = completion.text
+    try:
+        return schema.model_validate_json(_outermost_object(content) if lenient else content)
+    except ValidationError as error:
+        cut = " (cut off at the token limit)" if completion.finish_reason == "length" else ""
+        raise UnparseableAnswer(
+            f"{step}: the model's answer is no {schema.__name__}{cut}: {content[:120]!r}"
+        ) from error
+
+
+def _outermost_object(text: str) -> str:
+    """From the first brace to the last one; the text where there are none."""
+    begin, end = text.find("{"), text.rfind("}")
+    return text[begin : end + 1] if 0 <= begin < end else text

@@ -1,0 +1,189 @@
+"""A team of AutoGen agents for models that call functions: a receptionist hands over to a specialist.
+
+The specialist searches by a function and answers, which ends the work. Small models do not call functions
+reliably; `agents.roles.route` asks them for one token instead.
+Source: HalluDetect, appendix A.1.5 and D.5 (AgentBot). The paper does not say how agents hand over; we use
+AutoGen's `Swarm`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.conditions import MaxMessageTermination, TextMessageTermination
+from autogen_agentchat.messages import TextMessage
+from autogen_agentchat.teams import Swarm
+from autogen_core.models import CreateResult
+from autogen_core.tools import FunctionTool
+
+from agents.models.bridge import SessionClient
+from agents.models.errors import UnparseableAnswer
+from agents.models.model import Session
+from agents.models.prompt import dialogue, load_prompt
+from scenarios.errors import UsageError
+from scenarios.packs.pack import Specialist
+from scenarios.transcript import Message
+
+RECEPTIONIST = "receptionist"
+MOST_SEARCHES = 3
+"""Rounds of searches that a specialist may make before it has to answer."""
+MOST_MESSAGES = 12
+"""Messages and events of a team after which its work is given up: one way round has four and two a search."""
+
+Search = Callable[[str], Awaitable[str]]
+"""From a query to documents as they read in a prompt."""
+
+
+@dataclass(frozen=True)
+class TeamAnswer:
+    """What a team says to a message."""
+
+    specialist: str
+    """Name of who said it."""
+    text: str
+    """What was said, stripped."""
+
+
+class Team:
+    """Specialists and a receptionist, for one message.
+
+    Args:
+        session: who asks; the calls land in its ledger, with the purposes `route` and `answer`.
+        domain: what the service is about.
+        specialists: whom to hand over to.
+        search: finds documents.
+        temperature: of sampling; 0 is greedy.
+        max_tokens: limit of an answer.
+
+    Raises:
+        UsageError: a specialist's name cannot be that of a function.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        domain: str,
+        specialists: Sequence[Specialist],
+        search: Search,
+        temperature: float = 0.0,
+        max_tokens: int = 512,
+    ) -> None:
+        require_callable_names(specialists)
+        self._session = session
+        self._domain = domain
+        self._specialists = specialists
+        self._search = search
+        self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
+        self._raised: list[BaseException] = []
+
+    async def answer(self, history: Sequence[Message], query: str) -> TeamAnswer:
+        """What the team says to `query`, which follows `history`.
+
+        Raises:
+            UnparseableAnswer: the receptionist hands over to nobody, or nobody comes to an answer.
+            ModelError: no answer.
+        """
+        names = [one.name for one in self._specialists]
+        ends = TextMessageTermination(RECEPTIONIST) | MaxMessageTermination(MOST_MESSAGES)
+        for name in names:
+            ends = ends | TextMessageTermination(name)
+        team = Swarm(
+            [self._receptionist(names), *map(self._agent, self._specialists)], termination_condition=ends
+        )
+        task = f"Conversation so far:\n{dialogue(history) or '(nothing yet)'}\n\nMessage: {query}"
+        try:
+            found = await team.run(task=TextMessage(content=task, source="user"))
+        except Exception:
+            # AutoGen passes failures between agents as texts.
+            if self._raised:
+                raise self._raised[0] from None
+            raise
+        return _answer_of(found, names)
+
+    def _receptionist(self, names: list[str]) -> AssistantAgent:
+        prompt = load_prompt("agents", "hand_over").fill(domain=self._domain)
+        return AssistantAgent(
+            RECEPTIONIST,
+            self._client("route"),
+            handoffs=list(names),
+            description="Hands messages over.",
+            system_message=prompt[0].text,
+        )
+
+    def _agent(self, one: Specialist) -> AssistantAgent:
+        prompt = load_prompt("agents", "take_over").fill(
+            domain=self._domain, title=one.title, duty=one.duty.rstrip(".")
+        )
+        return AssistantAgent(
+            one.name,
+            self._client("answer"),
+            tools=[FunctionTool(self._find, name="search", description="Searches the service's documents.")],
+            max_tool_iterations=MOST_SEARCHES,
+            reflect_on_tool_use=True,
+            description=one.duty,
+            system_message=prompt[0].text,
+        )
+
+    def _client(self, step: str) -> SessionClient:
+        return _Reporting(self._raised, self._session, step, calls_tools=True, **self._sampling)
+
+    async def _find(self, query: str) -> str:
+        """Finds documents."""
+        try:
+            return await self._search(query)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._raised.append(error)
+            raise RuntimeError("the search failed") from error
+
+
+def require_callable_names(specialists: Sequence[Specialist]) -> None:
+    """Raise UsageError unless each specialist's name can be that of a function."""
+    for one in specialists:
+        if not one.name.isidentifier() or not one.name.isascii() or one.name == RECEPTIONIST:
+            raise UsageError(
+                f"specialist {one.name!r}: to be handed over to, it needs a name of letters, digits and `_` "
+                f"that is not `{RECEPTIONIST}`. Rename it, or leave out `routing: handoff`."
+            )
+
+
+class _Reporting(SessionClient):
+    """A session's client that keeps what it raised: what ends a run is no `Exception`, and AutoGen would wait
+    for ever.
+
+    Args:
+        raised: where to keep it; a failure that stands there already is raised again.
+        more: see `SessionClient`.
+    """
+
+    def __init__(self, raised: list[BaseException], *more: Any, **named: Any) -> None:
+        super().__init__(*more, **named)
+        self._raised = raised
+
+    async def create(self, *arguments: Any, **named: Any) -> CreateResult:
+        """See `SessionClient.create`."""
+        try:
+            if self._raised:
+                raise self._raised[0]
+            return await super().create(*arguments, **named)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._raised.append(error)
+            raise RuntimeError("the model gave no answer") from error
+
+
+def _answer_of(result: TaskResult, names: Sequence[str]) -> TeamAnswer:
+    last = result.messages[-1]
+    if isinstance(last, TextMessage) and last.source in names:
+        return TeamAnswer(last.source, last.content.strip())
+    if isinstance(last, TextMessage) and last.source == RECEPTIONIST:
+        raise UnparseableAnswer(f"route: the receptionist hands over to none of {', '.join(names)}.")
+    raise UnparseableAnswer(f"answer: the team came to no answer in {MOST_MESSAGES} messages.")

@@ -1,0 +1,89 @@
+"""Decisions by log-probabilities and by printed words."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.models.abilities import Abilities
+from agents.models.answers import Completion, Likely
+from agents.models.decisions import printed_option, share_of_tokens, share_of_words
+from agents.models.errors import UnparseableAnswer
+from agents.models.model import ModelPool
+from tests.agents.models.endpoints import QUESTION, in_turn
+from tests.scripted import Script, ScriptedTransport, scripted_pool
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("Yes", "Yes"),
+        ("**yes**.", "Yes"),
+        (" No, it is not.", "No"),
+        ("No\nBecause it", "No"),
+        ("Yes the evidence", "Yes"),
+        ("Not sure. Yes", None),
+        ("Maybe", None),
+        ("", None),
+        ("...", None),
+    ],
+)
+def test_the_first_word_decides(text: str, option: str | None) -> None:
+    assert printed_option(text, ("Yes", "No")) == option
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [("A", "A"), ("b.", "B"), ("(B)", "B"), ("A\n\nThe", "A"), ("A: Clerk", "A"), ("A clerk should", None)],
+)
+def test_a_letter_stands_alone(text: str, option: str | None) -> None:
+    assert printed_option(text, ("A", "B")) == option
+
+
+def test_printed_words_share_what_is_readable() -> None:
+    assert share_of_words("goal", ["Yes.", "No.", "Well", "yes", "Yes"], ("Yes", "No")) == {
+        "Yes": 0.75,
+        "No": 0.25,
+    }
+
+
+def test_no_readable_word_is_an_error_that_quotes_it() -> None:
+    with pytest.raises(UnparseableAnswer) as caught:
+        share_of_words("goal", ["Well, that depends"], ("Yes", "No"))
+    assert str(caught.value) == "goal: the model printed 'Well, that depends', none of Yes, No."
+
+
+def test_tokens_of_one_word_add_up() -> None:
+    answer = Completion("Yes", "stop", (Likely("Yes", -1.0), Likely(" yes", -1.0), Likely("No", -1.0)))
+    share = share_of_tokens("goal", answer, ("Yes", "No"))
+    assert {option: round(value, 9) for option, value in share.items()} == {
+        "Yes": 0.666666667,
+        "No": 0.333333333,
+    }
+
+
+def without_log_probabilities(script: Script, samples: int) -> tuple[ModelPool, ScriptedTransport]:
+    pool, transport = scripted_pool(script, decision_samples=samples)
+    pool.get().abilities = Abilities(log_probabilities=False)
+    return pool, transport
+
+
+async def test_an_endpoint_without_log_probabilities_is_asked_for_a_word() -> None:
+    pool, transport = without_log_probabilities(lambda _: "Yes, it is.", 1)
+    session = pool.session("user", seed=3)
+    assert await session.choose("goal", QUESTION, ("Yes", "No")) == {"Yes": 1.0, "No": 0.0}
+    (body,) = transport.requests
+    assert (body["temperature"], body["max_tokens"], body["seed"]) == (0.0, 8, 3)
+    assert "logprobs" not in body
+    assert [call.purpose for call in session.calls] == ["user.goal"]
+
+
+async def test_a_share_of_words_is_sampled_with_a_seed_each() -> None:
+    pool, transport = without_log_probabilities(in_turn("Yes", "No", "Yes", "Yes"), 4)
+    share = await pool.session("user", seed=3).choose("goal", QUESTION, ("Yes", "No"))
+    assert share == {"Yes": 0.75, "No": 0.25}
+    assert [(body["temperature"], body["seed"]) for body in transport.requests] == [
+        (1.0, 3),
+        (1.0, 4),
+        (1.0, 5),
+        (1.0, 6),
+    ]

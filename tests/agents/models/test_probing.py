@@ -1,0 +1,117 @@
+"""What an endpoint can do, found out before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from agents.models.abilities import Abilities, ReadHow
+from agents.models.client import Endpoint
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
+from tests.agents.models.endpoints import QUESTION, refusal
+from tests.scripted import Script, ScriptedTransport, scripted_pool
+
+
+def able(body: dict[str, Any]) -> Any:
+    """An endpoint that can do all."""
+    if "response_format" in body:
+        return '{"ice_is": "cold"}'
+    return {"Yes": 0.9, "No": 0.1} if "logprobs" in body else "Apple, bear, chair"
+
+
+def refusing(*names: str, status: int = 400) -> Script:
+    return lambda body: refusal(status, "unknown") if set(names) & body.keys() else able(body)
+
+
+def ignoring(name: str) -> Script:
+    return lambda body: able({key: value for key, value in body.items() if key != name})
+
+
+def without_seeds() -> Script:
+    numbers = count()
+    return lambda body: f"Word {next(numbers)}" if body["temperature"] else able(body)
+
+
+async def found(script: Script, **options: Any) -> tuple[Abilities, ScriptedTransport]:
+    pool, transport = scripted_pool(script, **options)
+    await pool.check()
+    return pool.get().abilities, transport
+
+
+async def test_an_endpoint_that_can_do_all_is_asked_four_times() -> None:
+    abilities, transport = await found(able)
+    assert abilities == Abilities(asked=True)
+    assert len(transport.requests) == 4
+    assert sum(body["max_tokens"] for body in transport.requests) == 90
+
+
+@pytest.mark.parametrize(
+    ("make", "lacks"),
+    [
+        (lambda: refusing("logprobs"), {"log_probabilities": False}),
+        (lambda: refusing("logprobs", status=404), {"log_probabilities": False}),
+        (lambda: ignoring("logprobs"), {"log_probabilities": False}),
+        (lambda: refusing("seed", status=422), {"seed": "refused"}),
+        (without_seeds, {"seed": "ignored"}),
+        (lambda: refusing("response_format"), {"json_schema": False}),
+        (lambda: ignoring("response_format"), {"json_schema": False}),
+        (
+            lambda: refusing("logprobs", "seed", "response_format"),
+            {"log_probabilities": False, "seed": "refused", "json_schema": False},
+        ),
+    ],
+)
+async def test_what_an_endpoint_lacks_is_found_out(make: Callable[[], Script], lacks: dict[str, Any]) -> None:
+    abilities, transport = await found(make())
+    assert abilities == Abilities(asked=True, **lacks)
+    assert len(transport.requests) <= 7
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+async def test_an_endpoint_that_answers_nothing_is_assumed_to_do_all(status: int) -> None:
+    abilities, _ = await found(lambda _: refusal(status))
+    assert abilities == Abilities(asked=False)
+
+
+@pytest.mark.parametrize("status", [400, 404])
+async def test_what_was_found_out_is_replayed(tmp_path: Path, status: int) -> None:
+    """A refusal with 404 is not recorded, as a wrong model name may be mended."""
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    recorded, _ = await found(refusing("logprobs", "response_format", status=status), recording=recording)
+    recording.close()
+    replayed, transport = await found(able, recording=Recording.replay(path))
+    assert recorded == replayed == Abilities(log_probabilities=False, json_schema=False, asked=True)
+    assert transport.requests == []
+
+
+async def test_seeds_that_are_refused_are_not_sent_and_make_different_requests() -> None:
+    pool, transport = scripted_pool(
+        lambda body: httpx2.Response(200, json=_numbered(len(transport.requests)))
+    )
+    pool.get().abilities = Abilities(seed="refused")
+    session = pool.session("d", seed=3)
+    texts = [await session.text("sample", QUESTION, temperature=1.0, sample=n) for n in (0, 1, 0)]
+    assert texts == ["1", "2", "1"]
+    assert ["seed" in body for body in transport.requests] == [False, False]
+
+
+def _numbered(number: int) -> dict[str, Any]:
+    return {"choices": [{"message": {"role": "assistant", "content": str(number)}, "finish_reason": "stop"}]}
+
+
+def test_models_that_are_read_alike_are_told_once() -> None:
+    endpoint = Endpoint("m", "http://127.0.0.1:9/v1")
+    other = Endpoint("n", "http://127.0.0.1:9/v1")
+    pool = ModelPool({"default": endpoint, "again": endpoint, "other": other}, decision_samples=3)
+    pool.get("other").abilities = Abilities(seed="ignored", asked=True)
+    assert pool.read_how == (
+        ReadHow(model="m", decision_samples=3),
+        ReadHow(model="n", seed="ignored", asked=True, decision_samples=3),
+    )

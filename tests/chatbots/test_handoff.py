@@ -1,0 +1,125 @@
+"""AgentBot with handoffs, on an endpoint whose model calls functions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from chatbots.agent import AgentBot
+from chatbots.protocol import ChatbotError
+from scenarios.errors import ReplayMiss, UsageError
+from scenarios.packs.pack import Specialist
+from tests.chatbots.stage import ASKED, HOURS, LATER, SCENARIO, Shelf, stage
+from tests.scripted import ScriptedTransport, completion
+
+HANDOFF = {"routing": "handoff"}
+
+
+def calling(name: str, **arguments: str) -> httpx2.Response:
+    """An answer that calls a function."""
+    body = completion("unused")
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    body["choices"][0] |= {
+        "message": {"role": "assistant", "content": None, "tool_calls": [call]},
+        "finish_reason": "tool_calls",
+    }
+    return httpx2.Response(200, json=body)
+
+
+def team(body: dict[str, Any]) -> Any:
+    """Hands over to the attendant, who searches and answers."""
+    names = [tool["function"]["name"] for tool in body.get("tools", [])]
+    if "transfer_to_attendant" in names:
+        return calling("transfer_to_attendant")
+    if body["messages"][-1]["role"] == "tool":
+        return " It opens at 7. "
+    return calling("search", query="opening hours")
+
+
+def bot_of(script: Any) -> tuple[AgentBot, ScriptedTransport, Shelf]:
+    context, transport, shelf = stage(options=HANDOFF)
+    transport._script = script
+    return AgentBot(context), transport, shelf
+
+
+async def test_the_receptionist_hands_over_to_a_specialist_who_searches_and_answers() -> None:
+    bot, transport, shelf = bot_of(team)
+    reply = await bot.reply(LATER)
+    assert (reply.text, reply.query, reply.passages) == ("It opens at 7.", "opening hours", (HOURS,))
+    assert [(step.name, step.text) for step in reply.steps] == [
+        ("searched", "opening hours"),
+        ("route", "attendant"),
+        ("draft", "It opens at 7."),
+    ]
+    assert [call.purpose for call in reply.calls] == ["chatbot.route", "chatbot.answer", "chatbot.answer"]
+    assert [call.finish_reason for call in reply.calls] == ["function_calls", "function_calls", "stop"]
+    assert shelf.searched == [("opening hours", 4)]
+    route, first, second = transport.requests
+    assert [tool["function"]["name"] for tool in route["tools"]] == [
+        "transfer_to_attendant",
+        "transfer_to_drafter",
+    ]
+    assert route["messages"][-1]["content"] == (
+        "Conversation so far:\nUser: I want to swim.\nAssistant: Which pool?\n\n"
+        "Message: The indoor one. When does it open?"
+    )
+    assert "you are the Attendant. Your duty: tells opening hours." in first["messages"][0]["content"]
+    assert second["messages"][-1] == {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "content": "[1] Opening hours\nThe pool opens at 7.",
+    }
+
+
+async def failure_of(script: Any) -> ChatbotError:
+    bot, _, _ = bot_of(script)
+    with pytest.raises(ChatbotError) as caught:
+        await bot.reply(ASKED)
+    return caught.value
+
+
+async def test_a_receptionist_who_answers_itself_is_a_failure() -> None:
+    error = await failure_of(lambda _: "It opens at 7.")
+    assert str(error) == "route: the receptionist hands over to none of attendant, drafter."
+    assert len(error.calls) == 1
+
+
+async def test_a_team_that_comes_to_no_answer_is_a_failure() -> None:
+    """The receptionist calls a function that there is not, again and again."""
+    error = await failure_of(lambda _: calling("transfer_to_nobody"))
+    assert str(error) == "answer: the team came to no answer in 12 messages."
+
+
+async def test_a_model_that_fails_is_a_failure_with_its_reason_and_calls() -> None:
+    error = await failure_of(lambda _: httpx2.Response(400, json={"error": {"message": "no tools here"}}))
+    assert "refused the request with status 400: no tools here" in str(error)
+    assert [call.purpose for call in error.calls] == ["chatbot.route"]
+
+
+async def test_a_stale_recording_ends_the_run() -> None:
+    bot, transport, _ = bot_of(team)
+    bot.context.models.recording.replaying = True
+    with pytest.raises(ReplayMiss):
+        await bot.reply(ASKED)
+    assert transport.requests == []
+
+
+async def test_a_search_that_fails_is_a_failure_with_its_reason() -> None:
+    bot, _, shelf = bot_of(team)
+
+    async def missing(query: str, k: int) -> Any:
+        raise ReplayMiss("the recording has no such search")
+
+    shelf.search = missing  # type: ignore[method-assign]
+    with pytest.raises(ReplayMiss, match="no such search"):
+        await bot.reply(ASKED)
+
+
+def test_a_name_that_no_function_has_is_said_before_a_run() -> None:
+    odd = SCENARIO.model_copy(update={"specialists": (Specialist(name="pool-clerk", title="C", duty="d"),)})
+    context, _, _ = stage(options=HANDOFF, scenario=odd)
+    with pytest.raises(UsageError, match="specialist 'pool-clerk': to be handed over to, it needs a name"):
+        AgentBot(context)

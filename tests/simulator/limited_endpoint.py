@@ -1,0 +1,80 @@
+"""An endpoint that works, but lacks something that ours have, and plays everybody in a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from benchmarks import stub_endpoint
+from tests.simulator.echoing_server import endpoint, http
+
+Request = dict[str, Any]
+Limit = Callable[[Request], str | Request]
+"""From a request to the complaint about it, or to the request as the endpoint understands it."""
+
+
+def refusing(*names: str) -> Limit:
+    """Complains about arguments of these names."""
+
+    def limit(request: Request) -> str | Request:
+        wrong = [name for name in names if name in request]
+        return f"unknown argument: {wrong[0]}" if wrong else request
+
+    return limit
+
+
+def ignoring(*names: str) -> Limit:
+    """Takes arguments of these names and does nothing with them."""
+    return lambda request: {name: value for name, value in request.items() if name not in names}
+
+
+@contextmanager
+def limited_endpoint(limit: Limit, word: Callable[[str], str] | None = None) -> Iterator[str]:
+    """Serve a model called `stub`; gives the base URL.
+
+    Args:
+        limit: what the endpoint lacks.
+        word: what the model prints where it is asked for a decision, by the last message.
+    """
+    numbers = count()
+
+    def answer(request: Request | None) -> bytes:
+        if request is None:
+            return http(json.dumps(stub_endpoint.models()))
+        understood = limit(request)
+        if isinstance(understood, str):
+            return http(json.dumps({"error": {"message": understood}}), 400)
+        return http(json.dumps(_completion(understood, word or printed_word, next(numbers))))
+
+    with endpoint(answer) as url:
+        yield url
+
+
+def printed_word(question: str) -> str:
+    """A decision, as a model without log-probabilities prints it."""
+    if question.endswith("Letter:"):
+        return "A."
+    return "Fact." if "Fact" in question else "No, it is not."
+
+
+def _completion(request: Request, word: Callable[[str], str], number: int) -> Request:
+    body = stub_endpoint.completion(request)
+    question = request["messages"][-1]["content"]
+    message = body["choices"][0]["message"]
+    schema = question.rpartition("and with nothing else:\n")[2]
+    if "response_format" in request or request.get("logprobs"):
+        return body
+    if schema != question:
+        described = json.loads(schema)
+        made = stub_endpoint.instance(described, described.get("$defs", {}))
+        message["content"] = f"Here it is:\n```json\n{json.dumps(made)}\n```"
+    elif request["max_tokens"] <= 8:
+        message["content"] = word(question)
+    elif "\n1. " in question:
+        message["content"] = "1: The fee is 200 rupees."
+    elif "seed" not in request and request["temperature"] > 0:
+        message["content"] = f"Number {number}: {message['content']} Is that so?"
+    return body
