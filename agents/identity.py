@@ -38,8 +38,6 @@ PLUMBING = (
     "agents.models.base_url",
     "agents.models.client",
     "agents.models.errors",
-    "agents.models.known_answers",
-    "agents.models.openai_client",
     "agents.models.received",
     "agents.models.recording",
     "agents.models.redaction",

@@ -56,6 +56,11 @@ def test_ctrl_c_cancels_the_coroutine_and_waits_for_its_end() -> None:
             await asyncio.sleep(0.05)
             steps.append("cleaned up")
 
-    with pytest.raises(KeyboardInterrupt):
-        result_of(endless())
+    # What a shell starts in the background ignores Ctrl-C, these tests, too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            result_of(endless())
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert steps == ["cleaned up"]

@@ -199,8 +199,7 @@ async def test_a_key_that_tokens_spell_is_not_recorded(by: str) -> None:
     ]
     recording = Recording()
     wire = _wire(Server(lambda _: httpx2.Response(200, json=body)), recording)
-    response, _ = await _post(wire, {"n": 1}, key)
-    assert response.body["choices"][0].get("logprobs") is None
+    await _post(wire, {"n": 1}, key)
     (kept,) = recording._answers.values()
     assert kept["body"]["choices"][0]["logprobs"] == {"content": ["[key]"]}
 
@@ -226,7 +225,7 @@ async def test_a_key_that_a_list_spells_is_not_recorded(body: dict[str, Any]) ->
     status = 400 if "error" in body else 200
     wire = _wire(Server(lambda _: httpx2.Response(status, json=body)), recording)
     with suppress(ModelError):
-        await _post(wire, {"n": 1}, Authorization=f"Bearer {''.join(PIECES)}")
+        await _post(wire, {"n": 1}, "".join(PIECES))
     held = json.dumps(list(recording._answers.values()))
     assert "cret" not in held
     assert str(ord("k")) not in held
@@ -239,7 +238,7 @@ async def test_of_a_long_answer_that_is_no_json_no_half_key_is_kept() -> None:
         recording = Recording()
         text = (escaped * 3000)[:-cut]
         wire = _wire(Server(lambda _, text=text: httpx2.Response(400, text=text)), recording)
-        await _post(wire, {"n": 1}, Authorization=f"Bearer {key}")
+        await _post(wire, {"n": 1}, key)
         (kept,) = recording._answers.values()
         assert kept["body"]["error"]["message"].replace("[key]", "") == ""
 
