@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from agents.models.model import DEFAULT_MODEL, Endpoint, ModelPool
@@ -23,7 +24,7 @@ NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint(base_url="http://127.0.0.1:9/v1", 
 """What no detector here asks."""
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with RAGTruth's two files")
@@ -31,7 +32,7 @@ def main() -> None:
         "--detectors", default=",".join((*EVIDENCE_CHAIN, "combined")), help="names, separated by commas"
     )
     parser.add_argument("--repeats", type=int, default=3)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     views = [
         TurnView(history=one.history, question=one.question, passages=one.passages, reply=one.reply)
         for one in load_labelled("ragtruth", given.data)

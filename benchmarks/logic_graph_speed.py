@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -77,11 +78,11 @@ def measured(evidence: list[Passage], repetitions: int) -> dict[str, Any]:
     return {"chunks": shape[0], "groups": shape[1], "p50_ms": p50, "p95_ms": p95, "p99_ms": p99}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=200)
-    repetitions = parser.parse_args().repetitions
+    repetitions = parser.parse_args(arguments).repetitions
     print(json.dumps({case: measured(passages(*sizes), repetitions) for case, sizes in CASES.items()}))
 
 

@@ -117,18 +117,13 @@ def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
 @contextmanager
 def stub() -> Iterator[str]:
     """The stub endpoint's base URL."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.stub_endpoint"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
-    finally:
-        process.terminate()
-        process.wait()
+    command = [sys.executable, "-m", "benchmarks.stub_endpoint"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        finally:
+            process.terminate()
 
 
 async def run_experiment(
@@ -165,13 +160,17 @@ async def send_again(
     return seconds
 
 
-async def against_stub() -> dict[str, float]:
-    """Calls a second through the runner, and as a share of the bare client's."""
+async def against_stub(personas: int) -> dict[str, float]:
+    """Calls a second through the runner, and as a share of the bare client's.
+
+    Args:
+        personas: how many meet the five chatbots.
+    """
     with stub() as base_url:
         await run_experiment(
             base_url, "stub", 1, CONCURRENCY
         )  # builds the knowledge base, imports everything
-        seconds, chains = await run_experiment(base_url, "stub", PERSONAS, CONCURRENCY)
+        seconds, chains = await run_experiment(base_url, "stub", personas, CONCURRENCY)
         # Detectors ask many things at once, so the bare loop gets every request free of the others.
         single = [[body] for chain in chains for body in chain]
         bare = await send_again(base_url, single, CONCURRENCY)
@@ -209,8 +208,9 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--live", action="store_true", help="also measure against a real vLLM")
     parser.add_argument("--model", default="smollm2-135m", help="the model of --live")
+    parser.add_argument("--personas", type=int, default=PERSONAS, help="how many meet the five chatbots")
     options = parser.parse_args()
-    result = await against_stub()
+    result = await against_stub(options.personas)
     if options.live:
         result.update(await against_vllm(options.model))
     print(json.dumps(result))

@@ -1,0 +1,53 @@
+"""The scripts that measure speed still run: a short form of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import detector_speed, logic_graph_speed
+from benchmarks.orchestration import against_stub
+from tests.agents.retrieval.hashed_words import HashedWords
+
+
+async def test_the_runner_is_measured_beside_a_bare_client(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path))
+    monkeypatch.setattr("agents.retrieval.knowledge.SentenceEmbedder", lambda name, **_: HashedWords(name))
+    found = await against_stub(personas=1)
+    assert found.keys() == {"calls", "calls_per_second", "ratio_to_bare_client"}
+    assert found["calls"] > 30
+
+
+def test_logic_graphs_own_work_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    logic_graph_speed.main(["--repetitions", "2"])
+    found = json.loads(capsys.readouterr().out)
+    assert [found[case]["chunks"] for case in ("60 passages", "10 documents, cut up")] == [60, 60]
+
+
+def test_detectors_without_a_model_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = {
+        "source_id": "1",
+        "task_type": "QA",
+        "source": "MARCO",
+        "source_info": {"question": "When does it open?", "passages": "passage 1: It opens at 6."},
+        "prompt": "?",
+    }
+    reply = {
+        "id": "1",
+        "source_id": "1",
+        "model": "m",
+        "temperature": 1.0,
+        "labels": [],
+        "split": "train",
+        "quality": "good",
+        "response": "It opens at 6.",
+    }
+    (tmp_path / "source_info.jsonl").write_text(json.dumps(source) + "\n")
+    (tmp_path / "response.jsonl").write_text(json.dumps(reply) + "\n")
+    detector_speed.main(["--data", str(tmp_path), "--detectors", "evidence-chain-lexical", "--repeats", "1"])
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["evidence-chain-lexical"].keys() == {"per_s", "per_cpu_s"}
