@@ -149,7 +149,7 @@ def check_whole(path: Path) -> None:
         _strict(held)
     if path.suffix == ".jsonl":
         assert held == b"" or held.endswith(b"\n"), f"{path} ends in the middle of a line"
-        for line in filter(None, held.split(b"\n")):
+        for line in filter(bytes.strip, held.split(b"\n")):
             _strict(line)
     if path.suffix in (".html", ".csv", ".md"):
         held.decode("utf-8")
