@@ -130,7 +130,11 @@ def bare_code(source: str) -> str:
     A field's annotation in a class stays, as pydantic reads it; so does the docstring of a class that an
     answer is asked for by (`Session.structured`), as the model reads it.
     """
-    tree = ast.parse(source)
+    return _bared(ast.parse(source))
+
+
+def _bared(tree: ast.Module) -> str:
+    """See `bare_code`; takes what decides nothing out of the tree itself."""
     return ast.unparse(_Bare(_answer_classes(tree)).visit(tree))
 
 
@@ -166,8 +170,9 @@ def _is_package(module: str) -> bool:
 @cache
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
     """The hash of a file's code, and what it may import: modules, and names that may be modules."""
-    source = path.read_text(encoding="utf-8")
-    return digest(bare_code(source)), tuple(_imports(ast.parse(source)))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports = tuple(_imports(tree))  # those for type checkers, too, which the next line takes out
+    return digest(_bared(tree)), imports
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
