@@ -9,7 +9,8 @@ AutoGen's `Swarm`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,13 +136,8 @@ class Team:
 
     async def _find(self, query: str) -> str:
         """Finds documents."""
-        try:
+        with _kept(self._raised, "the search failed"):
             return await self._search(query)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            self._raised.append(error)
-            raise RuntimeError("the search failed") from error
 
 
 def require_callable_names(specialists: Sequence[Specialist]) -> None:
@@ -169,15 +165,22 @@ class _Reporting(SessionClient):
 
     async def create(self, *arguments: Any, **named: Any) -> CreateResult:
         """See `SessionClient.create`."""
-        try:
+        with _kept(self._raised, "the model gave no answer"):
             if self._raised:
                 raise self._raised[0]
             return await super().create(*arguments, **named)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            self._raised.append(error)
-            raise RuntimeError("the model gave no answer") from error
+
+
+@contextmanager
+def _kept(raised: list[BaseException], said: str) -> Iterator[None]:
+    """Keep what is raised, and tell AutoGen of it in these words; a cancellation goes through."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        raised.append(error)
+        raise RuntimeError(said) from error
 
 
 def _answer_of(result: TaskResult, names: Sequence[str]) -> TeamAnswer:
