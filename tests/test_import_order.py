@@ -21,17 +21,7 @@ ROOMS = {
 SHARED = {"base", "features", "peers.workers"}
 """What detectors' methods may import of their floor; LogicGraph reads HHEM as the peer's worker does."""
 
-METHODS = {
-    "combined",
-    "direct_judge",
-    "evidence_chain",
-    "halludetect",
-    "lexical",
-    "logic_graph",
-    "metarag",
-    "peers",
-    "self_check",
-}
+METHODS = {path.parent.name for path in (ROOT / "detectors").glob("*/__init__.py")} - {"base", "features"}
 """Rooms of detectors that are methods."""
 
 
