@@ -5,8 +5,8 @@ without one is not measured, and the table says so. `--record` asks the model se
 the recordings do not hold yet, and keeps what forests learn, which takes minutes, too; the command may be
 stopped at any time and goes on where it was.
 
-`--data` holds a folder for each data set: mtrag, gold, ragtruth, wice, begin. The first two are measured on
-whole, the others on a seeded sample.
+Measured on are the samples that the repository holds, or `--data`: a folder with a folder for each data set,
+mtrag, gold, ragtruth, wice, begin. The first two are measured on whole, the others on a seeded sample.
 
 Exit codes as for `hallulab`; 1, too, when a recording does not fit the detectors any more.
 """
@@ -24,7 +24,7 @@ from benchmarks.detectors_table.markdown import render
 from benchmarks.detectors_table.measuring import Asked
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.running import table
-from benchmarks.detectors_table.samples import SOURCES
+from benchmarks.detectors_table.samples import KEPT, SOURCES
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from scenarios.errors import HallulabError, UsageError
 from scenarios.text.wording import harmless
@@ -42,6 +42,9 @@ DETECTORS = (
     "self-check",
 )
 """Those that need no environment of their own."""
+
+LIMIT = 200
+"""Replies of a sampled data set."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,7 +95,9 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--data", type=Path, required=True, help="folder that holds the data sets' folders")
+    parser.add_argument(
+        "--data", type=Path, default=KEPT, help=f"folder that holds the data sets (default: {KEPT})"
+    )
     parser.add_argument("--recordings", type=Path, default=FOLDER, help=f"folder (default: {FOLDER})")
     parser.add_argument("--record", action="store_true", help="ask the model what is not recorded yet")
     parser.add_argument("--base-url", help="where the model is served, to record")
@@ -100,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--datasets", help=f"some of {','.join(SOURCES)}")
     parser.add_argument("--detectors", help=f"some of {','.join(DETECTORS)}")
     parser.add_argument(
-        "--limit", type=_positive, default=200, help="replies of a sampled data set (default: 200)"
+        "--limit", type=_positive, default=LIMIT, help=f"replies of a sampled data set (default: {LIMIT})"
     )
     parser.add_argument("--out", type=Path, help="write the table into this Markdown file, too")
     parser.add_argument("--json", type=Path, help="write all numbers into this file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import Any
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from scenarios.datasets import load_labelled
 from scenarios.errors import UsageError
+from scenarios.files.data_files import check_record
+from scenarios.files.jsonl import parsed_lines
 from scenarios.labelled import LabelledReply
 from simulator.bench.raters import rater_agreement
 from simulator.bench.split import choose_replies
+
+KEPT = Path("tests") / "recordings" / "labelled"
+"""The samples that the repository holds, seen from it; its README says where the texts come from."""
 
 SEED = 0
 """Of samples, folds, training and sampled answers: that of `hallulab bench` without `--seed`."""
@@ -63,17 +69,47 @@ def sample(dataset: str, data: Path, limit: int) -> tuple[LabelledReply, ...]:
 
     Args:
         dataset: a name of `SOURCES`.
-        data: folder that holds the data sets' folders.
+        data: folder that holds the data sets' folders, or the samples that `keep` wrote.
         limit: at most so many of a data set that is not measured on whole.
 
     Raises:
         UsageError: the files are not there or wrong, or hold no labelled reply.
     """
     source = SOURCES[dataset]
-    replies = load_labelled(dataset, data / dataset, source.part)
+    kept = kept_sample(data, dataset)
+    replies = _read(kept) if kept.is_file() else load_labelled(dataset, data / dataset, source.part)
     if not replies:
         raise UsageError(f"{data / dataset}: there is no labelled reply to measure on.")
     return tuple(choose_replies(replies, None if source.whole else limit, SEED))
+
+
+def kept_sample(folder: Path, dataset: str) -> Path:
+    """Where a folder of kept samples has that of a data set."""
+    return folder / f"{dataset}.jsonl.gz"
+
+
+def keep(dataset: str, data: Path, folder: Path, limit: int) -> int:
+    """Write a sample, the same bytes each time; how many replies it has.
+
+    Args:
+        folder: for the samples.
+
+    Raises:
+        UsageError: as `sample`.
+    """
+    replies = sample(dataset, data, limit)
+    lines = "".join(reply.model_dump_json(exclude_defaults=True) + "\n" for reply in replies)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept_sample(folder, dataset).write_bytes(gzip.compress(lines.encode(), compresslevel=9, mtime=0))
+    return len(replies)
+
+
+def _read(path: Path) -> list[LabelledReply]:
+    with gzip.open(path, "rb") as file:
+        return [
+            check_record(line, LabelledReply, f"{path}, line {number}", "docs/bench.md")
+            for number, line in parsed_lines(file, path)
+        ]
 
 
 def described(dataset: str, data: Path, limit: int) -> dict[str, Any]:

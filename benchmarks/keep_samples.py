@@ -1,0 +1,31 @@
+"""Keeps the samples of the table of detectors in the repository: `python -m benchmarks.keep_samples DIR`.
+
+DIR holds a folder for each data set, as `python -m benchmarks.detectors_table --data DIR` reads it. With the
+samples kept, the table needs no data but the repository's own, in continuous integration too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.detectors_table.__main__ import LIMIT
+from benchmarks.detectors_table.samples import KEPT, SOURCES, keep, kept_sample
+
+
+def main() -> None:
+    """Write them and print how large they are."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, metavar="DIR", help="folder that holds the data sets' folders")
+    parser.add_argument("--to", type=Path, default=KEPT, help=f"folder for the samples (default: {KEPT})")
+    given = parser.parse_args()
+    for dataset in SOURCES:
+        replies = keep(dataset, given.data, given.to, LIMIT)
+        size = kept_sample(given.to, dataset).stat().st_size
+        print(f"{dataset}: {replies} replies, {size / 1024:,.0f} KiB")
+
+
+if __name__ == "__main__":
+    main()
