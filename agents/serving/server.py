@@ -12,10 +12,12 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
+
 from agents.machine.cache import disk_errors
 from agents.machine.progress_events import Listener, StepProgress, silent
 from agents.machine.supervised import start_supervised
-from agents.serving.ports import reserved_port
+from agents.serving.ports import LOOPBACK, reserved_port
 from agents.serving.preparation import PreparedModel, prepare
 from scenarios.errors import OperationalError
 from scenarios.transcript import Frozen
@@ -123,7 +125,7 @@ async def serve_prepared(
             await wait_until_healthy(process, chosen, log, startup_timeout, on_progress)
             reservation.close()
             served = ServedModel(
-                base_url=f"http://127.0.0.1:{chosen}/v1",
+                base_url=f"http://{LOOPBACK}:{chosen}/v1",
                 model=prepared.name,
                 revision=prepared.revision,
                 log=log,
@@ -165,18 +167,10 @@ async def wait_until_healthy(
 
 
 async def is_healthy(port: int) -> bool:
-    """Whether `GET /health` on loopback answers 200. Written by hand: an HTTP client would obey proxies."""
-    with suppress(OSError, TimeoutError):
-        async with asyncio.timeout(10):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            try:
-                writer.write(b"GET /health HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
-                await writer.drain()
-                return b" 200 " in await reader.readline()
-            finally:
-                writer.close()
-                with suppress(OSError):
-                    await writer.wait_closed()
+    """Whether `GET /health` on loopback answers 200; no proxy of the environment is asked."""
+    with suppress(httpx2.HTTPError):
+        async with httpx2.AsyncClient(trust_env=False, timeout=10) as client:
+            return (await client.get(f"http://{LOOPBACK}:{port}/health")).status_code == 200
     return False
 
 
