@@ -12,6 +12,7 @@ from benchmarks.detectors_table.remembering import Remembering
 from detectors.base.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
+from tests.builders import labelled
 
 FACT = Passage(id="p#0", document="p", text="Evidence.")
 
@@ -48,9 +49,7 @@ class Learner:
 
 
 def wrong(text: str) -> LabelledReply:
-    return LabelledReply(
-        id=text, dataset="d", task="qa", passages=(FACT,), reply=text, label=True, group=text
-    )
+    return labelled(text, True, id=text, passages=(FACT,), group=text)
 
 
 def view(text: str) -> TurnView:

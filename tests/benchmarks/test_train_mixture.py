@@ -10,6 +10,7 @@ import pytest
 from benchmarks.train_mixture import Measured, describe, fit, judge_all, learn, measured
 from scenarios.labelled import GoldSpan, LabelledReply
 from scenarios.transcript import Judgement, Passage
+from tests.builders import labelled
 from tests.scripted import last_user, scripted_pool
 
 EVIDENCE = Passage(id="pool#0", document="pool", text="The pool opens at 6 in the morning.")
@@ -19,13 +20,11 @@ TRUE, FALSE = "The pool opens at 6.", "The pool closes at 9 in winter."
 def reply(number: int, wrong: bool, spans: bool = True) -> LabelledReply:
     text = f"{TRUE} {FALSE}" if wrong else TRUE
     place = GoldSpan(start=len(TRUE) + 1, end=len(text)) if wrong else None
-    return LabelledReply(
+    return labelled(
+        text,
+        wrong,
         id=str(number),
-        dataset="made",
-        task="qa",
         passages=(EVIDENCE,),
-        reply=text,
-        label=wrong,
         spans=((place,) if place else ()) if spans else None,
         group=str(number),
     )

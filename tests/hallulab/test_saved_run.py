@@ -15,9 +15,9 @@ from hallulab.columns import SPANS, TURNS, VERDICTS, Column
 from scenarios.transcript import Conversation, Passage, Turn, Verdict
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
+from tests.builders import call, conversation, scored, unscored
 from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run
-from tests.simulator.journal import call, conversation, scored, unscored
 
 FRAMES = {"turns": TURNS, "verdicts": VERDICTS, "spans": SPANS}
 every_frame = pytest.mark.parametrize("name", FRAMES)

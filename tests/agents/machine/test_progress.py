@@ -8,7 +8,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from rich.text import Text
 
 from agents.machine.progress import LINE_EVERY, LoggedProgress, ProgressBars, TimeLeft, bars
-from tests.simulator.journal import conversation, scored
+from tests.builders import conversation, scored
 
 Err = Callable[[], list[str]]
 

@@ -16,6 +16,7 @@ from agents.users.user_flaws import (
 )
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Message, StopReason, Turn
+from tests.builders import conversation
 
 PERSONA = Persona(
     id="fridge",
@@ -34,16 +35,8 @@ def _turn(index: int, user: str, reply: str = "Noted.") -> Turn:
 def _conversation(
     exchanges: Sequence[tuple[str, str]], stop_reason: StopReason = "max_turns"
 ) -> Conversation:
-    return Conversation(
-        id="c",
-        scenario="s",
-        persona="fridge",
-        chatbot="vanilla",
-        model="m",
-        seed=0,
-        turns=tuple(_turn(i, user, reply) for i, (user, reply) in enumerate(exchanges)),
-        stop_reason=stop_reason,
-    )
+    turns = tuple(_turn(i, user, reply) for i, (user, reply) in enumerate(exchanges))
+    return conversation("c", [], persona="fridge", turns=turns, stop_reason=stop_reason)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "...", "?!", "—"])

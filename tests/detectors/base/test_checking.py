@@ -6,7 +6,7 @@ import pytest
 
 from detectors.base.checking import checked, failure
 from scenarios.transcript import Judgement, Span
-from tests.simulator.journal import call, scored
+from tests.builders import call, scored
 
 
 def flagging(*spans: Span) -> Judgement:

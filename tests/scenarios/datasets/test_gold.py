@@ -10,6 +10,7 @@ from scenarios.datasets import load_labelled
 from scenarios.errors import UsageError
 from scenarios.labelled import ChatbotTurn, GoldSpan
 from scenarios.transcript import Conversation, Message, Passage, Turn
+from tests.builders import conversation
 
 FEE = Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.5, topic="money")
 FIRST = Turn(index=0, user="Hi.", passages=(FEE,), reply="Hello!")
@@ -18,16 +19,7 @@ SPAN = {"quote": "Rs 500", "severity": 5, "reason": "It is Rs 200."}
 
 
 def chat(name: str, chatbot: str = "vanilla", turns: tuple[Turn, ...] = (FIRST, SECOND)) -> Conversation:
-    return Conversation(
-        id=name,
-        scenario="pack",
-        persona="ann",
-        chatbot=chatbot,
-        model="small",
-        seed=1,
-        turns=turns,
-        stop_reason="max_turns",
-    )
+    return conversation(name, [], chatbot, "ann", 1, scenario="pack", model="small", turns=turns)
 
 
 def note(conversation: str, turn: int, key: str, *spans: dict[str, Any]) -> dict[str, Any]:

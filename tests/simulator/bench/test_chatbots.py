@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.labelled import ChatbotTurn, GoldSpan, LabelledReply
-from scenarios.transcript import Judgement, Passage, Span
+from scenarios.labelled import ChatbotTurn, LabelledReply
+from scenarios.transcript import Judgement, Span
 from simulator.bench.chatbots import chatbot_report
 from simulator.bench.evaluate import Evaluation
+from tests.builders import labelled, places
 
 TEXT = "One two three four five."
 
 
 def reply(spans: int, *turns: tuple[str, str, int]) -> LabelledReply:
-    return LabelledReply(
+    return labelled(
+        TEXT,
+        spans > 0,
         id=f"{turns}",
-        dataset="d",
-        task="dialogue",
-        passages=(Passage(id="p#0", document="p", text="Evidence."),),
-        reply=TEXT,
-        label=spans > 0,
-        spans=tuple(GoldSpan(start=place, end=place + 1) for place in range(spans)),
+        spans=places(*((place, place + 1) for place in range(spans))),
         turns=tuple(ChatbotTurn(chatbot=bot, conversation=chat, turn=turn) for bot, chat, turn in turns),
         group="persona",
     )

@@ -9,25 +9,22 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Judgement, Message, Passage, Span
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Judgement, Message, Span
 from simulator.bench.chats import by_conversation, chat_report, wilcoxon_p
 from simulator.bench.evaluate import Evaluation
+from tests.builders import labelled, places
 
 SAID = (Message(role="user", text="Hello."),)
 Ends = tuple[int, int]
 
 
 def turn(chat: str | None, label: bool, spans: Sequence[Ends] | None = None) -> LabelledReply:
-    return LabelledReply(
-        id="x",
-        dataset="d",
-        task="dialogue",
+    return labelled(
+        "One two three four five.",
+        label,
         history=SAID,
-        passages=(Passage(id="p#0", document="p", text="Evidence."),),
-        reply="One two three four five.",
-        label=label,
-        spans=None if spans is None else tuple(GoldSpan(start=start, end=end) for start, end in spans),
+        spans=None if spans is None else places(*spans),
         group="persona",
         meta={} if chat is None else {"conversation": chat},
     )

@@ -10,23 +10,13 @@ import pytest
 from detectors.base.origin import Origin
 from detectors.base.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Passage, Span, TurnView
+from scenarios.transcript import Judgement, Span, TurnView
 from simulator.bench.evaluate import evaluate, joined
+from tests.builders import labelled
 
 
 def replies(*texts: str) -> list[LabelledReply]:
-    return [
-        LabelledReply(
-            id=text,
-            dataset="d",
-            task="qa",
-            passages=(Passage(id="p#0", document="p", text="Evidence."),),
-            reply=text,
-            label=False,
-            group="g",
-        )
-        for text in texts
-    ]
+    return [labelled(text, id=text) for text in texts]
 
 
 class Lengths:

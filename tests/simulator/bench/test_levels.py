@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Judgement, Passage, Span, Unit
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Judgement, Span, Unit
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import covered_of, flags_of, gold_labels, group_numbers, items_of, scores_of
 from simulator.bench.results import measure
 from simulator.bench.spans import count_spans, span_numbers
+from tests.builders import labelled, places
 
 TEXT = "Chalk came first. Crayons cost Rs 5."
 NOTHING = float("-inf")
@@ -23,16 +24,7 @@ NOTHING = float("-inf")
 
 
 def reply(*spans: tuple[int, int], text: str = TEXT, group: str = "g") -> LabelledReply:
-    return LabelledReply(
-        id=f"{group}-{spans}",
-        dataset="d",
-        task="qa",
-        passages=(Passage(id="p#0", document="p", text="Chalk came first."),),
-        reply=text,
-        label=bool(spans),
-        spans=tuple(GoldSpan(start=start, end=end) for start, end in spans),
-        group=group,
-    )
+    return labelled(text, bool(spans), id=f"{group}-{spans}", task="qa", spans=places(*spans), group=group)
 
 
 def judged(*spans: tuple[int, int], units: tuple[Unit, ...] = (), text: str = TEXT) -> Judgement:

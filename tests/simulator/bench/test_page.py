@@ -13,8 +13,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Judgement, Passage, Span
+from scenarios.labelled import GoldSpan
+from scenarios.transcript import Judgement, Span
 from simulator.bench.curves import BOTTOM, HEIGHT, LEFT, POINTS, RIGHT, WIDTH, frontier, precision_recall
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.page import paint, render_page
@@ -22,18 +22,16 @@ from simulator.bench.results import measure
 from simulator.bench.sweep import Sweep, sweep_report
 from simulator.measure.detection import Sample
 from simulator.measure.pareto import pareto_front
+from tests.builders import labelled
 
 HOSTILE = "<script>alert(1)</script>"
 
 
 REPLIES = tuple(
-    LabelledReply(
-        id=str(number),
-        dataset="d",
-        task=HOSTILE,
-        passages=(Passage(id="p#0", document="p", text="Evidence."),),
-        reply="A reply.",
+    labelled(
         label=number % 2 == 0,
+        id=str(number),
+        task=HOSTILE,
         spans=(GoldSpan(start=0, end=1, label=HOSTILE),) if number % 2 == 0 else (),
         group=str(number),
     )

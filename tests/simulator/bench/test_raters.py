@@ -5,22 +5,13 @@ from __future__ import annotations
 import pytest
 
 from scenarios.labelled import LabelledReply, Ratings
-from scenarios.transcript import Passage
 from simulator.bench.raters import rater_agreement
+from tests.builders import labelled
 
 
 def rated(group: str, *values: float) -> LabelledReply:
     ratings = Ratings(values=values, clean_from=4)
-    return LabelledReply(
-        id="x",
-        dataset="d",
-        task="dialogue",
-        passages=(Passage(id="p#0", document="p", text="Evidence."),),
-        reply="Words.",
-        label=ratings.hallucinated,
-        ratings=ratings,
-        group=group,
-    )
+    return labelled(label=ratings.hallucinated, ratings=ratings, group=group)
 
 
 def test_raters_who_agree_are_as_good_as_can_be() -> None:

@@ -6,28 +6,20 @@ from collections.abc import Sequence
 
 from detectors.base.protocol import ThresholdProtocol
 from scenarios.labelled import LabelledReply
-from scenarios.transcript import Call, Judgement, Passage, TurnView
+from scenarios.transcript import Call, Judgement, TurnView
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.levels import group_numbers, items_of
 from simulator.bench.results import measure
 from simulator.bench.rows import costs, level_row
 from simulator.measure.bootstrap import replicates
-from tests.simulator.journal import call
+from tests.builders import call, labelled
 
 SKIPPED = Judgement(outcome="abstained", error="there is no evidence")
 FAILED = Judgement(outcome="failed", error="the model did not answer", calls=(call("detector.ask"),))
 
 
 def reply(number: int, label: bool | None) -> LabelledReply:
-    return LabelledReply(
-        id=str(number),
-        dataset="d",
-        task="dialogue",
-        passages=(Passage(id="p#0", document="p", text="Evidence."),),
-        reply="A reply.",
-        label=label,
-        group="g",
-    )
+    return labelled(label=label, id=str(number))
 
 
 def scored(score: float) -> Judgement:

@@ -6,21 +6,12 @@ import pytest
 
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
-from scenarios.transcript import Passage
 from simulator.bench.split import fold_replies, split_replies
+from tests.builders import labelled
 
 
 def reply(group: str, split: str | None = None) -> LabelledReply:
-    return LabelledReply(
-        id=f"{group}-{split}",
-        dataset="d",
-        task="qa",
-        passages=(Passage(id="p#0", document="p", text="Evidence."),),
-        reply="A reply.",
-        label=False,
-        group=group,
-        meta={} if split is None else {"split": split},
-    )
+    return labelled(id=f"{group}-{split}", group=group, meta={} if split is None else {"split": split})
 
 
 def test_one_half_of_the_groups_is_learnt_from() -> None:

@@ -10,25 +10,15 @@ import pytest
 from rich.console import Console
 
 from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Passage
+from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
 from simulator.bench.sweep_table import print_sweep
-from tests.simulator.journal import call
+from tests.builders import call, labelled
 
 LABELS = (True, True, False, False)
 REPLIES = tuple(
-    LabelledReply(
-        id=str(number),
-        dataset="d",
-        task="qa",
-        passages=(Passage(id="p#0", document="p", text="Evidence."),),
-        reply="A reply.",
-        label=label,
-        group=str(number),
-    )
-    for number, label in enumerate(LABELS)
+    labelled(label=label, id=str(number), group=str(number)) for number, label in enumerate(LABELS)
 )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import conversation, journal
 from tests.simulator.command_line import CodeAndError
-from tests.simulator.journal import conversation, journal
 
 
 def test_a_folder_that_is_no_run(code_and_error: CodeAndError, tmp_path: Path) -> None:

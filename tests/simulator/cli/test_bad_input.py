@@ -11,8 +11,8 @@ import pytest
 from agents.serving.ports import reserved_port
 from detectors.registry import DETECTORS
 from scenarios.errors import OperationalError
+from tests.builders import journal
 from tests.simulator.command_line import CodeAndError
-from tests.simulator.journal import journal
 
 
 def closed_port() -> int:

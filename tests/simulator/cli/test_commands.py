@@ -16,9 +16,9 @@ from scenarios.datasets.jsonl import load_jsonl
 from scenarios.transcript import Conversation, Passage, Turn
 from simulator.experiment.config import load_experiment
 from simulator.runs.folder import RunFolder
+from tests.builders import scored
 from tests.places import RECORDINGS
 from tests.simulator.command_line import CommandLine, Ended
-from tests.simulator.journal import scored
 
 Hallulab = Callable[..., Ended]
 

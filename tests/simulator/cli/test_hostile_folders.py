@@ -12,8 +12,8 @@ import pytest
 
 from scenarios.transcript import Conversation, Passage, Turn, Verdict
 from simulator.runs.folder import RunFolder
+from tests.builders import conversation, scored
 from tests.simulator.command_line import CommandLine, Ended
-from tests.simulator.journal import conversation, scored
 
 Hallulab = Callable[..., Ended]
 

@@ -16,11 +16,11 @@ from chatbots.protocol import Chatbot, Reply
 from chatbots.registry import find_chatbot, make_chatbot
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.jsonl import LineWriter
-from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Message
 from simulator.bench.evaluate import evaluate
 from simulator.experiment.execution import execute
 from simulator.runs.folder import RunFolder
+from tests.builders import labelled
 from tests.chatbots.stage import stage
 from tests.simulator.experiment.test_execution import Answerer, Judge, Listener, bot, cast, job
 
@@ -64,8 +64,7 @@ async def test_what_a_detector_raises_is_a_failed_verdict(
     folder = RunFolder(tmp_path)
     await execute(cast(Judge(error=error)), [job("a")], folder, Listener())
     assert [(line.outcome, line.error) for line in folder.read_journals().verdicts] == [("failed", told)] * 2
-    reply = LabelledReply(id="r", dataset="d", task="qa", group="g", reply="A.", passages=(), label=False)
-    found = await evaluate(Judge(error=error), [reply], 1)
+    found = await evaluate(Judge(error=error), [labelled(passages=())], 1)
     assert [(line.outcome, line.error) for line in found.judgements] == [("failed", told)]
 
 

@@ -12,8 +12,8 @@ from detectors.base.protocol import DetectorContext
 from detectors.registry import make_detector
 from simulator.experiment.config import load_experiment
 from simulator.experiment.makers import Makers, made_anew, makers
+from tests.builders import conversation
 from tests.scripted import scripted_pool
-from tests.simulator.journal import conversation
 
 DETECTORS = ("halludetect", "metarag", "lexical", "combined")
 CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from simulator.measure.agreement import PairAgreement, agreement, cohens_kappa, krippendorffs_alpha
-from tests.simulator.journal import scored, unscored
+from tests.builders import scored, unscored
 
 
 def ratings(row: str) -> list[str | None]:

@@ -5,7 +5,7 @@ import pytest
 from scenarios.errors import UsageError
 from simulator.measure.compare import Comparison, compare
 from simulator.measure.metrics import tally_all
-from tests.simulator.journal import conversation, scored, unscored
+from tests.builders import conversation, scored, unscored
 
 BOTS = ["vanilla", "editor", "agent"]
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from simulator.measure.conversations import audit_report, chat_statistics
 from simulator.measure.metrics import tally_all
+from tests.builders import conversation, scored
 from tests.simulator.example_run import ExampleFlaw
-from tests.simulator.journal import conversation, scored
 
 
 def test_mean_and_deviation_of_turns_and_tokens() -> None:

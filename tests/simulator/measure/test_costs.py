@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from simulator.measure.costs import Cost, efficiency, ledger
-from tests.simulator.journal import call, conversation, scored
+from tests.builders import call, conversation, scored
 
 CHATS = [
     conversation("a", ["x", "y"], calls=[call("user.message", 5, 1), call("chatbot.generate", 30, 10, 1.0)]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.measure.compare import compare
 from simulator.measure.finding import Finding, findings
 from simulator.measure.metrics import rows, tally_all
-from tests.simulator.journal import conversation, scored, unscored
+from tests.builders import conversation, scored, unscored
 
 BOTS = ("vanilla", "editor", "agent")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Verdict
 from simulator.measure.metrics import Row, known_sum, row, rows, tally_all
-from tests.simulator.journal import call, conversation, scored, unscored
+from tests.builders import call, conversation, scored, unscored
 
 
 def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:

@@ -19,8 +19,8 @@ from simulator.report.reporting import write_reports
 from simulator.report.self_judging import self_judging_notes
 from simulator.runs.folder import RunFolder
 from simulator.runs.saved_experiment import enter_folder, saved_claim_checks
+from tests.builders import conversation
 from tests.places import ROOT
-from tests.simulator.journal import conversation
 
 VERIFY, OTHER = {"verify": "aaa"}, {"supported": "bbb"}
 

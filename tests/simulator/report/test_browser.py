@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from scenarios.transcript import Span
 from simulator.report.browser import MOST_COVERING, browser_data, segments
+from tests.builders import conversation, scored, unscored
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
-from tests.simulator.journal import conversation, scored, unscored
 
 
 def span(start: int | None, end: int | None) -> Span:

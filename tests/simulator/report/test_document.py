@@ -6,8 +6,8 @@ import random
 from scenarios.transcript import Call
 from simulator.report.document import build_report, report_text
 from simulator.report.terminal import notes
+from tests.builders import call, conversation, scored
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
-from tests.simulator.journal import call, conversation, scored
 
 DESIGNED_ROW = {
     "chatbot", "detector", "conversations", "turns", "scored_turns", "coverage", "hallucinations",

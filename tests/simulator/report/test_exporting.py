@@ -8,10 +8,10 @@ import pytest
 
 from scenarios.datasets.jsonl import load_jsonl
 from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Passage, Turn, Verdict
+from scenarios.transcript import Passage, Turn, Verdict
 from simulator.report.exporting import Exported, export_annotated
 from simulator.runs.folder import RunFolder
-from tests.simulator.journal import scored, unscored
+from tests.builders import conversation, scored, unscored
 
 PASSAGES = (Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.7, topic="fees"),)
 
@@ -19,18 +19,13 @@ PASSAGES = (Passage(id="fees#0", document="fees", text="The fee is Rs 200.", sco
 def run(folder: Path, turns: list[tuple[str, tuple[Passage, ...]]], *verdicts: Verdict) -> RunFolder:
     """A run of one conversation whose turns have those replies and passages."""
     made = RunFolder(folder)
-    held = Conversation(
-        id="c",
-        scenario="s",
-        persona="asha",
-        chatbot="vanilla",
-        model="m",
-        seed=0,
+    held = conversation(
+        "c",
+        [],
         turns=tuple(
             Turn(index=index, user=f"Question {index}?", passages=passages, reply=reply)
             for index, (reply, passages) in enumerate(turns)
         ),
-        stop_reason="max_turns",
     )
     with made.open_conversations() as conversations, made.open_verdicts() as journal:
         conversations.append(held.model_dump_json())

@@ -17,8 +17,8 @@ from selenium.webdriver.support.ui import Select
 from agents.claim_check import ClaimCheck, ClaimChecks
 from simulator.report.document import build_report
 from simulator.report.page import render_page
+from tests.builders import conversation
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
-from tests.simulator.journal import conversation
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (

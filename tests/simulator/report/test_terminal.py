@@ -7,8 +7,8 @@ from rich.console import Console
 from scenarios.transcript import Conversation
 from simulator.report.document import build_report
 from simulator.report.terminal import notes, print_report
+from tests.builders import conversation, scored, unscored
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
-from tests.simulator.journal import conversation, scored, unscored
 
 
 def example_report(seeds: int = 1) -> dict[str, Any]:

@@ -8,34 +8,21 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import OperationalError, UsageError
-from scenarios.transcript import Conversation
 from simulator.runs.folder import RunFolder, refuse_overwriting, write_atomically, write_together
-
-
-def conversation(name: str, persona: str = "anna") -> Conversation:
-    return Conversation(
-        id=name,
-        scenario="s",
-        persona=persona,
-        chatbot="vanilla",
-        model="m",
-        seed=0,
-        turns=(),
-        stop_reason="max_turns",
-    )
+from tests.builders import conversation
 
 
 def test_a_later_try_counts_only_where_the_earlier_one_failed(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    failed = conversation("a").model_copy(update={"stop_reason": "error", "error": "oops"})
-    lines = [failed, conversation("a-try2"), conversation("b"), conversation("b-try2")]
+    failed = conversation("a", []).model_copy(update={"stop_reason": "error", "error": "oops"})
+    lines = [failed, conversation("a-try2", []), conversation("b", []), conversation("b-try2", [])]
     folder.conversations.write_text("".join(line.model_dump_json() + "\n" for line in lines))
     assert [line.id for line in folder.read_conversations()] == ["a-try2", "b", "b-try2"]
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    whole = conversation("a").model_dump_json()
+    whole = conversation("a", []).model_dump_json()
     folder.conversations.write_text(whole + "\n" + whole[:20])
     assert [line.id for line in folder.read_conversations()] == ["a"]
 

@@ -10,7 +10,7 @@ from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Verdict
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals
-from tests.simulator.journal import conversation, scored, unscored
+from tests.builders import conversation, scored, unscored
 
 
 def read(folder: Path, conversations: list[Conversation], verdicts: list[Verdict]) -> Journals:

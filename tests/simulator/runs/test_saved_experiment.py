@@ -16,7 +16,7 @@ from simulator.experiment.config import Experiment, load_experiment
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
 from simulator.runs.saved_experiment import check_folder, enter_folder
-from tests.simulator.journal import conversation, scored
+from tests.builders import conversation, scored
 
 PACK = "pregnancy-medication"
 

@@ -1,11 +1,26 @@
-"""Short hand for conversations and verdicts in tests."""
+"""Short hand for conversations, verdicts and labelled replies in tests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from scenarios.transcript import Call, Conversation, Span, Turn, Verdict
+from scenarios.labelled import GoldSpan, LabelledReply
+from scenarios.transcript import Call, Conversation, Passage, Span, Turn, Verdict
+
+EVIDENCE = Passage(id="p#0", document="p", text="Evidence.")
+
+
+def labelled(reply: str = "A reply.", label: bool | None = False, **fields: Any) -> LabelledReply:
+    """A labelled reply with a passage; `fields` are others of `LabelledReply`."""
+    given = {"id": "x", "dataset": "d", "task": "dialogue", "passages": (EVIDENCE,), "group": "g"}
+    return LabelledReply.model_validate({**given, "reply": reply, "label": label, **fields})
+
+
+def places(*ends: tuple[int, int]) -> tuple[GoldSpan, ...]:
+    """Gold spans by their ends."""
+    return tuple(GoldSpan(start=start, end=end) for start, end in ends)
 
 
 def call(purpose: str, prompt: int | None = 10, completion: int | None = 2, seconds: float = 0.5) -> Call:
@@ -26,21 +41,16 @@ def conversation(
     persona: str = "asha",
     seed: int = 0,
     calls: Sequence[Call] = (),
+    **fields: Any,
 ) -> Conversation:
-    """A conversation with those replies; each turn spent `calls`."""
-    return Conversation(
-        id=id,
-        scenario="s",
-        persona=persona,
-        chatbot=chatbot,
-        model="m",
-        seed=seed,
-        turns=tuple(
-            Turn(index=index, user="Hi there", reply=reply, calls=tuple(calls))
-            for index, reply in enumerate(replies)
-        ),
-        stop_reason="max_turns",
+    """A conversation with those replies; each turn spent `calls`. `fields` are others of `Conversation`."""
+    turns = tuple(
+        Turn(index=index, user="Hi there", reply=reply, calls=tuple(calls))
+        for index, reply in enumerate(replies)
     )
+    said = {"id": id, "persona": persona, "chatbot": chatbot, "seed": seed, "turns": turns}
+    given = {"scenario": "s", "model": "m", "stop_reason": "max_turns"}
+    return Conversation.model_validate({**given, **said, **fields})
 
 
 def scored(
