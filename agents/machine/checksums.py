@@ -1,7 +1,7 @@
-"""Sealed folders: content whose sha256 was checked once and is not read again while nobody touches it.
+"""Folders whose files are checked against sha256 sums once, and again only when a file was touched.
 
-Hashing a gigabyte takes seconds, and every start would pay them. So a folder that passed gets a small file
-(`.ok`) with size, modification time and sha256 of each file; while size and time stay, it is trusted.
+Hashing a gigabyte takes seconds, which every start would cost. So a checked folder gets a small file
+(`.ok`) with size, modification time and sha256 of each file. While size and time stay, the file is trusted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK = 1 << 20
 
 
 def sha256_of(path: Path) -> str:
-    """The hexadecimal sha256 of a file, read in blocks."""
+    """Return the hexadecimal sha256 of a file, read in blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -29,13 +29,13 @@ def sha256_of(path: Path) -> str:
 
 
 def write_seal(folder: Path, digests: Mapping[str, str]) -> None:
-    """Vouch that each file (relative name → sha256) has that content now."""
+    """Write down that each file (relative name → sha256) has this content now."""
     entries = {name: _state(folder / name) | {"sha256": sha256} for name, sha256 in digests.items()}
     (folder / SEAL).write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
 
 
 def is_whole(folder: Path, expected: Mapping[str, str] | None = None) -> bool:
-    """Whether every file is there with the right content.
+    """Return whether every file is there with the right content.
 
     Args:
         folder: the folder to look at.
@@ -45,7 +45,7 @@ def is_whole(folder: Path, expected: Mapping[str, str] | None = None) -> bool:
         False when the folder, a file, or (without `expected`) the seal is missing: it must be built.
 
     Raises:
-        OperationalError: a file is there with other content; names it, both sums and the remedy.
+        OperationalError: a file has other content; names the file, both sums and the remedy.
     """
     seal = _read_seal(folder)
     sealed = {name: str(entry["sha256"]) for name, entry in seal.items()}
@@ -62,7 +62,7 @@ def is_whole(folder: Path, expected: Mapping[str, str] | None = None) -> bool:
 
 
 def require_sha256(path: Path, found: str, expected: str, remedy: str) -> None:
-    """Raise OperationalError, naming the file and both sums, when they differ."""
+    """Raise OperationalError, naming the file and both sums, if they differ."""
     if found != expected:
         raise OperationalError(
             f"the content of {path} is corrupted: its sha256 is {found}, expected {expected}. {remedy}"
