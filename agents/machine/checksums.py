@@ -79,7 +79,7 @@ def _vouched(path: Path, entry: Mapping[str, int | str] | None, sha256: str) -> 
 
 
 def _read_seal(folder: Path) -> dict[str, dict[str, int | str]]:
-    """What the seal says; a missing or torn seal vouches for nothing."""
+    """Return the recorded checksums by file; empty if the file is missing or torn."""
     try:
         seal = json.loads((folder / SEAL).read_text(encoding="utf-8"))
     except (OSError, ValueError):
