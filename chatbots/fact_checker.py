@@ -54,7 +54,7 @@ class SplitReply(Frozen):
 
 
 class FactCheckerBot(PromptEngineeredBot):
-    """Prompt-engineered draft; each claim is verified and unsupported ones are corrected (3 calls and more).
+    """Prompt-engineered draft; claims are verified and unsupported ones corrected (3 calls and more).
 
     There are two calls for the draft, one to split it, one of one token for each claim, and one to correct
     the draft if a claim is unsupported.
