@@ -36,12 +36,11 @@ class ClaimCheck(Frozen):
         )
 
 
-def told_claim_check(owner: str, component: object) -> ClaimCheck | None:
+def claim_check_of(owner: str, component: object) -> ClaimCheck | None:
     """Return the `claim_check` of a chatbot or detector; None if it has none.
 
     Args:
-        owner: the component's name in the error: `chatbot mine`.
-        component: the chatbot or detector.
+            owner: the component's name in the error: `chatbot mine`.
 
     Raises:
         UsageError: its attribute `claim_check` has another type.

@@ -51,7 +51,7 @@ def identities(pool: ModelPool) -> dict[str, str]:
     return {name: identity_of(pool.get(name)) for name in pool.names}
 
 
-def doubts(pool: ModelPool) -> list[str]:
+def model_warnings(pool: ModelPool) -> list[str]:
     """Return a warning sentence for each model whose catalogue name is wrong or cannot be checked.
 
     A replay without `root` gives no warning: its recording holds only names.

@@ -16,7 +16,6 @@ def as_said(bot: str, reply: str) -> str:
 
     Args:
         bot: the bot's name, for errors.
-        reply: the bot's reply.
 
     Raises:
         ChatbotError: the reply is empty.

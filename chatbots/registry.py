@@ -92,8 +92,6 @@ def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, 
     behind an endpoint or a callable is not included, so start afresh after changing it.
 
     Args:
-        kind: name of the chatbot.
-        options: its options as given.
         models: the models it may ask: role → `agents.served_model.identity_of`.
 
     Raises:

@@ -19,8 +19,6 @@ def read_options(owner: str, schema: type[Options], options: Mapping[str, Any]) 
 
     Args:
         owner: the component's name in the error: `detector metarag`.
-        schema: the class of the options.
-        options: name → value.
 
     Raises:
         UsageError: an option is unknown, missing or has a wrong value.

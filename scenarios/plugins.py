@@ -27,9 +27,6 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
 
     Args:
         what: the kind of component in the error: `detector`.
-        name: the registered name.
-        own: our factories by name.
-        group: the group of entry points.
 
     Raises:
         UsageError: there is none, or its distribution cannot be imported.
@@ -59,7 +56,6 @@ def make_component(
         name: the registered name.
         own: our components, which are trusted.
         parts: attributes that it must have.
-        make: makes the component.
 
     Raises:
         UsageError: its constructor raised an error, or its result lacks a part.

@@ -100,7 +100,6 @@ def bars(quiet: bool, amount: ProgressColumn | None = None) -> Progress:
     """Make bars on stderr with the time left; lines if stderr is no terminal; nothing if `quiet`.
 
     Args:
-        quiet: show nothing.
         amount: the column for how much is done; by default as `3/8`.
     """
     what = _Description()

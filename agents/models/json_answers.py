@@ -37,9 +37,6 @@ def parse_answer(schema: type[Answer], completion: Completion, step: str, *, len
     """Validate a JSON answer.
 
     Args:
-        schema: the pydantic model.
-        completion: the answer.
-        step: the call's step, as the error names it.
         lenient: whether text around the JSON object, such as a Markdown fence, is skipped.
 
     Raises:

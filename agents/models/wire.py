@@ -94,7 +94,6 @@ class Wire:
         """Return the recorded answer of this key; None if there is none.
 
         Args:
-            key: the request's key.
             exchange: filled in if there is an answer.
 
         Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.machine.cache import CACHE_VARIABLE, building, replacing
-from agents.machine.checksums import is_whole, sha256_of, write_seal
+from agents.machine.checksums import is_whole, sha256_of, write_checksums
 from agents.machine.progress_events import Listener, StepProgress
 from agents.retrieval.embedding import Embedder
 from scenarios.errors import OperationalError
@@ -46,7 +46,9 @@ def ensure_built(
             with replacing(folder) as partial:
                 _write(partial, passages, _embed(passages, embedder, on_progress))
                 files = [path for path in partial.rglob("*") if path.is_file()]
-                write_seal(partial, {path.relative_to(partial).as_posix(): sha256_of(path) for path in files})
+                write_checksums(
+                    partial, {path.relative_to(partial).as_posix(): sha256_of(path) for path in files}
+                )
 
 
 def _is_intact(folder: Path) -> bool:

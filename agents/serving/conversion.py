@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from agents.machine.cache import building, cache_dir, replacing
-from agents.machine.checksums import is_whole, sha256_of, write_seal
+from agents.machine.checksums import is_whole, sha256_of, write_checksums
 from agents.machine.progress_events import Listener, StepProgress, silent
 from agents.machine.supervised import run_supervised
 from agents.machine.weights import fetch
@@ -69,7 +69,7 @@ def served_folder(
             with replacing(target) as folder:
                 _convert(model.name, weights / GGUF_NAME, folder, form, environment, on_progress)
                 files = sorted(path.name for path in folder.iterdir())
-                write_seal(folder, {name: sha256_of(folder / name) for name in files})
+                write_checksums(folder, {name: sha256_of(folder / name) for name in files})
     return target
 
 

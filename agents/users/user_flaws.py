@@ -92,7 +92,7 @@ class Flaw(Frozen):
     """The flawed words, or the reason, for people to read."""
 
 
-def audit(
+def conversation_flaws(
     conversation: Conversation, persona: Persona | None = None, *, min_turns: int = MIN_TURNS
 ) -> tuple[Flaw, ...]:
     """Return every flaw of the simulated user in a conversation, in order of turns.

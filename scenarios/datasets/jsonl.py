@@ -113,7 +113,6 @@ def labelled_reply(number: int, line: Line, dataset: str) -> LabelledReply:
 
     Args:
         number: the line's number, from 1.
-        line: the line.
         dataset: name of the data set.
     """
     return LabelledReply(

@@ -23,7 +23,6 @@ def read_text(path: Path, largest: int | None = None) -> str:
     """Return the text of a UTF-8 file, with `\\n` as line end, without a byte order mark.
 
     Args:
-        path: the file.
         largest: bytes that it may have; None: any number.
 
     Raises:
@@ -41,7 +40,6 @@ def read_bytes(path: Path, largest: int | None = None) -> bytes:
     """Return the content of a file.
 
     Args:
-        path: the file.
         largest: bytes that it may have; None: any number.
 
     Raises:
@@ -176,8 +174,6 @@ def check_record(value: Any, model: type[Model], place: str, schema: str) -> Mod
     """Validate `value` as an instance of `model`.
 
     Args:
-        value: the JSON value.
-        model: its pydantic model.
         place: where it was read, for errors.
         schema: the documentation named in errors.
 

@@ -58,8 +58,6 @@ def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary)
     A document's name is its path in `folder`, without suffix.
 
     Args:
-        folder: the folder of the documents.
-        defaults: labels for documents without their own.
         boundary: the folder and its files must be inside.
 
     Raises:
