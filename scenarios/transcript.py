@@ -206,7 +206,7 @@ class Span(Frozen):
 
 
 class Unit(Frozen):
-    """A part of a reply that a detector scored: a claim, a sentence, a word."""
+    """One thing that a detector scored: a claim, a sentence, a word."""
 
     kind: Literal["claim", "sentence", "word"] | None = None
     """The unit's kind, for detectors that score the same text at several levels; None: a claim."""
@@ -244,7 +244,7 @@ class Judgement(Frozen):
     """The hallucinations, one span each. `()` of an unflagged reply: judged clean. None: not judged, or not
     localised (see `localised`)."""
     units: tuple[Unit, ...] = ()
-    """The parts that were scored."""
+    """The claims, sentences or words that were scored."""
     word_scores: tuple[Number, ...] | None = None
     """The score of each word of the reply (split at white space) in order, higher is worse. Detectors that
     score every word use it instead of units. None for other detectors, or unless scored."""
