@@ -65,13 +65,13 @@ def model_warnings(pool: ModelPool) -> list[str]:
         where = client.endpoint.base_url
         if client.root is None and not pool.recording.replaying:
             said.append(
-                f"{where} does not say what it serves as {served!r}: by its name alone it is taken for the "
-                "model of the catalogue, and the numbers tuned for that hold."
+                f"{where} does not say which model it serves as {served!r}. By its name it is taken for "
+                "the catalogue's model, and numbers tuned for that model are used."
             )
         elif client.root is not None and catalogue_name(client) != served:
             said.append(
-                f"{where} serves {client.root} as {served!r}, which is not the model of the catalogue: the "
-                "numbers tuned for that do not hold."
+                f"{where} serves {client.root} as {served!r}, which is not the catalogue's model. Numbers "
+                "tuned for that model are not used."
             )
     return said
 

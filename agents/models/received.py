@@ -59,7 +59,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
             read += chunk
             if len(read) > LARGEST:
                 raise ModelError(
-                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, and so none of a model. "
+                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, which no model gives. "
                     "Correct --base-url."
                 )
     except httpx2.DecodingError as error:

@@ -105,7 +105,7 @@ class Wire:
                 raise ReplayMiss(
                     f"the recording {self._recording.source} has no answer to this request: the model, "
                     "prompts, options or documents have changed since, or it failed when it was recorded. "
-                    "Give what was given then, or record again with --record."
+                    "Run it as then, or record again with --record."
                 )
             return None
         if known["status"] < 400 and not is_completion(known["body"]):

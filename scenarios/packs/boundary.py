@@ -26,8 +26,8 @@ class Boundary:
         end = Path(os.path.realpath(path))
         if not end.is_relative_to(self._folder):
             raise UsageError(
-                f"{path}: leads to {end}, outside of the pack's folder {self._folder}. Copy there what the "
-                "pack needs: nothing else is read."
+                f"{path}: leads to {end}, outside of the pack's folder {self._folder}. Copy what the "
+                "pack needs into that folder; nothing else is read."
             )
 
     def require_file(self, path: Path) -> None:

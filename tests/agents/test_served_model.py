@@ -95,21 +95,23 @@ async def test_a_recording_of_before_knows_the_name_alone_and_that_will_do(tmp_p
             OURS,
             "other/model",
             [
-                f"http://127.0.0.1:9/v1 serves other/model as '{OURS}', which is not the model of the "
-                "catalogue: the numbers tuned for that do not hold."
+                f"http://127.0.0.1:9/v1 serves other/model as '{OURS}', which is not the catalogue's "
+                "model. Numbers tuned for that model are not used."
             ],
         ),
         (
             OURS,
             None,
             [
-                f"http://127.0.0.1:9/v1 does not say what it serves as '{OURS}': by its name alone it is "
-                "taken for the model of the catalogue, and the numbers tuned for that hold."
+                f"http://127.0.0.1:9/v1 does not say which model it serves as '{OURS}'. By its name it "
+                "is taken for the catalogue's model, and numbers tuned for that model are used."
             ],
         ),
     ],
 )
-async def test_what_is_doubtful_is_said(name: str, root: str | None, said: list[str]) -> None:
+async def test_a_wrong_or_unchecked_name_gives_a_warning(
+    name: str, root: str | None, said: list[str]
+) -> None:
     assert model_warnings(await asked(name, root)) == said
 
 
