@@ -1,1 +1,1 @@
-"""Who speaks, on which models, and with what to look up; and what that takes on this machine."""
+"""Agents: their models, what they look things up in, and the servers and processes these need."""

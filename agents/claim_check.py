@@ -1,4 +1,7 @@
-"""Who checks claims, and by which question: it tells whether a chatbot is judged by its own verifier."""
+"""Which models check claims, and with which prompts.
+
+The report uses this to mark chatbots that are judged by their own verifier.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +16,34 @@ from scenarios.transcript import Frozen
 
 
 class ClaimCheck(Frozen):
-    """How something holds claims against evidence by models.
+    """How a component checks claims against evidence with models.
 
-    A chatbot that verifies what it says, and a detector that judges by a served model, have one as their
-    attribute `claim_check`.
+    Chatbots that verify their claims, and detectors that ask a served model, have it as the attribute
+    `claim_check`.
     """
 
     models: tuple[str, ...] = ()
-    """Served names of the models that are asked whether a claim holds; empty: none is."""
+    """Served names of the models that are asked whether a claim holds; empty: none."""
     prompts: dict[str, str] = Field(default_factory=dict)
-    """The prompt files that they are asked by: name to version (`Prompt.version`)."""
+    """The prompt files with which they are asked: name → version (`Prompt.version`)."""
 
     @classmethod
     def by(cls, models: Iterable[str], prompts: Iterable[Prompt]) -> Self:
-        """Checking by those models and those prompt files."""
+        """Make one from models' served names and prompt files."""
         return cls(
             models=tuple(dict.fromkeys(models)),
             prompts={prompt.name: prompt.version for prompt in prompts},
         )
 
 
-def told_claim_check(owner: str, component: object) -> ClaimCheck | None:
-    """What a chatbot or detector tells of its checking; None where it tells nothing.
+def claim_check_of(owner: str, component: object) -> ClaimCheck | None:
+    """Return the `claim_check` of a chatbot or detector; None if it has none.
 
     Args:
-        owner: what it is, as the error names it: `chatbot mine`.
+            owner: the component's name in the error: `chatbot mine`.
 
     Raises:
-        UsageError: its attribute `claim_check` is something else.
+        UsageError: its attribute `claim_check` has another type.
     """
     told = getattr(component, "claim_check", None)
     if told is None or isinstance(told, ClaimCheck):
@@ -54,6 +57,6 @@ class ClaimChecks(Frozen):
     """How the chatbots and detectors of a run check claims: `claim_checks` in `experiment.json`."""
 
     chatbots: dict[str, ClaimCheck | None] = Field(default_factory=dict)
-    """By name; None: the chatbot does not tell."""
+    """By name; None: the chatbot does not say."""
     detectors: dict[str, ClaimCheck] = Field(default_factory=dict)
     """By name."""

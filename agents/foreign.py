@@ -1,4 +1,4 @@
-"""Somebody else's code in a run: whatever it raises is a failure of it, and not the run's end."""
+"""Other people's code in a run: what it raises counts as its failure and does not end the run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ Result = TypeVar("Result")
 
 
 def require_failure(error: BaseException) -> None:
-    """Return where `error` is a failure of the code that it came out of; else raise what ends the run.
+    """Return if `error` is a failure of the code that raised it; raise if it must end the run.
 
-    Bots and detectors of others raise `SystemExit`, `GeneratorExit`, `KeyboardInterrupt` and cancellations of
-    their own, too. When a run is stopped, its tasks are cancelled (`agents.machine.stopping`), and by that
-    the two are told apart.
+    Other people's bots and detectors may raise `SystemExit`, `GeneratorExit`, `KeyboardInterrupt` and
+    cancellations, too. A stopped run cancels its tasks (`agents.machine.stopping`); that tells the two apart.
 
     Raises:
         ReplayMiss: `error` is one.
-        asyncio.CancelledError: the task is being cancelled, whatever was raised at that.
+        asyncio.CancelledError: the task is being cancelled, whatever `error` is.
     """
     if isinstance(error, ReplayMiss):
         raise error
@@ -29,10 +28,10 @@ def require_failure(error: BaseException) -> None:
 
 
 async def as_called(function: Callable[[], Awaitable[Result]]) -> Result:
-    """What somebody else's code gives or raises, awaited in a task of its own.
+    """Await other people's code in its own task; return or raise what it returns or raises.
 
-    Where a future that is awaited raises `GeneratorExit`, Python closes every coroutine on the way in place
-    of raising it in them, and only the outermost one of a task can say what that was.
+    When an awaited future raises `GeneratorExit`, Python does not raise it in the waiting coroutines but
+    closes them. Only the outermost coroutine of a task sees the exception, so the code gets its own task.
     """
 
     async def told() -> tuple[Result, None] | tuple[None, BaseException]:
@@ -50,16 +49,19 @@ async def as_called(function: Callable[[], Awaitable[Result]]) -> Result:
 
 
 def require_running() -> None:
-    """Raise CancelledError where the run is being stopped, though somebody else's code made nothing of it.
+    """Raise CancelledError if the run is being stopped, even if other people's code ignored that.
 
-    What comes of a run that is being stopped is no result, and no task can be started in it any more.
+    A run that is being stopped gives no results and can start no tasks.
     """
     if _is_stopping():
         raise asyncio.CancelledError
 
 
 def _is_stopping() -> bool:
-    """Whether the task that runs is being cancelled, or none runs and an abandoned coroutine is closed."""
+    """Return whether the current task is being cancelled.
+
+    Also True without a current task: then Python is closing an abandoned coroutine.
+    """
     try:
         task = asyncio.current_task()
     except RuntimeError:

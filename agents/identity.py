@@ -1,10 +1,9 @@
-"""What identifies a result: one hash of all that it follows from, for users, chatbots and detectors alike.
+"""The identity of a result: one hash of everything it depends on, for users, chatbots and detectors alike.
 
-A result is made anew when its identity changes, and kept as long as that stays. It is made of the component's
-code, options, prompts, served models, seed and what it has learnt. Of the code that counts which decides a
-result: the component's own modules and those of ours that they import, directly or by way of others, but for
-`PLUMBING`. Comments, docstrings, type annotations of functions and variables, and layout do not count.
-docs/architecture.md draws the line.
+A result is kept while its identity stays the same, and made again when it changes. The hash covers the
+component's code, options, prompts, served models, seed and learnt numbers. The code is the component's own
+modules and our modules that they import, directly or indirectly, without `PLUMBING`. Comments, docstrings,
+layout and type annotations of functions and variables do not count. See docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
 """Our packages."""
 
 PLUMBING = (
-    # The vocabulary, and how data and options are read: what was read counts by its content.
+    # The vocabulary, and the readers of data and options: what they read counts by its content.
     "scenarios.datasets",
     "scenarios.errors",
     "scenarios.files",
@@ -33,7 +32,7 @@ PLUMBING = (
     "scenarios.packs",
     "scenarios.plugins",
     "scenarios.transcript",
-    # How a request reaches a server, and where a server comes from.
+    # How a request reaches a server, and how a server is started.
     "agents.machine",
     "agents.models.base_url",
     "agents.models.client",
@@ -43,7 +42,7 @@ PLUMBING = (
     "agents.models.redaction",
     "agents.models.wire",
     "agents.serving",
-    # What is said about results, and how failures of others are contained.
+    # Reports about results, and the handling of other people's failures.
     "agents.claim_check",
     "agents.foreign",
     "agents.identity",
@@ -52,8 +51,8 @@ PLUMBING = (
     "detectors.base.checking",
     "detectors.base.protocol",
 )
-"""Modules, and packages with all that is in them, whose own code decides no result. What they import counts
-as if the component had imported it."""
+"""Modules and whole packages whose own code does not decide a result. What they import counts as if the
+component had imported it."""
 
 
 def identity(
@@ -64,15 +63,16 @@ def identity(
     seed: int | None = None,
     learnt: Any = None,
 ) -> str:
-    """Hash of all that a component's results follow from, besides what it is given to work on: 16 hex digits.
+    """Hash everything that a component's results depend on, except its input; return 16 hex digits.
 
     Args:
-        code: the component's module (`__name__`), or all that do not import each other; see `code_version`.
-        options: as they are in force: a model of pydantic, or a value of JSON.
+        code: the component's module (`__name__`), or several that do not import each other; see
+            `code_version`.
+        options: the options in force: a pydantic model or a JSON value.
         prompts: the prompt files it uses.
-        models: what it asks by role: `agents.served_model.identity_of`.
-        seed: of its requests; None where it asks no model, or is told the seed each time.
-        learnt: numbers tuned for the models, or weights, that no other argument holds; like `options`.
+        models: the models it asks: role → `agents.served_model.identity_of`.
+        seed: the seed of its requests; None if it asks no model or gets the seed with each call.
+        learnt: tuned numbers or weights that no other argument holds; same types as `options`.
     """
     modules = (code,) if isinstance(code, str) else tuple(code)
     return digest(
@@ -88,7 +88,7 @@ def identity(
 
 
 def code_version(module: str) -> str:
-    """Hash of the code that a component in `module` is made of: 12 hex digits.
+    """Hash the code of a component in `module`; return 12 hex digits.
 
     Raises:
         ValueError: there is no such module, or it has no Python source.
@@ -97,10 +97,10 @@ def code_version(module: str) -> str:
 
 
 def code_of(module: str) -> dict[str, str]:
-    """The modules that a component in `module` is made of: name → hash of their code, without `PLUMBING`.
+    """Return the modules of a component in `module`: name → hash of its code, without `PLUMBING`.
 
-    Those of ours count that are imported, also inside functions, and of a component that is not ours those of
-    its own package.
+    These are the module and what it imports of our packages, also inside functions. For a component that is
+    not ours, its own package counts, too.
 
     Raises:
         ValueError: there is no such module, or it has no Python source.
@@ -125,16 +125,16 @@ def code_of(module: str) -> dict[str, str]:
 
 
 def bare_code(source: str) -> str:
-    """Source text without what decides nothing: comments, docstrings, annotations, layout.
+    """Remove comments, docstrings, annotations and layout from source text.
 
-    A field's annotation in a class stays, as pydantic reads it; so does the docstring of a class that an
-    answer is asked for by (`Session.structured`), as the model reads it.
+    Annotations of class fields stay, because pydantic reads them. The docstring of a class stays if a model
+    is asked for an instance of it (`Session.structured`), because the model reads it.
     """
     return _bared(ast.parse(source))
 
 
 def _bared(tree: ast.Module) -> str:
-    """See `bare_code`; takes what decides nothing out of the tree itself."""
+    """Do the work of `bare_code` on a syntax tree, which is changed."""
     return ast.unparse(_Bare(_answer_classes(tree)).visit(tree))
 
 
@@ -148,10 +148,10 @@ def _is_plumbing(module: str) -> bool:
 
 @cache
 def _file_of(module: str) -> Path | None:
-    """The source file of a module; None where there is no such module, or none with a source."""
+    """Return the source file of a module; None if there is no such module or no source."""
     package = module.rpartition(".")[0]
     if package and not _is_package(package):
-        return None  # a name out of a module
+        return None  # a name inside a module
     spec = find_spec(module)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return None
@@ -169,14 +169,14 @@ def _is_package(module: str) -> bool:
 
 @cache
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """The hash of a file's code, and what it may import: modules, and names that may be modules."""
+    """Return the hash of a file's code, and its imports: modules and names that may be modules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    imports = tuple(_imports(tree))  # those for type checkers, too, which the next line takes out
+    imports = tuple(_imports(tree))  # before the next line removes those for type checkers
     return digest(_bared(tree)), imports
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
-    """All imports are absolute (tests/test_import_order.py)."""
+    """Yield imported names. All imports are absolute (tests/test_import_order.py)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -186,7 +186,7 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 
 
 def _answer_classes(tree: ast.Module) -> set[str]:
-    """Names of the module's classes that answers are asked for by, and of those that are their fields."""
+    """Return the names of the classes that models are asked for, and of the classes of their fields."""
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     waiting = [
         name
@@ -214,7 +214,7 @@ _Block = TypeVar("_Block", ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncF
 
 
 class _Bare(ast.NodeTransformer):
-    """Takes out of a module what decides nothing.
+    """Removes what does not decide a result from a syntax tree.
 
     Args:
         told: classes whose docstrings a model reads.
@@ -247,7 +247,7 @@ class _Bare(ast.NodeTransformer):
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        """A text that nobody takes is a docstring, also below an attribute."""
+        """Remove texts that stand alone: docstrings, also those below attributes."""
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return None
         return self.generic_visit(node)

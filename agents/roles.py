@@ -1,7 +1,7 @@
 """Role agents: a receptionist that routes a message to a specialist, and specialists that answer.
 
-Both are AutoGen agents on a session of ours, so their calls are booked like all others. AutoGen agents keep
-state; here each is made for one message, so that a request depends on nothing but its arguments.
+Both are AutoGen agents on one of our sessions, so their calls are booked like all others. AutoGen agents
+keep state. Each is made for one message, so that a request depends on its arguments only.
 Source: HalluDetect, appendix A.1.5 and D.5 (AgentBot: receptionist, then paralegal, lawyer or drafter).
 """
 
@@ -26,11 +26,11 @@ from scenarios.transcript import Message
 class Receptionist(BaseChatAgent):
     """An AutoGen agent that answers a message with the name of the specialist who should take it.
 
-    The choice is one token: the likeliest of the letters A, B, C … by the model's own probabilities, so a
-    small model cannot miss the format. Ties go to the specialist named first.
+    The model chooses by one token: the likeliest of the letters A, B, C …. So even a small model cannot miss
+    the format. A tie goes to the specialist named first.
 
     Args:
-        session: who asks; the call lands in its ledger.
+        session: asks the model; the call is recorded in its ledger.
         step: second part of the call's purpose.
         domain: what the service is about.
         specialists: whom to choose from, 1 to 26 of them.
@@ -76,7 +76,7 @@ class Receptionist(BaseChatAgent):
         return Response(chat_message=TextMessage(content=self._by_letter[letter].name, source=self.name))
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
-        """There is nothing to forget."""
+        """Do nothing: the agent keeps no state."""
 
 
 async def route(
@@ -88,14 +88,14 @@ async def route(
     history: Sequence[Message],
     query: str,
 ) -> str:
-    """Name of the specialist who should answer `query`, which follows `history`.
+    """Return the name of the specialist who should answer `query`, which follows `history`.
 
-    With one specialist nothing is asked.
+    With only one specialist, no model is asked.
 
     Raises:
-        UnparseableAnswer: no letter of a specialist is among the model's likeliest tokens. There is no
-            default specialist: a wrong guess would pass for a decision.
-        ModelError: no answer.
+        UnparseableAnswer: no specialist's letter is among the model's likeliest tokens. There is no default
+            specialist, because a guess would look like a decision.
+        ModelError: the model gave no answer.
     """
     if len(specialists) == 1:
         return specialists[0].name
@@ -116,19 +116,16 @@ async def answer_as(
     max_tokens: int = 512,
     sample: int = 0,
 ) -> str:
-    """What an AutoGen assistant with that system prompt says to the last of `messages`, stripped.
+    """Ask an AutoGen assistant with this system prompt; return its answer to the last message, stripped.
 
     Args:
-        session: who asks; the call lands in its ledger.
+        session: asks the model; the call is recorded in its ledger.
         step: second part of the call's purpose.
         system: the agent's system prompt; empty for none.
-        messages: the dialogue, ending with a `user` message; evidence belongs into it or into `system`.
-        temperature: of sampling; 0 is greedy.
+        messages: the dialogue, ending with a `user` message. Put evidence there or in `system`.
+        temperature: sampling temperature; 0 is greedy.
         max_tokens: limit of the answer.
         sample: added to the session's seed.
-
-    Raises:
-        ModelError: no answer.
     """
     if not messages or messages[-1].role != "user":
         raise ValueError("an agent answers a user: the last message must have the role 'user'")

@@ -1,11 +1,11 @@
-"""Which model it is that an endpoint serves under a name: what numbers are tuned for, and results made with.
+"""Which model an endpoint serves under a name. Tuned numbers and results belong to a model, not to a name.
 
-Anybody may serve anything under any name. vLLM says in its list of models what it serves (`root`: a folder,
-or a name on the hub), and folders that `hallulab serve` makes are named by the digest of their weights
-(`agents.serving.conversion.served_folder`). So a model of the catalogue is known by its `root`, whatever it
-is served as. Where the endpoint tells no `root`, as of a recording that has none, the name has to do.
+Anybody can serve any model under any name. vLLM lists for each model its `root`: a folder or a hub name.
+Folders made by `hallulab serve` end with the digest of their weights
+(`agents.serving.conversion.served_folder`). So `root` identifies a model of the catalogue, whatever its
+served name. If the endpoint or the recording gives no `root`, the served name decides.
 
-Files of tuned numbers name their models as the catalogue does.
+Files of tuned numbers use the catalogue's names.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from agents.serving.conversion import DIGEST_DIGITS
 
 
 def catalogue_name(client: ModelClient) -> str | None:
-    """The catalogue's name of a served model: by its `root`, or by its name where that is all there is.
+    """Return the catalogue's name of a served model, by its `root` or else by its served name.
 
-    None: it is none of the catalogue's, so nothing is tuned for it.
+    None: the model is not in the catalogue, so nothing is tuned for it.
     """
     return known_as(client.endpoint.model, client.root)
 
 
 def known_as(name: str, root: str | None) -> str | None:
-    """The catalogue's name of what is served under a name, or None.
+    """Return the catalogue's name of a model, or None if it is not in the catalogue.
 
     Args:
-        name: what the endpoint calls the model.
-        root: what the endpoint says that it serves; None: it does not say.
+        name: the endpoint's name of the model.
+        root: the endpoint's `root` of the model; None: it gives none.
     """
     if root is None:
         return name if name in CATALOGUE else None
@@ -39,19 +39,23 @@ def known_as(name: str, root: str | None) -> str | None:
 
 
 def identity_of(client: ModelClient) -> str:
-    """What stands for a served model in the identity of a result: its name in the catalogue, else `root ` and
-    its root, else the name that it is served under."""
+    """Return what stands for a served model in a result's identity.
+
+    That is its name in the catalogue, else `root ` with its root, else its served name.
+    """
     return catalogue_name(client) or (f"root {client.root}" if client.root else client.endpoint.model)
 
 
 def identities(pool: ModelPool) -> dict[str, str]:
-    """`identity_of` for every model of a pool, by its name there."""
+    """Return `identity_of` every model of a pool, by its name in the pool."""
     return {name: identity_of(pool.get(name)) for name in pool.names}
 
 
-def doubts(pool: ModelPool) -> list[str]:
-    """What a user should know of models that bear a name of the catalogue: a sentence for each that is
-    another one, or that is taken for it by its name alone. A replay knows names alone, and says no more."""
+def model_warnings(pool: ModelPool) -> list[str]:
+    """Return a warning sentence for each model whose catalogue name is wrong or cannot be checked.
+
+    A replay without `root` gives no warning: its recording holds only names.
+    """
     said = []
     for name in pool.names:
         client = pool.get(name)
@@ -61,13 +65,13 @@ def doubts(pool: ModelPool) -> list[str]:
         where = client.endpoint.base_url
         if client.root is None and not pool.recording.replaying:
             said.append(
-                f"{where} does not say what it serves as {served!r}: by its name alone it is taken for the "
-                "model of the catalogue, and the numbers tuned for that hold."
+                f"{where} does not say which model it serves as {served!r}. By its name it is taken for "
+                "the catalogue's model, and numbers tuned for that model are used."
             )
         elif client.root is not None and catalogue_name(client) != served:
             said.append(
-                f"{where} serves {client.root} as {served!r}, which is not the model of the catalogue: the "
-                "numbers tuned for that do not hold."
+                f"{where} serves {client.root} as {served!r}, which is not the catalogue's model. Numbers "
+                "tuned for that model are not used."
             )
     return said
 

@@ -1,7 +1,7 @@
 """A team of AutoGen agents for models that call functions: a receptionist hands over to a specialist.
 
-The specialist searches by a function and answers, which ends the work. Small models do not call functions
-reliably; `agents.roles.route` asks them for one token instead.
+The specialist calls a search function and answers; its answer ends the work. Small models do not call
+functions reliably; `agents.roles.route` asks them for one token instead.
 Source: HalluDetect, appendix A.1.5 and D.5 (AgentBot). The paper does not say how agents hand over; we use
 AutoGen's `Swarm`.
 """
@@ -32,37 +32,37 @@ from scenarios.transcript import Message
 
 RECEPTIONIST = "receptionist"
 MOST_SEARCHES = 3
-"""Rounds of searches that a specialist may make before it has to answer."""
+"""Rounds of searches before a specialist must answer."""
 MOST_MESSAGES = 12
-"""Messages and events of a team after which its work is given up: one way round has four and two a search."""
+"""A team is stopped after so many messages and events. Normal work takes four, plus two a search."""
 
 Search = Callable[[str], Awaitable[str]]
-"""From a query to documents as they read in a prompt."""
+"""Takes a query and returns documents as prompt text."""
 
 
 @dataclass(frozen=True)
 class TeamAnswer:
-    """What a team says to a message."""
+    """A team's answer to a message."""
 
     specialist: str
-    """Name of who said it."""
+    """Name of the specialist who answered."""
     text: str
-    """What was said, stripped."""
+    """The answer, stripped."""
 
 
 class Team:
     """Specialists and a receptionist, for one message.
 
     Args:
-        session: who asks; the calls land in its ledger, with the purposes `route` and `answer`.
+        session: asks the models; the calls are recorded in its ledger with the purposes `route` and `answer`.
         domain: what the service is about.
-        specialists: whom to hand over to.
+        specialists: the agents that the receptionist can hand over to.
         search: finds documents.
-        temperature: of sampling; 0 is greedy.
+        temperature: sampling temperature; 0 is greedy.
         max_tokens: limit of an answer.
 
     Raises:
-        UsageError: a specialist's name cannot be that of a function.
+        UsageError: a specialist's name is not a valid function name.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class Team:
         self._raised: list[BaseException] = []
 
     async def answer(self, history: Sequence[Message], query: str) -> TeamAnswer:
-        """What the team says to `query`, which follows `history`.
+        """Return the team's answer to `query`, which follows `history`.
 
         Raises:
-            UnparseableAnswer: the receptionist hands over to nobody, or nobody comes to an answer.
-            ModelError: no answer.
+            UnparseableAnswer: the receptionist hands over to nobody, or nobody answers in time.
+            ModelError: the model gave no answer.
         """
         names = [one.name for one in self._specialists]
         ends = TextMessageTermination(RECEPTIONIST) | MaxMessageTermination(MOST_MESSAGES)
@@ -135,13 +135,13 @@ class Team:
         return _Reporting(self._raised, self._session, step, calls_tools=True, **self._sampling)
 
     async def _find(self, query: str) -> str:
-        """Finds documents."""
+        """Find documents."""
         with _kept(self._raised, "the search failed"):
             return await self._search(query)
 
 
 def require_callable_names(specialists: Sequence[Specialist]) -> None:
-    """Raise UsageError unless each specialist's name can be that of a function."""
+    """Raise UsageError unless each specialist's name is a valid function name."""
     for one in specialists:
         if not one.name.isidentifier() or not one.name.isascii() or one.name == RECEPTIONIST:
             raise UsageError(
@@ -151,11 +151,12 @@ def require_callable_names(specialists: Sequence[Specialist]) -> None:
 
 
 class _Reporting(SessionClient):
-    """A session's client that keeps what it raised: what ends a run is no `Exception`, and AutoGen would wait
-    for ever.
+    """A session's client that keeps what it raises.
+
+    Without that, AutoGen would wait for ever after an exception that ends a run, which is no `Exception`.
 
     Args:
-        raised: where to keep it; a failure that stands there already is raised again.
+        raised: where exceptions are kept; one that is there already is raised again.
         more: see `SessionClient`.
     """
 
@@ -173,7 +174,7 @@ class _Reporting(SessionClient):
 
 @contextmanager
 def _kept(raised: list[BaseException], said: str) -> Iterator[None]:
-    """Keep what is raised, and tell AutoGen of it in these words; a cancellation goes through."""
+    """Keep what is raised, and raise RuntimeError(said) for AutoGen instead; let cancellations pass."""
     try:
         yield
     except asyncio.CancelledError:

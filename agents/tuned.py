@@ -1,6 +1,6 @@
-"""Numbers tuned for a model of the catalogue: `tuned.yaml` of a package, by what they are of and model.
+"""Numbers tuned for models of the catalogue, from a package's `tuned.yaml`: number's name → model → value.
 
-Which served model is one of the catalogue, `agents.served_model` says.
+`agents.served_model` tells which model of the catalogue is served.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import yaml
 from pydantic import TypeAdapter
 
 EVEN_ODDS = 0.5
-"""The threshold of a one-token answer without any tuning: the printed word."""
+"""The untuned threshold of a one-token answer: it decides as the printed word does."""
 
 
 def tuned_number(package: str, name: str, model: str | None) -> float | None:
-    """What `tuned.yaml` of a package has under a name for a model; None where nothing was tuned.
+    """Return a tuned number from a package's `tuned.yaml`; None if it was not tuned for the model.
 
     Args:
-        model: the catalogue's name of it.
+        package: the import package with the file.
+        name: name of the number.
+        model: the model's name in the catalogue; None: it is not there.
     """
     return _numbers(package).get(name, {}).get(model or "")
 

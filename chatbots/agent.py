@@ -1,9 +1,9 @@
 """AgentBot: a receptionist routes to a specialist, who searches and answers (HalluDetect A.1.5, D.5).
 
-Receptionist and specialists are AutoGen agents. The team comes from the scenario (in the paper paralegal,
+Receptionist and specialists are AutoGen agents. The scenario names the specialists (in the paper paralegal,
 lawyer and drafter). A specialist named `drafter` or `writer` writes documents from the user's facts; all
-others inform and advise on what their search found. With `routing: handoff`, for models that call functions,
-the receptionist hands over by a function, and the specialist searches by one (`agents.team`).
+others inform and advise from the passages they found. `routing: handoff` is for models that call functions:
+the receptionist calls a function to hand over, and the specialist calls one to search (`agents.team`).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class AgentOptions(GenerationOptions):
     """Options of AgentBot."""
 
     routing: Literal["one-token", "handoff"] = "one-token"
-    """How a message comes to a specialist: by the likeliest letter, which small models can do, or by
-    functions that the model calls."""
+    """How the receptionist routes: by one letter, which small models can do, or by functions that the model
+    calls."""
 
 
 class AgentBot(RagChatbot):
     """A receptionist routes each message to a specialist, who searches and answers (3 calls a reply).
 
-    The calls: reformulation, routing (one token; none in a team of one), the specialist's answer. With
-    handoffs: the handoff, the specialist's searches, its answer.
+    The calls: reformulation, routing (one token; none with only one specialist), the specialist's answer.
+    With handoffs: the handoff, the specialist's searches, its answer.
 
     Raises:
-        UsageError: an option is unknown or wrong, or nobody can be handed over to.
+        UsageError: an option is unknown or wrong, or a specialist's name is not a valid function name.
     """
 
     KIND = "agent"

@@ -1,7 +1,7 @@
-"""A bot under test that is an AutoGen agent or team: `module:attribute`, or a function there that makes one.
+"""A bot under test that is an AutoGen agent or team, or a function that makes one: `module:attribute`.
 
-It is given the user's messages one by one and remembers the conversation itself. The last message is the
-reply; what its tools returned and its memories held since the user's message are the passages.
+It gets the user's messages one by one and remembers the conversation itself. Its last message is the reply.
+What its tools returned and its memories held since the user's message are the passages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class AutoGenBot(CallableBot):
     """Your own AutoGen agent or team, named by the option `target` as `module:attribute`.
 
     Raises:
-        UsageError: an option is unknown, missing or wrong, or the target leads to no agent or team.
+        UsageError: an option is unknown, missing or wrong, or the target is no agent or team.
     """
 
     KIND: ClassVar[str] = "autogen"

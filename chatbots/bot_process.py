@@ -1,4 +1,4 @@
-"""A user's bot in a process of its own: started, asked, and ended with us. See `chatbots.bot_worker`."""
+"""A user's bot in its own process: start it, ask it and end it. See `chatbots.bot_worker`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Dialogue = Sequence[dict[str, str]]
 """Messages as `{"role": "user" | "assistant", "content": str}`."""
 
 WORKER = Path(__file__).with_name("bot_worker.py")
-"""What runs in the frame."""
+"""The worker's file."""
 
 
 @dataclass(frozen=True)
 class Bot:
-    """Which bot, and where it runs."""
+    """A user's bot and where it runs."""
 
     kind: str
     """`callable` or `autogen`."""
@@ -46,10 +46,10 @@ class Bot:
 
 @cache
 def require_bot(bot: Bot) -> None:
-    """Start the bot once, and end it: each of its conversations starts it again.
+    """Check that the bot starts. Each conversation starts it again.
 
     Raises:
-        UsageError: it cannot be imported, or is none.
+        UsageError: it cannot be imported, or is no bot.
     """
     process = BotProcess(bot)
     try:
@@ -61,7 +61,7 @@ def require_bot(bot: Bot) -> None:
 
 
 class BotProcess:
-    """A bot's worker process: starts when it is asked first, ends when nothing refers to it any more."""
+    """A bot's worker process: starts at the first question, ends when nothing refers to it any more."""
 
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
@@ -71,10 +71,10 @@ class BotProcess:
         self._numbers = count()
 
     def start(self) -> WorkerProcess:
-        """The process, with the bot imported; blocks.
+        """Start the process and import the bot; return the process. Blocks.
 
         Raises:
-            ChatbotError: that is not possible, or `stop` was called.
+            ChatbotError: it does not start, or `stop` was called.
         """
         if self._process is not None:
             return self._process
@@ -94,14 +94,14 @@ class BotProcess:
         return process
 
     def ask(self, dialogue: Dialogue, timeout_s: float) -> object:
-        """What the bot returned, as JSON knows it; blocks.
+        """Return the bot's answer as a JSON value. Blocks.
 
         Args:
-            dialogue: the last message is the user's.
-            timeout_s: seconds after which the process is ended. The import does not count.
+            dialogue: the dialogue, ending with the user's message.
+            timeout_s: the process is ended after so many seconds, without the import.
 
         Raises:
-            ChatbotError: it gave nothing, and why; the process is of no more use.
+            ChatbotError: it gave no answer, with the reason. The process cannot be used again.
         """
         process = self.start()
         request = {"id": str(next(self._numbers)), "dialogue": list(dialogue)}
@@ -119,7 +119,7 @@ class BotProcess:
         return message["answer"]
 
     def stop(self) -> None:
-        """End the process at once; blocks for a moment. Harmless when there is none."""
+        """End the process at once, if there is one. Blocks for a moment."""
         with self._handover:
             self._unwanted = True
         if self._process is not None:
@@ -127,7 +127,7 @@ class BotProcess:
 
 
 def _exchange(process: WorkerProcess, told: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """Say something, and hear the answer, without keys in it."""
+    """Send a message; return the answer without keys."""
     process.send(told, timeout_s)
     line, redact = process.receive(timeout_s), redaction().text
     try:

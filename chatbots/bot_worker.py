@@ -1,5 +1,6 @@
-"""Runs a user's bot in a process of its own. Standard library only, run by any Python from 3.9 on, in the
-frame `agents/machine/worker_loop.py`.
+"""Run a user's bot in its own process, inside the main loop `agents/machine/worker_loop.py`.
+
+Needs the standard library only; runs on Python 3.9 and later.
 
 | from | message |
 |---|---|
@@ -8,7 +9,7 @@ frame `agents/machine/worker_loop.py`.
 | us | `{"id", "dialogue": [{"role", "content"}, …]}` |
 | worker | `{"id", "answer": VALUE}`, or `{"id", "error": "Type: message"}` |
 
-`VALUE` is what the bot returned; what JSON does not know is `{"python object": repr, "type": its class}`.
+`VALUE` is what the bot returned. An object that JSON lacks becomes `{"python object": repr, "type": class}`.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
-from __main__ import reason_of  # the frame
+from __main__ import reason_of  # the main loop
 
 LONGEST_REPR = 10_000
-"""Characters told of an object that is no reply."""
+"""Characters kept of an object that is no reply."""
 
 NAMES = ("scenarios", "agents", "detectors", "chatbots", "simulator")
 """Hallulab's packages."""
 
 HANDOFF = "transfer_to_"
-"""How AutoGen's tools that hand over to another agent are called; what they return is no evidence."""
+"""Beginning of the names of AutoGen's handoff tools, whose results are no evidence."""
 
 
 class NoBot(Exception):
-    """The target cannot be had; `sentence` says why."""
+    """The target is no bot; `sentence` says why."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -44,14 +45,14 @@ class NoBot(Exception):
 
 
 class Worker:
-    """The bot; see the frame.
+    """The bot, for the main loop.
 
     Raises:
-        NoBot: there is none.
+        NoBot: the target is no bot.
     """
 
     def __init__(self, configuration: dict[str, Any], ask: object) -> None:
-        # One loop for all replies: what the bot has bound to it stays usable.
+        # One loop for all replies, so that objects bound to it stay usable.
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         hide(configuration["here"])
@@ -65,11 +66,11 @@ class Worker:
             self._bot = AutoGen(self._agent(target, found)).reply
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What the bot returns for a dialogue."""
+        """Return the bot's answer to a dialogue."""
         return {"answer": plain(essential(self._done(self._bot(request["dialogue"]))))}
 
     def _done(self, value: Any) -> Any:
-        """The value, waited for where it is to be awaited."""
+        """Return the value; await it if it is awaitable."""
 
         async def wait() -> Any:
             return await value
@@ -96,7 +97,7 @@ class AutoGen:
         self._agent = agent
 
     async def reply(self, dialogue: list[dict[str, str]]) -> object:
-        """Its last message, and what its tools and memories gave it since the user's."""
+        """Return its last message, with what its tools and memories gave it since the user's message."""
         result = await self._agent.run(task=dialogue[-1]["content"])
         said = result.messages[1:]  # the first is the user's
         replies = [each for each in said if hasattr(each, "to_model_message") and each.type != "StopMessage"]
@@ -106,7 +107,7 @@ class AutoGen:
 
 
 def read_by(event: Any) -> list[dict[str, str]]:
-    """The passages in an AutoGen message: results of tools, and what a memory holds."""
+    """Return the passages in an AutoGen message: results of tools and contents of memories."""
     if event.type == "ToolCallExecutionEvent":
         results = [each for each in event.content if not each.is_error and not each.name.startswith(HANDOFF)]
         found = [{"text": each.content, "document": each.name} for each in results]
@@ -118,14 +119,14 @@ def read_by(event: Any) -> list[dict[str, str]]:
 
 
 def is_agent(value: object) -> bool:
-    """Whether it is an AutoGen agent or team, by what it can do: AutoGen itself need not be here."""
+    """Return whether it has the methods of an AutoGen agent or team. AutoGen need not be installed."""
     if isinstance(value, type):
         return False
     return inspect.iscoroutinefunction(getattr(value, "run", None)) and hasattr(value, "run_stream")
 
 
 def find(target: str, here: str) -> object:
-    """Import `module:attribute`; the working directory comes first, as with `python -m`.
+    """Import `module:attribute`, with the working directory first, as `python -m` does.
 
     Raises:
         NoBot: there is no such module or attribute, or it cannot be imported.
@@ -144,7 +145,7 @@ def find(target: str, here: str) -> object:
 
 
 def hide(here: str) -> None:
-    """Keep hallulab's packages out of the bot's sight, unless it runs in a checkout of hallulab.
+    """Hide hallulab's packages from the bot, unless it runs in a checkout of hallulab.
 
     Args:
         here: the bot's working directory.
@@ -156,19 +157,19 @@ def hide(here: str) -> None:
 
 
 def holds_hallulab(folder: str) -> bool:
-    """Whether hallulab's packages lie there: a checkout, or an environment's folder of packages."""
+    """Return whether a folder holds hallulab's packages: a checkout or a folder of installed packages."""
     return os.path.isdir(os.path.join(folder, "detectors", "halludetect"))
 
 
 def is_checkout(folder: str) -> bool:
-    """Whether it is nothing but a project's folder."""
+    """Return whether a folder is a project's folder."""
     return os.path.exists(os.path.join(folder, "pyproject.toml"))
 
 
 class NotOurs:
-    """Finds packages that are called as hallulab's, wherever they are, but not hallulab's.
+    """Finds packages with the names of hallulab's packages, except hallulab's own.
 
-    An installed `agents/__init__.py` would win over the folder `agents` of a project, if that has none.
+    Without it, an installed `agents/__init__.py` would win over a project's folder `agents` without one.
     """
 
     def find_spec(self, name: str, path: object = None, target: Any = None) -> ModuleSpec | None:
@@ -190,14 +191,14 @@ def _is_ours(package: str) -> bool:
 
 
 def essential(value: object) -> object:
-    """What is looked at of an answer: all of it, or of a dict its reply and passages."""
+    """Drop the values of a dict except its reply and passages; return other answers unchanged."""
     if not isinstance(value, Mapping):
         return value
     return {key: value[key] if key in ("reply", "passages") else None for key in value}
 
 
 def plain(value: object) -> object:
-    """The value as JSON knows it."""
+    """Convert a value to JSON's types."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float) and math.isfinite(value):

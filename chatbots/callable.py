@@ -1,8 +1,8 @@
 """A bot under test that is a Python callable: `module:attribute`, from the working directory or installed.
 
-It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`, and returns the
+It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`. It returns the
 reply, or `{"reply": str, "passages": [...]}` with what it read: texts, or `{"text", "id", "document"}`.
-It may be async. It runs in a process of its own, one a conversation, so what it keeps is of its conversation
+It may be async. Each conversation has its own process, so the bot's state belongs to one conversation
 (`chatbots.bot_process`).
 """
 
@@ -28,11 +28,11 @@ from scenarios.options import read_options
 from scenarios.transcript import Frozen, Message, Passage
 
 FOREIGN = "python object"
-"""Marks what stands for an object that JSON does not know; see `chatbots.bot_worker`."""
+"""Marks the replacement of an object that JSON lacks; see `chatbots.bot_worker`."""
 
 
 class CallableOptions(Frozen):
-    """Where the bot is, and what runs it."""
+    """Where the bot is, and which Python runs it."""
 
     target: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
     """`module:attribute`, such as `my_bot:answer`."""
@@ -43,10 +43,10 @@ class CallableOptions(Frozen):
 class CallableBot:
     """Your own bot as a Python callable, named by the option `target` as `module:attribute`.
 
-    Its model calls are its own: none are booked.
+    Its model calls are not recorded in a ledger.
 
     Raises:
-        UsageError: an option is unknown, missing or wrong, or the target leads to nothing that can be called.
+        UsageError: an option is unknown, missing or wrong, or the target cannot be called.
     """
 
     KIND: ClassVar[str] = "callable"
@@ -77,7 +77,7 @@ class CallableBot:
                 self._bot.target, await in_daemon(lambda: process.ask(dialogue, limit))
             )
         except BaseException:
-            # Nobody waits for its answer any more: the conversation has failed, or the run is being stopped.
+            # The conversation has failed or the run is being stopped, so nobody waits for an answer.
             self._process = None
             threading.Thread(target=process.stop, daemon=True).start()
             raise
@@ -89,7 +89,7 @@ class CallableBot:
 
 
 def _interpreter(owner: str, given: str | None) -> str:
-    """The absolute path of a Python. Links are kept: an environment's Python is one."""
+    """Return the absolute path of a Python. Links are kept, because an environment's Python is one."""
     if given is None:
         return sys.executable
     path = expanded(given).absolute()
@@ -101,7 +101,7 @@ def _interpreter(owner: str, given: str | None) -> str:
 
 
 def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] | None]:
-    """Reply and passages of what a callable returned, as it came as JSON; None where it names no passages.
+    """Return reply and passages of a callable's answer in JSON; None if it names no passages.
 
     Raises:
         ChatbotError: it is neither a text nor a dict with `reply`, or the reply is empty.
@@ -124,7 +124,7 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
 
 
 def _kind(value: object) -> str:
-    """What a value is called: the class of the bot's own object that stands for it, or its own."""
+    """Return the name of a value's type; for a replaced object its class in the bot's process."""
     return str(value.get("type")) if isinstance(value, Mapping) and FOREIGN in value else type(value).__name__
 
 

@@ -1,4 +1,4 @@
-"""A bot under test behind an OpenAI-compatible endpoint: it is sent the whole dialogue and answers."""
+"""A bot under test behind an OpenAI-compatible endpoint: it gets the whole dialogue and answers."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from scenarios.transcript import Frozen, Message
 
 
 class EndpointOptions(Frozen):
-    """Where the bot is, and what it is sent."""
+    """Where the bot is, and what is sent to it."""
 
     model: str | None = None
-    """With `base_url`: the name the endpoint serves the bot under. Without: a name under `models`, or the
-    experiment's own model."""
+    """With `base_url`: the endpoint's name of the bot. Without: a name under `models`; None: the experiment's
+    model."""
     base_url: BaseUrl | None = None
     """The bot's OpenAI-compatible base URL, ending in `/v1`."""
     api_key_env: str | None = None
     """Environment variable with the endpoint's key; only with `base_url`."""
     system: str | None = None
-    """A system prompt to send first, if the bot wants one."""
+    """A system prompt to send first, if the bot needs one."""
     temperature: float | None = Field(default=None, ge=0.0, le=2.0)
-    """Of the bot's model; None: not sent, so that the bot's own holds."""
+    """Sampling temperature; None: not sent, so the bot uses its own."""
     max_tokens: int | None = Field(default=None, ge=1)
-    """Limit of a reply; None: not sent."""
+    """Limit of a reply in tokens; None: not sent."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -45,11 +45,11 @@ class EndpointOptions(Frozen):
 
 
 class EndpointBot:
-    """Your own bot behind an OpenAI-compatible endpoint (1 call a reply, as far as we see).
+    """Your own bot behind an OpenAI-compatible endpoint (1 call a reply that we see).
 
     Raises:
-        UsageError: an option is unknown or wrong, or names a model that the experiment does not have, or
-            the endpoint's key is missing.
+        UsageError: an option is unknown or wrong, the experiment lacks the named model, or the endpoint's key
+            is missing.
     """
 
     KIND = "endpoint"

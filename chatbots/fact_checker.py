@@ -1,8 +1,8 @@
-"""FactChecker: a careful draft, its claims verified one by one, then corrected (HalluDetect A.1.4).
+"""FactChecker: a careful draft; its claims are verified one by one, and it is corrected (HalluDetect A.1.4).
 
-The paper verifies "each extracted factual claim independently" against retrieved evidence, by a second model.
-We ask for one token, Yes or No, and take the probabilities: a small model's printed word does not separate
-supported claims from others, its probabilities do.
+The paper verifies "each extracted factual claim independently" against retrieved evidence, with a second
+model. We ask for one token, Yes or No, and use its probabilities: a small model's probabilities separate
+supported claims from others, its printed words do not.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from scenarios.text.spans import sentences
 from scenarios.transcript import Call, Frozen
 
 SPLIT_TOKENS = 500
-"""Limit of the split draft: the draft once more, and the JSON around it."""
+"""Limit of the split draft in tokens: the draft again, and the JSON around it."""
 
 MOST = 10
-"""Claims that are checked at most: replies are about a hundred words. The split is made to stop there."""
+"""Claims to check at most, for replies of about a hundred words. The answer's schema also has this limit."""
 
 CLAIM_PASSAGES = 2
-"""Passages searched for a claim. The nearest of the whole knowledge base, so the turn's own are among them
-where they fit; on twelve claims the 1.5B model judged by two passages better than by all of the turn's."""
+"""Passages searched for a claim, in the whole knowledge base. On twelve claims the 1.5B model judged better
+by two such passages than by all passages of the turn."""
 
 
 class FactCheckerOptions(GenerationOptions):
     """Options of FactChecker."""
 
     threshold: float | None = Field(default=None, ge=0.0, le=1.0)
-    """A claim is supported when P(Yes), over Yes and No, reaches this. None: tuned for the model that
-    verifies where that was done (`tuned.yaml`), else 0.5, the printed word."""
+    """A claim is supported if P(Yes), over Yes and No, reaches this. None: the number tuned for the verifying
+    model (`tuned.yaml`), else 0.5, which decides as the printed word does."""
     verifier: str | None = None
-    """Name of the model under `models` that verifies claims; None: the chatbot's own."""
+    """Name under `models` of the model that verifies claims; None: the chatbot's own model."""
 
 
 class SplitReply(Frozen):
@@ -54,10 +54,10 @@ class SplitReply(Frozen):
 
 
 class FactCheckerBot(PromptEngineeredBot):
-    """Prompt-engineered draft, each claim verified, unsupported ones corrected (3 calls and more).
+    """Prompt-engineered draft; claims are verified and unsupported ones corrected (3 calls and more).
 
-    Two calls for the draft, one to split it, one of one token for each claim, and one to correct the draft
-    when a claim is unsupported.
+    There are two calls for the draft, one to split it, one of one token for each claim, and one to correct
+    the draft if a claim is unsupported.
     """
 
     KIND = "fact-checker"
@@ -124,7 +124,7 @@ class FactCheckerBot(PromptEngineeredBot):
         return claims
 
     async def _verify_all(self, work: Work, claims: list[str]) -> list[float]:
-        """P(supported) of each claim, asked at once. Calls are booked in the order of claims."""
+        """Return P(supported) of each claim. All are asked at once; calls are kept in the claims' order."""
         ledgers: list[list[Call]] = [[] for _ in claims]
         results = await asyncio.gather(
             *(self._verify(work, claim, ledger) for claim, ledger in zip(claims, ledgers, strict=True)),

@@ -1,4 +1,4 @@
-"""Options that the chatbots of ours share."""
+"""Options that our chatbots share."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from scenarios.transcript import Frozen
 
 
 class GenerationOptions(Frozen):
-    """How replies are sampled. The paper leaves both open."""
+    """How replies are sampled. The paper gives neither value."""
 
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
-    """Of drafting a reply. We choose 0: what differs between chatbots is then not the dice."""
+    """Temperature of a draft. We choose 0, so that chatbots do not differ by chance."""
     max_tokens: int = Field(default=220, ge=1)
-    """Limit of a reply: about twice the five short sentences that the prompts ask for."""
+    """Limit of a reply in tokens: about twice the five short sentences that the prompts ask for."""

@@ -1,4 +1,4 @@
-"""What the two adapters for somebody else's bot share: its reply as it is, and evidence for the judges."""
+"""Shared by the adapters of other people's bots: the reply's text, and evidence for the detectors."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from scenarios.transcript import Message, Passage, Step
 
 
 def as_said(bot: str, reply: str) -> str:
-    """The reply without white space around it, and otherwise as the bot gave it: that is what is judged.
+    """Return the bot's reply, stripped and otherwise unchanged, because that is what is judged.
 
-    Keys and half characters are no part of it: see `agents.models.redaction.without_keys`.
+    Keys and half characters are removed: see `agents.models.redaction.without_keys`.
 
     Args:
-        bot: which bot it is, as the error names it.
+        bot: the bot's name, for errors.
 
     Raises:
-        ChatbotError: nothing is left of it.
+        ChatbotError: the reply is empty.
     """
     text = without_keys(reply.strip())
     if not text:
@@ -29,10 +29,10 @@ def as_said(bot: str, reply: str) -> str:
 async def evidence_for(
     context: ChatbotContext, history: Sequence[Message]
 ) -> tuple[str, tuple[Passage, ...], Step]:
-    """Search the scenario's knowledge base on behalf of a bot that does not say what it read.
+    """Search the scenario's knowledge base for a bot that does not say what it read.
 
-    The query is the user's last two messages: a follow-up alone often lacks its subject, and a model call
-    to reformulate it would be booked on a bot that made none.
+    The query is the user's last two messages, because a follow-up alone often lacks its subject. A model call
+    to reformulate it would count as the bot's, which made none.
 
     Returns:
         The query, the passages, and a step that says where they come from.

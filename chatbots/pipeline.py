@@ -1,8 +1,8 @@
-"""What the chatbots share: reformulate, retrieve, put evidence into a prompt, generate.
+"""The steps that chatbots share: reformulate, retrieve, put evidence into a prompt, generate.
 
-Every prompt that needs evidence begins with the same frame (task and documents) and goes on with its own
-instructions. So all requests of a turn, and of chatbots that retrieved the same, share a long prefix that
-the server computes once.
+Every prompt with evidence begins with the same frame (task and documents); its own instructions follow. So
+all requests of a turn, and of chatbots that retrieved the same passages, share a long prefix that the server
+computes once.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ class Work:
     """One reply in the making."""
 
     history: tuple[Message, ...]
-    """The dialogue, ending with the user's message that is answered."""
+    """The dialogue, ending with the user's message to answer."""
     session: Session
-    """Where models are asked; its ledger holds this reply's calls."""
+    """Asks the models; its ledger holds this reply's calls."""
     query: str = ""
     """The stand-alone query, once there is one."""
     passages: tuple[Passage, ...] = ()
     """The evidence, once there is some."""
     steps: list[Step] = field(default_factory=list)
-    """What was done so far."""
+    """The steps so far."""
 
     @property
     def question(self) -> str:
-        """The user's message that is answered."""
+        """The user's message to answer."""
         return self.history[-1].text
 
     def note(self, name: str, text: str) -> None:
-        """Keep a step."""
+        """Add a step."""
         self.steps.append(Step(name=name, text=text))
 
 
 class RagChatbot(ABC):
-    """A chatbot on the scenario's documents. Subclasses say how a reply comes about.
+    """A chatbot on the scenario's documents. Subclasses define how it makes a reply.
 
     Args:
         context: models, knowledge base, scenario, seed and options.
@@ -63,15 +63,15 @@ class RagChatbot(ABC):
     """
 
     KIND: ClassVar[str]
-    """The name it is registered under."""
+    """Its registered name."""
     OPTIONS: ClassVar[type[GenerationOptions]] = GenerationOptions
-    """Its options."""
+    """The class of its options."""
     PROMPTS: ClassVar[tuple[str, ...]]
-    """The prompt files it uses, as `package/name`: what changes its replies counts in its version."""
+    """The prompt files it uses, as `package/name`; they are part of its version."""
 
     options: GenerationOptions
     claim_check: ClaimCheck = ClaimCheck()
-    """By which models it verifies what it says, and by which of the prompt files; by none."""
+    """The models and prompt files with which it verifies its claims; by default none."""
 
     def __init__(self, context: ChatbotContext) -> None:
         self.context = context
@@ -80,7 +80,7 @@ class RagChatbot(ABC):
 
     @abstractmethod
     async def answer(self, work: Work) -> str:
-        """The reply to the user, with everything noted in `work`.
+        """Make the reply to the user; keep steps, query and passages in `work`.
 
         Raises:
             OperationalError: a model or the knowledge base failed.
@@ -103,7 +103,7 @@ class RagChatbot(ABC):
         )
 
     async def reformulate(self, work: Work) -> None:
-        """Make the user's message a stand-alone query. One call, also for a first message."""
+        """Rewrite the user's message as a stand-alone query. One call, also for a first message."""
         work.query = await reformulate(work.session, work.history[:-1], work.question)
         work.note("reformulated_query", work.query)
 
@@ -112,7 +112,7 @@ class RagChatbot(ABC):
         work.passages = await self.context.knowledge.search(work.query, self.context.top_k)
 
     def instruct(self, work: Work, prompt: str, **values: str) -> list[ChatMessage]:
-        """The frame with the turn's evidence, the prompt's own instructions, then its other messages."""
+        """Return the frame with the evidence and the prompt's instructions, then its other messages."""
         scenario = self.context.scenario
         evidence = format_evidence(work.passages, titles_of(scenario))
         frame = self._prompts["frame"].fill(
@@ -122,12 +122,12 @@ class RagChatbot(ABC):
         return [ChatMessage("system", f"{frame[0].text}\n\n{own[0].text}"), *own[1:]]
 
     async def generate(self, work: Work, prompt: str, **values: str) -> str:
-        """A draft of the reply: instructions with evidence, then the dialogue as it was."""
+        """Write a draft of the reply from the instructions with evidence and the dialogue."""
         messages = [*self.instruct(work, prompt, **values), *as_chat(work.history)]
         return await self.write(work, "generate", "draft", messages)
 
     async def write(self, work: Work, step: str, note: str, messages: Sequence[ChatMessage]) -> str:
-        """A text for the user: asked for, noted as the model gave it, and tidied."""
+        """Ask for a text for the user, keep the model's answer as a step, and return it tidied."""
         answer = await work.session.text(
             step, messages, temperature=self.options.temperature, max_tokens=self.options.max_tokens
         )
@@ -136,10 +136,10 @@ class RagChatbot(ABC):
 
 
 def not_empty(step: str, answer: str) -> str:
-    """The tidied answer.
+    """Return the tidied answer.
 
     Raises:
-        OperationalError: nothing is left of it.
+        OperationalError: it is empty.
     """
     text = tidy_reply(answer)
     if not text:
@@ -158,18 +158,18 @@ def failures_as_chatbot_errors(calls: Sequence[Call]) -> Iterator[None]:
 
 
 def turn_seed(seed: int, history: Sequence[Message]) -> int:
-    """Seed of a turn's requests, in [0, 2^28): the same for all chatbots, another one for each turn."""
+    """Return the seed of a turn's requests, in [0, 2^28): equal for all chatbots, different for each turn."""
     turn = sum(message.role == "user" for message in history) - 1
     return int(digest(["chatbot", seed, turn])[:7], 16)
 
 
 def titles_of(scenario: Scenario) -> dict[str, str]:
-    """Document names to titles."""
+    """Return document name → title."""
     return {document.name: document.title for document in scenario.documents}
 
 
 def format_evidence(passages: Sequence[Passage], titles: Mapping[str, str]) -> str:
-    """Passages as they read in a prompt: numbered, each under its document's title."""
+    """Format passages for a prompt: numbered, each under its document's title."""
     blocks = []
     for number, passage in enumerate(passages, start=1):
         title = titles.get(passage.document, passage.document)
@@ -179,10 +179,10 @@ def format_evidence(passages: Sequence[Passage], titles: Mapping[str, str]) -> s
 
 
 def functions_of(scenario: Scenario) -> str:
-    """The assistant's core functions as they read in a prompt, one line each."""
+    """Format the assistant's core functions for a prompt, one line each."""
     return "\n".join(f"- {line}" for line in scenario.functions or (scenario.assistant,))
 
 
 def as_chat(history: Sequence[Message]) -> list[ChatMessage]:
-    """A dialogue as chat messages."""
+    """Convert a dialogue to chat messages."""
     return [ChatMessage(message.role, message.text) for message in history]

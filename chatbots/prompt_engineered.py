@@ -1,4 +1,4 @@
-"""Prompt-engineered: Vanilla with a prompt that holds the reply to its evidence (HalluDetect A.1.2, D.2)."""
+"""Prompt-engineered: Vanilla with a prompt that keeps the reply to the evidence (HalluDetect A.1.2, D.2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chatbots.pipeline import RagChatbot, Work, functions_of
 
 
 class PromptEngineeredBot(RagChatbot):
-    """Vanilla with a prompt that holds the reply to the evidence (2 calls a reply).
+    """Vanilla with a prompt that keeps the reply to the evidence (2 calls a reply).
 
     EditorBot and FactChecker build on its draft.
     """

@@ -1,4 +1,4 @@
-"""What a chatbot is."""
+"""The protocol of chatbots."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from scenarios.transcript import Call, Frozen, Message, Passage, Retriever, Step
 
 
 class Reply(Frozen):
-    """What a chatbot answers, and how it came to it."""
+    """A chatbot's answer and how it was made."""
 
     text: str
     """The reply as the user sees it."""
     query: str | None = None
-    """The stand-alone query that was searched for, if any."""
+    """The stand-alone query of the search, if any."""
     passages: tuple[Passage, ...] = ()
-    """The evidence it was given."""
+    """The evidence for the reply."""
     steps: tuple[Step, ...] = ()
-    """What it did on the way, in order."""
+    """The steps to the reply, in order."""
     calls: tuple[Call, ...] = ()
-    """Model calls spent; empty when the bot under test does not tell."""
+    """Model calls; empty if the bot under test does not report them."""
 
 
 class ChatbotError(HallulabError):
-    """A reply that could not be made. The conversation ends with it; its calls are kept."""
+    """No reply could be made. The conversation ends; the calls are kept."""
 
     def __init__(self, reason: str, calls: Sequence[Call] = ()) -> None:
         super().__init__(reason)
@@ -38,31 +38,31 @@ class ChatbotError(HallulabError):
 class Chatbot(Protocol):
     """Answers a user in a conversation. One instance serves one conversation.
 
-    One that verifies its claims by models says so by an attribute `claim_check`, see
-    `hallulab.ClaimCheck`; else the report cannot tell that such a model judges it.
+    A chatbot that verifies its claims with models has an attribute `claim_check` (`hallulab.ClaimCheck`).
+    Without it, the report cannot show that one of these models also judges the chatbot.
     """
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """Answer the last message of `history`, which is the user's.
 
         Raises:
-            ChatbotError: when no reply could be made.
+            ChatbotError: no reply could be made.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ChatbotContext:
-    """What a chatbot's factory is given, once a conversation."""
+    """The argument of a chatbot's factory, which is called once a conversation."""
 
     models: ModelPool
     """The served models by name; `models.get()` is the default one."""
     knowledge: Retriever
     """The scenario's knowledge base."""
     scenario: Scenario
-    """Where domain, duties and role names come from."""
+    """The scenario, with domain, duties and role names."""
     model: str | None = None
-    """Name in `models` of the model that plays this role; None: the default one."""
+    """Name in `models` of the chatbot's model; None: the default one."""
     seed: int = 0
     """Base seed of every sampled answer."""
     top_k: int = 4

@@ -1,6 +1,6 @@
-"""The chatbots by name: ours, and those that installed distributions offer.
+"""The chatbots by name: ours, and those of installed distributions.
 
-A distribution offers one by an entry point in the group `hallulab.chatbots`: a callable that takes a
+A distribution offers a chatbot with an entry point in the group `hallulab.chatbots`: a callable that takes a
 `ChatbotContext` and returns a `Chatbot`.
 """
 
@@ -27,25 +27,25 @@ from scenarios.plugins import component_names, find_component, make_component, o
 from scenarios.transcript import Frozen
 
 GROUP = "hallulab.chatbots"
-"""The entry points' group."""
+"""The group of entry points."""
 
 ChatbotFactory = Callable[[ChatbotContext], Chatbot]
 """Makes a chatbot for one conversation."""
 
 
 class OwnChatbot(Protocol):
-    """A factory of ours, which also says what its version depends on."""
+    """One of our factories, with what its version depends on."""
 
     @property
     def OPTIONS(self) -> type[Frozen]:
-        """Its options."""
+        """The class of its options."""
 
     @property
     def PROMPTS(self) -> tuple[str, ...]:
         """Its prompt files, as `package/name`."""
 
     def __call__(self, context: ChatbotContext) -> Chatbot:
-        """A chatbot for one conversation."""
+        """Make a chatbot for one conversation."""
 
 
 CHATBOTS: dict[str, OwnChatbot] = {
@@ -58,26 +58,26 @@ CHATBOTS: dict[str, OwnChatbot] = {
     "callable": CallableBot,
     "autogen": AutoGenBot,
 }
-"""Ours. A name of ours cannot be taken by an entry point."""
+"""Our chatbots by name. An entry point cannot take one of these names."""
 
 
 def chatbot_names() -> list[str]:
-    """All names, ours first."""
+    """Return all names, ours first."""
     return component_names(CHATBOTS, GROUP)
 
 
 def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
-    """A chatbot for one conversation.
+    """Make a chatbot for one conversation.
 
     Raises:
-        UsageError: there is no such chatbot, its options are wrong, or somebody else's cannot be made.
+        UsageError: there is no such chatbot, its options are wrong, or its constructor failed.
     """
     factory = find_chatbot(kind)
     return make_component("chatbot", kind, CHATBOTS, ("reply",), lambda: factory(context))
 
 
 def find_chatbot(kind: str) -> ChatbotFactory:
-    """The factory of that name.
+    """Return the factory of that name.
 
     Raises:
         UsageError: there is none, or the distribution that offers it cannot be imported.
@@ -86,13 +86,13 @@ def find_chatbot(kind: str) -> ChatbotFactory:
 
 
 def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, str] | None = None) -> str:
-    """Hash of what determines a chatbot's replies besides scenario and seed: code, prompts, options, models.
+    """Hash what decides a chatbot's replies besides scenario and seed: code, prompts, options, models.
 
-    For an entry point it is the distribution's version, the options as given and the models. The code behind
-    an endpoint or a callable is not seen: after a change of it, start afresh.
+    For an entry point these are the distribution's version, the options as given and the models. The code
+    behind an endpoint or a callable is not included, so start afresh after changing it.
 
     Args:
-        models: what it may ask by role: `agents.served_model.identity_of`.
+        models: the models it may ask: role → `agents.served_model.identity_of`.
 
     Raises:
         UsageError: there is no such chatbot, or an option is unknown or wrong.
@@ -109,7 +109,7 @@ def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, 
 
 
 def chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A chatbot's options as they are in force; for an entry point as given.
+    """Return a chatbot's options with defaults; for an entry point as given.
 
     Raises:
         UsageError: there is no such chatbot, or an option is unknown or wrong.

@@ -1,4 +1,4 @@
-"""What models put around a reply that is not the reply: role labels, and the user's next line."""
+"""Remove what models put around a reply: role labels, and the user's next line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NEXT_SPEAKER = re.compile(
 
 
 def tidy_reply(text: str) -> str:
-    """The reply without leading labels such as `Assistant:`, up to where the model speaks for the next one.
+    """Return the reply without leading labels such as `Assistant:`, up to the next speaker's label.
 
-    Nothing else is changed: what the model says badly, it is judged by. May be empty.
+    Nothing else is changed, because the model is judged by its own words. May be empty.
     """
     text = _without_labels(text)
     following = _NEXT_SPEAKER.search(text)

@@ -1,1 +1,1 @@
-"""What is talked about, as pure data: the vocabulary, scenario packs, labelled data sets, text, files."""
+"""Pure data: the vocabulary, scenario packs, labelled data sets, text, files."""

@@ -1,4 +1,4 @@
-"""The project's exception tree. Each error carries one sentence a user can act on.
+"""The project's exception tree. Each error carries one sentence that a user can act on.
 
 HallulabError
 ├── UsageError             the user's input is at fault (exit code 2)
@@ -8,7 +8,7 @@ ReplayMiss                 a recording cannot be followed (exit code 1)
 
 
 class HallulabError(Exception):
-    """Base of all errors this project raises on purpose; `str(error)` is one clear sentence."""
+    """Base of all errors that this project raises on purpose; `str(error)` is one clear sentence."""
 
 
 class UsageError(HallulabError):
@@ -20,9 +20,9 @@ class OperationalError(HallulabError):
 
 
 class ReplayMiss(BaseException):
-    """The recording that is replayed has no answer to this request, or none that can be read.
+    """The replayed recording has no readable answer to this request.
 
-    It is no `Exception`: whoever turns failures into data (a detector that loses one of its samples, the
-    runner, somebody else's chatbot) would make a quietly different run of a stale recording. It ends the
-    run, with exit code 1; `str(error)` is one clear sentence.
+    It ends the run with exit code 1; `str(error)` is one clear sentence. It is no `Exception`, because much
+    code turns those into data (the runner, a detector that loses one of its samples, other people's
+    chatbots). With a stale recording, that would quietly make a different run.
     """

@@ -1,4 +1,4 @@
-"""Labelled data: replies of which somebody knows whether they are hallucinated."""
+"""Labelled data: replies with a judgement by people whether they are hallucinated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scenarios.transcript import Frozen, Message, Passage
 
 
 class GoldSpan(Frozen):
-    """A stretch of a reply that annotators hold to be hallucinated."""
+    """A part of a reply that annotators consider hallucinated."""
 
     start: int = Field(ge=0, strict=True)
     """First character: index of a Unicode code point in the reply."""
@@ -30,16 +30,16 @@ class GoldSpan(Frozen):
 
 
 class Ratings(Frozen):
-    """What several people said of the same reply, each for themselves."""
+    """Independent ratings of one reply by several people."""
 
     values: tuple[float, ...] = Field(min_length=1)
-    """One a person, in no order; the higher the better."""
+    """One rating a person, in no order; higher is better."""
     clean_from: float
-    """The rating from which a reply is clean."""
+    """The lowest rating of a clean reply."""
 
     @property
     def hallucinated(self) -> bool:
-        """Whether the median of the ratings is lower than that."""
+        """Whether the median of the ratings is below `clean_from`."""
         return statistics.median(self.values) < self.clean_from
 
 
@@ -55,7 +55,7 @@ class ChatbotTurn(Frozen):
 
 
 def require_fitting_spans(reply: str, label: bool | None, spans: tuple[GoldSpan, ...] | None) -> None:
-    """Raise ValueError when a span reaches beyond the reply, or label and spans deny each other."""
+    """Raise ValueError if a span ends after the reply, or label and spans contradict each other."""
     for span in spans or ():
         if span.end > len(reply):
             raise ValueError(
@@ -70,7 +70,7 @@ def require_fitting_spans(reply: str, label: bool | None, spans: tuple[GoldSpan,
 
 
 class LabelledReply(Frozen):
-    """One reply with its evidence and what annotators say of it; every data set is mapped to this."""
+    """One reply with its evidence and annotation. Every data set is converted to this type."""
 
     id: str = Field(min_length=1)
     """Identifier, unique in its data set."""
@@ -79,7 +79,7 @@ class LabelledReply(Frozen):
     task: str
     """`dialogue`, `qa`, `summary`, `data2txt`, `claim` …"""
     question: str = ""
-    """What the reply answers; empty where the data has none."""
+    """The question that the reply answers; empty if the data has none."""
     history: tuple[Message, ...] = ()
     """The dialogue before the question, oldest first."""
     passages: tuple[Passage, ...]
@@ -87,18 +87,18 @@ class LabelledReply(Frozen):
     reply: str = Field(min_length=1)
     """The text under judgement."""
     label: bool | None
-    """Whether the reply is hallucinated; None: nobody said."""
+    """Whether the reply is hallucinated; None: not annotated."""
     spans: tuple[GoldSpan, ...] | None = None
-    """Where; `()`: nowhere, None: the data has no spans."""
+    """The hallucinated parts; `()`: none, None: the data has no spans."""
     ratings: Ratings | None = None
-    """What the label comes from, where several people rated the reply; None: the data does not tell."""
+    """The ratings behind the label, if several people rated the reply; None: not known."""
     turns: tuple[ChatbotTurn, ...] = ()
-    """Where the data are annotated runs: all turns in which this very reply was given, to the same question
-    with the same evidence, perhaps by several chatbots. It is judged once and counts for each of them."""
+    """For annotated runs: all turns with this same reply to the same question with the same evidence, perhaps
+    by several chatbots. The reply is judged once and counts for each turn."""
     group: str
-    """What the reply shares with others, such as its source text: the cluster in intervals."""
+    """Shared by dependent replies, such as those to one source text: the cluster in intervals."""
     meta: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-    """What else the data says: the model that wrote the reply …"""
+    """Other data: the model that wrote the reply …"""
 
     @model_validator(mode="after")
     def _spans_fit(self) -> Self:
@@ -107,18 +107,18 @@ class LabelledReply(Frozen):
 
     @property
     def hallucinated(self) -> bool:
-        """Whether anybody says so, by label or spans."""
+        """Whether the label or a span says so."""
         return bool(self.label) or bool(self.spans)
 
 
 @dataclass(frozen=True)
 class LabelledData(Sequence[LabelledReply]):
-    """The replies of a data set, and how many lines of it are not among them."""
+    """The replies of a data set, and the numbers of lines that were left out."""
 
     replies: tuple[LabelledReply, ...]
-    """What a detector can be measured on."""
+    """The replies that detectors are measured on."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason → number of lines left out for it."""
+    """Reason → number of lines left out."""
 
     @overload
     def __getitem__(self, index: int) -> LabelledReply: ...

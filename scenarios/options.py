@@ -1,4 +1,4 @@
-"""A component's own options from the experiment file: read once, checked, with defaults."""
+"""Read and check a component's own options from the experiment file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Options = TypeVar("Options", bound=Frozen)
 
 
 def read_options(owner: str, schema: type[Options], options: Mapping[str, Any]) -> Options:
-    """`options` as an instance of `schema`.
+    """Validate `options` as an instance of `schema`.
 
     Args:
-        owner: whose options they are, as the error names it: `detector metarag`.
+        owner: the component's name in the error: `detector metarag`.
 
     Raises:
         UsageError: an option is unknown, missing or has a wrong value.

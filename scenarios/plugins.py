@@ -1,4 +1,4 @@
-"""Components by name: ours, and those that installed distributions offer by entry points."""
+"""Components by name: ours, and those that installed distributions offer as entry points."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Made = TypeVar("Made")
 
 
 def offered(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group by name."""
+    """Return the entry points of a group by name."""
     return {point.name: point for point in entry_points(group=group)}
 
 
 def component_names(own: Mapping[str, object], group: str) -> list[str]:
-    """All names, ours first. A name of ours cannot be taken by an entry point."""
+    """Return all names, ours first. An entry point cannot take one of our names."""
     return list(dict.fromkeys([*own, *sorted(offered(group))]))
 
 
 def find_component(what: str, name: str, own: Mapping[str, Factory], group: str) -> Factory:
-    """The factory of that name: ours, else what an entry point of the group leads to, which is not checked.
+    """Return the factory of that name: ours, else the target of an entry point, which is not checked.
 
     Args:
-        what: what it makes, as the error names it: `detector`.
+        what: the kind of component in the error: `detector`.
 
     Raises:
-        UsageError: there is none, or the distribution that offers it cannot be imported.
+        UsageError: there is none, or its distribution cannot be imported.
     """
     if name in own:
         return own[name]
@@ -49,16 +49,16 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
 def make_component(
     what: str, name: str, own: Mapping[str, object], parts: Sequence[str], make: Callable[[], Made]
 ) -> Made:
-    """What `make` gives; of somebody else's component it is checked that it was made and is whole.
+    """Call `make`; if the component is not ours, check that it was made and has all parts.
 
     Args:
-        what: what is made, as the error names it: `detector`.
-        name: the name it is registered under.
-        own: ours, which are trusted.
+        what: the kind of component in the error: `detector`.
+        name: the registered name.
+        own: our components, which are trusted.
         parts: attributes that it must have.
 
     Raises:
-        UsageError: its constructor raised something, or made something that lacks a part.
+        UsageError: its constructor raised an error, or its result lacks a part.
         HallulabError: its constructor raised one.
     """
     if name in own:
@@ -78,9 +78,9 @@ def make_component(
 
 
 def reason_of(error: BaseException) -> str:
-    """An exception of somebody else's code on one line, without a full stop."""
+    """Return an exception of other people's code as one line, without a full stop."""
     try:
         message = " ".join(str(error).split()).rstrip(".")
-    except Exception as unsayable:  # noqa: BLE001 - it is theirs, too
+    except Exception as unsayable:  # noqa: BLE001 - the message is their code, too
         message = f"its message raised {type(unsayable).__name__}"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -1,7 +1,7 @@
-"""The vocabulary every other module speaks: passages, turns, conversations, spans and verdicts.
+"""The vocabulary of all modules: passages, turns, conversations, spans and verdicts.
 
-All types are frozen pydantic models: they are journal lines as well as values. Character offsets are
-Unicode code points into the reply they belong to (Python string indices), end exclusive.
+All types are frozen pydantic models, because they are also journal lines. Character offsets count Unicode
+code points in the reply (Python string indices), end exclusive.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ StopReason = Literal["goal_reached", "gave_up", "max_turns", "loop", "error"]
 Outcome = Literal["scored", "abstained", "failed"]
 
 Number = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
-"""A score, or another measured number: so bounded that sums and squares of many are finite, too."""
+"""A score or another measured number. The bounds keep sums and squares of many numbers finite."""
 
 Seconds = Annotated[float, Field(ge=0.0, le=1e9, allow_inf_nan=False)]
-"""How long something took: at most thirty years."""
+"""A duration: at most thirty years."""
 
 Count = Annotated[int, Field(ge=0, le=10**12)]
-"""How many there are, or how many come before."""
+"""A number of things, or a position from 0."""
 
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""What random choices depend on; 64 bits, as servers take it."""
+"""A random seed of 64 bits, as servers accept it."""
 
 
 class Frozen(BaseModel):
-    """Base of all value types: immutable; an unknown field, or a number that is not finite, is an error."""
+    """Base of all value types: immutable. An unknown field or a number that is not finite is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
 class Message(Frozen):
-    """One utterance of a dialogue."""
+    """One message of a dialogue."""
 
     role: Literal["user", "assistant"]
     """Who speaks: the (simulated) user or the chatbot."""
     text: str
-    """What was said."""
+    """The message itself."""
 
 
 class Passage(Frozen):
@@ -51,7 +51,7 @@ class Passage(Frozen):
     text: str
     """The passage itself."""
     score: Number | None = None
-    """Cosine similarity to the query in [-1, 1]; None where nothing was searched."""
+    """Cosine similarity to the query in [-1, 1]; None if nothing was searched."""
     topic: str | None = None
     """Topic label of the document (MetaRAG section 3.6: a deployment signal), or None."""
 
@@ -62,19 +62,19 @@ class Call(Frozen):
     purpose: str
     """`role.step`, such as `chatbot.generate` or `user.message`; the role is the part before the dot."""
     model: str
-    """The name the model is served under."""
+    """The model's served name."""
     prompt_tokens: Count | None
-    """Tokens read; None when the server did not say."""
+    """Tokens read; None if the server did not say."""
     completion_tokens: Count | None
-    """Tokens written; None when the server did not say."""
+    """Tokens written; None if the server did not say."""
     cached_tokens: Count | None = None
-    """Prompt tokens the server took from its prefix cache; None when it did not say."""
+    """Prompt tokens that the server took from its prefix cache; None if it did not say."""
     latency_s: Seconds
     """Seconds from sending to the full answer. A replayed call keeps the recorded latency."""
     replayed: bool = False
-    """True when the answer came from a recording or from an identical request of the same run."""
+    """Whether the answer came from a recording or from an identical request of the same run."""
     finish_reason: str | None = None
-    """Why the model stopped: `stop`, `length`, …; None when the call failed."""
+    """Why the model stopped: `stop`, `length`, …; None if the call failed."""
     error: str | None = None
     """Why the call failed, or None."""
 
@@ -90,19 +90,19 @@ class Call(Frozen):
 
     @property
     def computed_tokens(self) -> int | None:
-        """Tokens less those out of the server's cache; None when the server did not tell all three counts."""
+        """Tokens without those from the server's cache; None if the server did not give all three counts."""
         if self.prompt_tokens is None or self.completion_tokens is None or self.cached_tokens is None:
             return None
         return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
 
 class Step(Frozen):
-    """Something a chatbot did on the way to its reply."""
+    """A step of a chatbot towards its reply."""
 
     name: str
     """`reformulated_query`, `draft`, `claims`, `verdicts`, `route`, …"""
     text: str
-    """What came out of it."""
+    """Its result."""
 
 
 class Turn(Frozen):
@@ -113,13 +113,13 @@ class Turn(Frozen):
     user: str
     """What the user said."""
     query: str | None = None
-    """The stand-alone query that was searched for, where the chatbot made one."""
+    """The stand-alone query of the search, if the chatbot made one."""
     passages: tuple[Passage, ...] = ()
     """The evidence the chatbot was given."""
     reply: str
     """What the chatbot answered."""
     steps: tuple[Step, ...] = ()
-    """What the chatbot did on the way."""
+    """The chatbot's steps towards the reply."""
     calls: tuple[Call, ...] = ()
     """Model calls of this turn, the user's and the chatbot's."""
 
@@ -128,8 +128,8 @@ class Conversation(Frozen):
     """A whole dialogue between one persona and one chatbot: a line of `conversations.jsonl`."""
 
     id: str
-    """Hash of all that determines the conversation; the key that resuming goes by. At its end `-try2`,
-    `-try3`, … where earlier tries failed."""
+    """Hash of everything that decides the conversation; the key for resuming a run. It ends with `-try2`,
+    `-try3`, … if earlier tries failed."""
     scenario: str
     """Name of the scenario pack."""
     persona: str
@@ -141,15 +141,15 @@ class Conversation(Frozen):
     seed: Seed
     """Seed of the conversation; equal seeds pair conversations across chatbots."""
     version: str = ""
-    """Of those who made it, the simulated user's and the chatbot's joined by a hyphen; empty: not known."""
+    """Versions of the simulated user and the chatbot, joined by a hyphen; empty: not known."""
     turns: tuple[Turn, ...]
     """The finished turns, in order."""
     stop_reason: StopReason
     """Why it ended."""
     error: str | None = None
-    """What failed when `stop_reason` is `error`; the turns before it are kept."""
+    """The failure if `stop_reason` is `error`; the turns before it are kept."""
     calls: tuple[Call, ...] = ()
-    """Calls outside any finished turn: the user's closing decision, or a turn that failed."""
+    """Calls outside finished turns: the user's last decision, or a failed turn."""
 
     @model_validator(mode="after")
     def _turns_in_order(self) -> Self:
@@ -161,7 +161,7 @@ class Conversation(Frozen):
         return self
 
     def history(self, turn: int) -> tuple[Message, ...]:
-        """The messages before turn number `turn`, oldest first."""
+        """Return the messages before turn number `turn`, oldest first."""
         return tuple(
             message
             for earlier in self.turns[:turn]
@@ -173,7 +173,7 @@ class Conversation(Frozen):
 
 
 class Span(Frozen):
-    """A stretch of a reply that a detector holds to be hallucinated.
+    """A part of a reply that a detector considers hallucinated.
 
     >>> reply = "The fee is Rs 500."
     >>> span = Span(start=11, end=17, text="Rs 500", reason="The document says Rs 200.")
@@ -182,11 +182,11 @@ class Span(Frozen):
     """
 
     start: Count | None
-    """First character, or None when the quoted text was not found in the reply (it still counts)."""
+    """First character, or None if the quoted text was not found in the reply (the span still counts)."""
     end: Count | None
     """One past the last character, or None like `start`."""
     text: str
-    """The flagged text: `reply[start:end]` when located, else the detector's own quotation."""
+    """The flagged text: `reply[start:end]` if it was found, else the detector's quotation."""
     severity: Number | None = None
     """1 (harmless) to 5 (critical), for detectors that rate it."""
     score: Number | None = None
@@ -194,7 +194,7 @@ class Span(Frozen):
     reason: str = ""
     """Why it was flagged."""
     evidence: str = ""
-    """The passage text or identifier that the judgement rests on, or empty."""
+    """Text or identifier of the passage behind the judgement, or empty."""
 
     @model_validator(mode="after")
     def _offsets_agree(self) -> Self:
@@ -206,24 +206,24 @@ class Span(Frozen):
 
 
 class Unit(Frozen):
-    """One thing a detector scored on the way: a factoid, a sentence, a word."""
+    """One thing that a detector scored: a claim, a sentence, a word."""
 
     kind: Literal["claim", "sentence", "word"] | None = None
-    """What was scored, for detectors that score the same text at several levels; None: a claim."""
+    """The unit's kind, for detectors that score the same text at several levels; None: a claim."""
     text: str
     """The unit as the detector saw it."""
     start: Count | None = None
-    """First character in the reply, or None when it has no place there."""
+    """First character in the reply, or None if it has no place there."""
     end: Count | None = None
     """One past the last character, or None like `start`."""
     score: Number | None = None
-    """The unit's score, higher is worse; None when it could not be scored."""
+    """The unit's score, higher is worse; None if it could not be scored."""
     details: dict[str, Number | str | None] = Field(default_factory=dict)
     """Named intermediate values, such as probabilities of each mutation."""
 
 
 class Judgement(Frozen):
-    """What a detector says of one reply.
+    """A detector's judgement of one reply.
 
     >>> wrong = Span(start=11, end=17, text="Rs 500")
     >>> Judgement(outcome="scored", score=0.9, flagged=True, spans=(wrong,)).localised
@@ -235,26 +235,26 @@ class Judgement(Frozen):
     """
 
     outcome: Outcome
-    """`scored`, or `abstained` (nothing to judge by), or `failed` (with `error`)."""
+    """`scored`, `abstained` (nothing to judge by) or `failed`; the last two with `error`."""
     score: Number | None = None
-    """Response-level score, higher is worse; None unless scored."""
+    """Score of the whole reply, higher is worse; None unless scored."""
     flagged: bool | None = None
     """Whether the score reaches the detector's threshold; None unless scored."""
     spans: tuple[Span, ...] | None = None
-    """The hallucinations, one span each; `()` of an unflagged reply is judged clean, None is not judged, or
-    not localised (see `localised`)."""
+    """The hallucinations, one span each. `()` of an unflagged reply: judged clean. None: not judged, or not
+    localised (see `localised`)."""
     units: tuple[Unit, ...] = ()
-    """What was scored on the way."""
+    """The claims, sentences or words that were scored."""
     word_scores: tuple[Number, ...] | None = None
-    """The score of each word of the reply (stretch without white space), in order, higher is worse; for
-    detectors that score every word, in place of as many units. None where they do not, or unless scored."""
+    """The score of each word of the reply (split at white space) in order, higher is worse. Detectors that
+    score every word use it instead of units. None for other detectors, or unless scored."""
     unit_thresholds: dict[Literal["claim", "sentence", "word"], Number] = Field(default_factory=dict)
-    """Kind of unit → score from which such a unit, or word, is flagged, for detectors that decide on units
-    apart from the reply; what `spans` marks is then for reading."""
+    """Kind of unit → score from which such a unit is flagged, for detectors that decide on units apart from
+    the reply. `spans` is then only for reading."""
     truncated: bool = False
-    """True when evidence or reply had to be cut to fit the model."""
+    """Whether evidence or reply was cut to fit the model."""
     calls: tuple[Call, ...] = ()
-    """Model calls spent, also on a judgement that failed."""
+    """Model calls, also of a failed judgement."""
     error: str | None = None
     """Why it abstained or failed."""
 
@@ -271,12 +271,12 @@ class Judgement(Frozen):
 
     @property
     def localised(self) -> bool:
-        """Whether the spans say where; those of a reply that is flagged without any do not."""
+        """Whether the spans give the places. A flagged reply without spans is not localised."""
         return self.spans is not None and (bool(self.spans) or not self.flagged)
 
 
 class Verdict(Judgement):
-    """A judgement and what it is about: a line of `verdicts.jsonl`."""
+    """A judgement with its turn and detector: a line of `verdicts.jsonl`."""
 
     conversation: str
     """Identifier of the conversation."""
@@ -285,20 +285,20 @@ class Verdict(Judgement):
     detector: str
     """Name of the detector."""
     version: str
-    """Hash of the detector's configuration, prompts included; resuming goes by it."""
+    """Hash of the detector's configuration, prompts included; used for resuming a run."""
 
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Something that can be searched for evidence."""
+    """Searches for evidence."""
 
     async def search(self, query: str, k: int) -> tuple[Passage, ...]:
-        """The `k` passages nearest to `query`, best first."""
+        """Return the `k` passages nearest to `query`, best first."""
         ...
 
 
 class TurnView(Frozen):
-    """All that a detector sees of a turn: no gold label, no chatbot name.
+    """Everything that a detector sees of a turn: no gold label, no chatbot name.
 
     >>> fees = Passage(id="fees#0", document="fees", text="The fee is Rs 200.")
     >>> said = Message(role="user", text="I want to complain.")
@@ -317,9 +317,9 @@ class TurnView(Frozen):
     reply: str
     """The text under judgement."""
     knowledge: Retriever | None = None
-    """For more evidence; None when only `passages` exist (labelled data)."""
+    """For more evidence; None if there are only `passages` (labelled data)."""
 
     @property
     def user_text(self) -> str:
-        """Every message of the user up to the reply, one a line."""
+        """All user messages up to the reply, one a line."""
         return "\n".join([*(one.text for one in self.history if one.role == "user"), self.question])

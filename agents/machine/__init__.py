@@ -1,1 +1,1 @@
-"""What has to be on this machine: downloads, weights, environments, a cache, processes that end with us."""
+"""This machine: downloads, weights, environments, a cache, and processes that end with us."""

@@ -1,4 +1,4 @@
-"""The folder where downloads and what is built from them are kept, and who may build there at a time."""
+"""The cache folder: where downloads and built folders are kept, and a lock for each build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CACHE_VARIABLE = "HALLULAB_CACHE"
 
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """`$HALLULAB_CACHE`, else `hallulab` in the user's cache folder. It need not exist yet."""
+    """Return `$HALLULAB_CACHE`, else `hallulab` in the user's cache folder. It need not exist yet."""
     import platformdirs
 
     chosen = environ.get(CACHE_VARIABLE)
@@ -27,9 +27,9 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
 
 @contextmanager
 def building(target: Path, on_progress: Listener) -> Iterator[None]:
-    """Hold the cross-process right to build `target`; waits, and says so, while another process builds it.
+    """Hold the lock of `target` while the block builds it; wait, and say so, if another process holds it.
 
-    The system frees the right when its holder dies, so a killed build blocks nobody.
+    The system frees the lock when its holder dies, so a killed build blocks nobody.
 
     Raises:
         OperationalError: the cache cannot be written, or is full.
@@ -60,10 +60,10 @@ def building(target: Path, on_progress: Listener) -> Iterator[None]:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Give a fresh folder beside `target` to build in, and put it in its place when the block succeeds.
+    """Yield a fresh folder beside `target`, and rename it to `target` when the block succeeds.
 
-    The name appears only when the content is whole. Call it while `building(target)`: what a killed build
-    left behind is removed first.
+    So `target` exists only when it is whole. Call it inside `building(target)`, because it first removes
+    what a killed build left.
     """
     prefix = f".{target.name}.partial-"
     for stale in target.parent.glob(f"{prefix}*"):
@@ -81,7 +81,7 @@ def replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Turn what the file system refuses into an OperationalError that names where."""
+    """Turn an OSError into an OperationalError that names the path."""
     try:
         yield
     except OSError as error:

@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 async def in_daemon(work: Callable[[], Result]) -> Result:
-    """What `work` returns or raises, run in a thread of its own.
+    """Run `work` in its own daemon thread; return or raise what it returns or raises.
 
-    `asyncio.to_thread` would not do: at its end the interpreter waits for such threads, here for half an hour
-    where an installation or a download is under way.
+    `asyncio.to_thread` does not serve: the interpreter waits for its threads at exit. An installation or a
+    download would hold the exit up for half an hour.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
@@ -26,7 +26,7 @@ async def in_daemon(work: Callable[[], Result]) -> Result:
         if error is not None:
             future.set_exception(error)
         else:
-            future.set_result(result)  # type: ignore[arg-type]  # a result where there is no error
+            future.set_result(result)  # type: ignore[arg-type]  # there is a result if there is no error
 
     def run() -> None:
         result, failure = None, None

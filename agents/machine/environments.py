@@ -1,8 +1,7 @@
-"""Python environments of their own for programs whose packages cannot stand beside ours.
+"""Separate Python environments for programs whose packages conflict with ours.
 
-Each is made once in the cache folder by the user's own pip and reused by every start. Its folder's name holds
-a hash of its requirements; a stamp that is written last tells a whole environment from one whose making was
-interrupted.
+The user's own pip makes each once in the cache folder; later starts reuse it. The folder's name holds a hash
+of the requirements. A stamp file, written last, marks an environment as whole.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from agents.machine.weights import PIP_BEGINS, pip_reason
 from scenarios.errors import OperationalError
 
 STAMP = "complete"
-"""Name of the file that says that an environment is whole."""
+"""Name of the file that marks an environment as whole."""
 
 
 def python_environment(
@@ -32,18 +31,18 @@ def python_environment(
     total: int | None,
     on_progress: Listener,
 ) -> Path:
-    """The interpreter of an environment, which is made when there is no whole one.
+    """Return the interpreter of an environment; make the environment if there is no whole one.
 
     Args:
-        target: its folder, to whose name a hash of the requirements is added.
-        requirements: all that decides what is installed; other ones make another environment.
-        install: what follows `pip install`.
-        owner: whose environment it is, as the user reads it: `the model server`.
+        target: its folder; a hash of the requirements is added to the name.
+        requirements: everything that decides what is installed; others make another environment.
+        install: the arguments of `pip install`.
+        owner: the environment's owner as the user reads it: `the model server`.
         total: number of packages; None: not known beforehand.
         on_progress: told of installed packages.
 
     Raises:
-        OperationalError: it cannot be made (pip's reason is given) or the disk is full.
+        OperationalError: it cannot be made (with pip's reason), or the disk is full.
     """
     key = hashlib.sha256(f"{requirements}\n{sys.version}".encode()).hexdigest()[:12]
     folder = target.with_name(f"{target.name}-{key}")
@@ -52,7 +51,7 @@ def python_environment(
         return python
     with building(folder, on_progress):
         if not (folder / STAMP).is_file():
-            # Made in place, from nothing: an environment cannot be moved.
+            # Made in place, from scratch: an environment cannot be moved.
             shutil.rmtree(folder, ignore_errors=True)
             _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], owner, lambda line: None)
             pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-input"]
@@ -63,7 +62,7 @@ def python_environment(
 
 
 class _PipProgress:
-    """Reads pip's output line by line and tells how far it is."""
+    """Reads pip's output line by line and reports progress."""
 
     def __init__(self, owner: str, total: int | None, on_progress: Listener) -> None:
         self._owner = owner

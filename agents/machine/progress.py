@@ -1,4 +1,4 @@
-"""Progress on stderr with the time left: bars on a terminal, lines now and then elsewhere."""
+"""Progress on stderr with the time left: bars on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _LOG_WIDTH = 120
 class TimeLeft(ProgressColumn):
     """The time left at the average speed so far.
 
-    The library's own column forgets the speed whenever a total changes, which it does whenever a
-    conversation ends early, and looks back 30 seconds, in which a slow model may finish nothing.
+    The library's own column looks back 30 seconds, in which a slow model may finish nothing. It also forgets
+    the speed when a total changes, which happens whenever a conversation ends early.
     """
 
     def render(self, task: Task) -> Text:
@@ -44,7 +44,7 @@ class TimeLeft(ProgressColumn):
 
 
 class _Description(ProgressColumn):
-    """What a task is called. Names come from files, so no markup in them is read, as `TextColumn` would."""
+    """A task's name. Unlike `TextColumn`, it does not read markup, because names come from files."""
 
     def render(self, task: Task) -> Text:
         """See `ProgressColumn`."""
@@ -52,13 +52,13 @@ class _Description(ProgressColumn):
 
 
 class LoggedProgress(Progress):
-    """Progress for a log: the unfinished tasks every `LINE_EVERY` seconds, and all of them at the end.
+    """Progress for a log: prints unfinished tasks every `LINE_EVERY` seconds, and all of them at the end.
 
-    Nothing is printed about what takes less than that.
+    Work that takes less than that prints nothing.
 
     Args:
-        columns: what is printed of a task.
-        console: where to.
+        columns: the columns of a task.
+        console: where to print.
         get_time: the clock, in seconds; by default the console's.
     """
 
@@ -97,10 +97,10 @@ class LoggedProgress(Progress):
 
 
 def bars(quiet: bool, amount: ProgressColumn | None = None) -> Progress:
-    """Bars on stderr with the time left; lines where stderr is no terminal; nothing when `quiet`.
+    """Make bars on stderr with the time left; lines if stderr is no terminal; nothing if `quiet`.
 
     Args:
-        amount: says how much is done; by default as `3/8`.
+        amount: the column for how much is done; by default as `3/8`.
     """
     what = _Description()
     numbers = (amount or MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeLeft())
@@ -110,11 +110,11 @@ def bars(quiet: bool, amount: ProgressColumn | None = None) -> Progress:
 
 
 class ProgressBars:
-    """An `Observer` that draws. Totals shrink when conversations end early.
+    """An `Observer` that draws bars. Totals shrink when conversations end early.
 
     Args:
-        max_turns: turns a conversation can have.
-        detectors: verdicts a turn will get.
+        max_turns: turns a conversation can have at most.
+        detectors: verdicts per turn.
         quiet: draw nothing.
     """
 
@@ -140,27 +140,27 @@ class ProgressBars:
         self._bars.stop()
 
     def expect(self, conversations: int, verdicts: int) -> None:
-        """So many more conversations and verdicts are to come."""
+        """Expect so many more conversations and verdicts."""
         self._open_turns += conversations * self._max_turns
         self._expected_verdicts += verdicts
         self._draw()
 
     def turn_done(self, turn: Turn) -> None:
-        """A turn was simulated."""
+        """Count a simulated turn."""
         self._turns_done += 1
         self._turns_under_way += 1
         self._open_turns -= 1
         self._draw()
 
     def conversation_done(self, conversation: Conversation, verdicts: int) -> None:
-        """It ended: turns it did not use are no longer expected, its verdicts are."""
+        """Count an ended conversation: expect its verdicts, and no longer its unused turns."""
         self._open_turns = max(0, self._open_turns - (self._max_turns - len(conversation.turns)))
         self._turns_under_way -= len(conversation.turns)
         self._expected_verdicts += verdicts
         self._draw()
 
     def verdict_done(self, verdict: Verdict) -> None:
-        """A turn was judged."""
+        """Count a judged turn."""
         self._given += 1
         self._draw()
 

@@ -1,4 +1,4 @@
-"""How long preparations (downloads, installations, conversions) tell how far they are."""
+"""Progress reports of long preparations: downloads, installations, conversions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from scenarios.transcript import Frozen
 
 
 class StepProgress(Frozen):
-    """How far one named step is."""
+    """Progress of one named step."""
 
     step: str
-    """What is being done, as the user should read it."""
+    """What is being done, as the user reads it."""
     done: int
     """Units that are done."""
     total: int | None
@@ -21,8 +21,8 @@ class StepProgress(Frozen):
 
 
 Listener = Callable[[StepProgress], None]
-"""Gets every news of progress; called often, so it must be quick."""
+"""Gets each progress report; called often, so it must be quick."""
 
 
 def silent(progress: StepProgress) -> None:
-    """The listener that shows nothing."""
+    """Ignore a progress report."""

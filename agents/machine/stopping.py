@@ -1,7 +1,7 @@
-"""Running a command's coroutine so that SIGTERM ends it as Ctrl-C does: by cancelling it, at an `await`.
+"""Run a command's coroutine so that SIGTERM ends it as Ctrl-C does: it is cancelled at an `await`.
 
-An exception raised wherever the signal happens to come would tear the event loop's own bookkeeping: tasks
-are left that nobody awaits, and libraries that catch everything go on.
+An exception raised at any other place could break the event loop's bookkeeping: it leaves tasks that nobody
+awaits, and libraries that catch everything go on.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 GRACE_SECONDS = 2.0
-"""What work that does not await gets to come to an end."""
+"""Time for work that does not await to end."""
 
 
 def run_until_stopped(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """What `asyncio.run` gives, in the main thread.
+    """Run the coroutine with `asyncio.run` in the main thread; return its result.
 
     Raises:
-        KeyboardInterrupt: SIGTERM or Ctrl-C came, and the coroutine has ended; or it came a second time, or
-            the coroutine awaited nothing for `GRACE_SECONDS`.
+        KeyboardInterrupt: SIGTERM or Ctrl-C came, and the coroutine has ended. Also if the signal came a
+            second time, or the coroutine awaited nothing for `GRACE_SECONDS`.
     """
     stop = _Stop()
     before = signal.signal(signal.SIGTERM, stop)
@@ -33,12 +33,12 @@ def run_until_stopped(coroutine: Coroutine[Any, Any, Result]) -> Result:
         signal.signal(signal.SIGTERM, before)
         stop.settle()
         if stop.asked:
-            # Whatever came of it, such as an error while connections were closed, came of the signal.
+            # Any other outcome, such as an error while closing connections, follows from the signal.
             raise KeyboardInterrupt
 
 
 class _Stop:
-    """A handler of SIGTERM, and of the alarm that goes off when nothing came of it."""
+    """A handler of SIGTERM, and of the alarm that rings if the coroutine does not stop."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -47,7 +47,7 @@ class _Stop:
         self._alarm: Any = None
 
     async def stoppable(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """The coroutine, which the signal cancels, also one that came before."""
+        """Await the coroutine; the signal cancels it, also if it came before."""
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         if self.asked:
@@ -55,14 +55,14 @@ class _Stop:
         return await coroutine
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """The signal came."""
+        """Handle the signal or the alarm."""
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
         self._cancel()
 
     def settle(self) -> None:
-        """Take the alarm back, if it was set."""
+        """Cancel the alarm, if it was set."""
         if self._alarm is not None:
             _set_alarm(0)
             signal.signal(signal.SIGALRM, self._alarm)
@@ -73,7 +73,7 @@ class _Stop:
         self._task.cancel()
         self._alarm = signal.signal(signal.SIGALRM, self)
         _set_alarm(GRACE_SECONDS)
-        self._loop.call_soon_threadsafe(_set_alarm, 0)  # also wakes a loop that waits
+        self._loop.call_soon_threadsafe(_set_alarm, 0)  # also wakes a waiting loop
 
 
 def _set_alarm(seconds: float) -> None:

@@ -12,7 +12,7 @@ from agents.machine import supervisor
 from scenarios.transcript import Frozen
 
 GRACE_SECONDS = 10.0
-"""What a command gets to end by itself after SIGTERM."""
+"""Time for a command to end after SIGTERM."""
 
 
 def start_supervised(
@@ -24,13 +24,13 @@ def start_supervised(
     environ: Mapping[str, str] | None = None,
     grace: float = GRACE_SECONDS,
 ) -> subprocess.Popen[bytes]:
-    """Start `command` under the supervisor, in a session of its own (a terminal's Ctrl-C does not reach it).
+    """Start `command` under the supervisor, in its own session: a terminal's Ctrl-C does not reach it.
 
     Args:
         command: program and arguments.
         output: where its standard output goes: a file, or `subprocess.PIPE`.
         errors: where its standard error goes; by default to its output.
-        reads: the descriptor that is its standard input, which the caller closes then; None: it has none.
+        reads: the descriptor of its standard input, which the caller closes afterwards; None: it has none.
         environ: its environment; None: ours.
         grace: seconds between SIGTERM and SIGKILL.
 
@@ -70,7 +70,7 @@ class Ended(Frozen):
 
 
 def run_supervised(command: Sequence[str], *, on_line: Callable[[str], None]) -> Ended:
-    """Run a command to its end; when we are interrupted, it ends too.
+    """Run a command to its end; if we are interrupted, end it too.
 
     Args:
         command: program and arguments.

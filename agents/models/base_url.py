@@ -1,4 +1,4 @@
-"""The address of an OpenAI-compatible endpoint, which is no secret: it stands in reports and messages."""
+"""The address of an OpenAI-compatible endpoint. It appears in reports and messages, so it holds no secret."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 
 def _without_secrets(url: str) -> str:
-    # Not parsed: a password with a slash would pass for a part of the path.
+    # The URL is not parsed: a password with a slash would look like part of the path.
     if "@" in url or "?" in url:
         raise ValueError(
             "a URL with `@` or `?` may hold a password, and it stands in the report; put the key into an "

@@ -1,4 +1,4 @@
-"""A session in the shape that AutoGen agents want: messages, tools and answers between AutoGen's and ours."""
+"""Adapt a session to AutoGen agents: convert messages, tools and answers between AutoGen's form and ours."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NAME_LENGTH = 64
 
 
 class SessionClient(ChatCompletionClient):
-    """A model client for AutoGen agents whose every call goes through, and is booked on, a session.
+    """A model client for AutoGen agents that sends every call through a session, which records it.
 
     Args:
-        session: who asks.
+        session: asks the model.
         step: second part of every call's purpose.
-        temperature: of sampling; 0 is greedy.
+        temperature: sampling temperature; 0 is greedy.
         max_tokens: limit of an answer.
         sample: added to the session's seed.
         calls_tools: whether the model can call tools.
@@ -76,10 +76,10 @@ class SessionClient(ChatCompletionClient):
         extra_create_args: Mapping[str, Any] | None = None,
         cancellation_token: CancellationToken | None = None,
     ) -> CreateResult:
-        """One completion.
+        """Ask for one completion.
 
         Raises:
-            ModelError: no answer.
+            ModelError: the model gave no answer.
         """
         extra = {**self._sampling, **(extra_create_args or {})}
         if isinstance(json_output, type):
@@ -92,7 +92,7 @@ class SessionClient(ChatCompletionClient):
     def create_stream(
         self, messages: Sequence[LLMMessage], **kwargs: Any
     ) -> AsyncGenerator[str | CreateResult, None]:
-        """The same, as a stream of one item."""
+        """Return the completion as a stream of one item."""
 
         async def once() -> AsyncGenerator[str | CreateResult, None]:
             yield await self.create(messages, **kwargs)
@@ -100,40 +100,40 @@ class SessionClient(ChatCompletionClient):
         return once()
 
     async def close(self) -> None:
-        """The pool closes connections."""
+        """Do nothing: the pool closes the connections."""
 
     def actual_usage(self) -> RequestUsage:
-        """Tokens of the session so far."""
+        """Return the tokens of the session so far."""
         return RequestUsage(
             prompt_tokens=sum(call.prompt_tokens or 0 for call in self._session.calls),
             completion_tokens=sum(call.completion_tokens or 0 for call in self._session.calls),
         )
 
     def total_usage(self) -> RequestUsage:
-        """The same as `actual_usage`."""
+        """Return the same as `actual_usage`."""
         return self.actual_usage()
 
     def count_tokens(self, messages: Sequence[LLMMessage], **kwargs: Any) -> int:
-        """A rough count, four characters a token; the server counts for the ledger."""
+        """Return a rough count, four characters a token; the ledger gets the server's count."""
         return sum(len(str(message.content)) for message in messages) // 4
 
     def remaining_tokens(self, messages: Sequence[LLMMessage], **kwargs: Any) -> int:
-        """AutoGen asks for it only to trim contexts, which we do ourselves."""
+        """Return a large number: AutoGen uses it only to trim contexts, which we do ourselves."""
         return 1_000_000
 
     @property
     def capabilities(self) -> ModelCapabilities:
-        """AutoGen's older name of `model_info`."""
+        """The same as `model_info`, under AutoGen's older name."""
         return cast(ModelCapabilities, self.model_info)
 
     @property
     def model_info(self) -> ModelInfo:
-        """Text and JSON, no pictures; tools where they were asked for."""
+        """Text and JSON, no pictures; tools if they were asked for."""
         return self._info
 
 
 def to_autogen(messages: Sequence[ChatMessage]) -> list[LLMMessage]:
-    """Our messages as AutoGen's."""
+    """Convert our messages to AutoGen's."""
     made: list[LLMMessage] = []
     for message in messages:
         if message.role == "system":
@@ -146,7 +146,7 @@ def to_autogen(messages: Sequence[ChatMessage]) -> list[LLMMessage]:
 
 
 def _wire_messages(message: LLMMessage) -> list[WireMessage]:
-    """An AutoGen message as it goes over the wire: results of several tools are several messages.
+    """Convert an AutoGen message for the wire: results of several tools become several messages.
 
     Raises:
         ValueError: it holds a picture.

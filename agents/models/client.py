@@ -1,4 +1,4 @@
-"""One served model behind an OpenAI-compatible endpoint: retries, shared answers and plain errors."""
+"""One served model behind an OpenAI-compatible endpoint: retries, shared answers and clear errors."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from scenarios.errors import UsageError
 from scenarios.files.json_values import writable
 
 WireMessage = Mapping[str, Any]
-"""A message as OpenAI-compatible endpoints take it: `role`, `content` and more."""
+"""A message in the form of OpenAI-compatible endpoints: `role`, `content` and more."""
 
 DEADLINE = 3
-"""All tries of a request and the pauses between them take at most so many times the time limit of one try.
-Only waiting for a free place among the concurrent requests comes on top."""
+"""Limit of all tries of a request and the pauses between them, in time limits of one try. Waiting for a free
+place among the concurrent requests is not included."""
 
 _LONGEST_ROOT = 4096
-"""Characters of a path."""
+"""Characters of a `root` at most."""
 
 _NO_KEY = "EMPTY"
-"""What is sent as a key where none is needed, as other clients do."""
+"""Sent as the key if none is needed, as other clients do."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class Endpoint:
     """Where a model is served."""
 
     model: str
-    """The name the server knows it by."""
+    """The server's name of the model."""
     base_url: str
     """OpenAI-compatible base URL, ending in `/v1`."""
     api_key_env: str | None = None
     """Environment variable that holds the key. None: OPENAI_API_KEY for a remote host, no key on loopback."""
 
     def api_key(self) -> str:
-        """The key, read from the environment at the moment of use; it is never stored or logged.
+        """Read the key from the environment at the moment of use; it is never stored or logged.
 
         Raises:
-            UsageError: the variable is not set, or holds what no header can.
+            UsageError: the variable is not set, or its value does not fit into a header.
         """
         if self.api_key_env is None and _is_loopback(self.base_url):
             return _NO_KEY
@@ -85,8 +85,8 @@ class ModelClient:
 
     Args:
         endpoint: where it is served.
-        wire: what sends, shared by all models of a run.
-        attempts: tries for one request, the first included; fewer where the `DEADLINE` would pass.
+        wire: sends the requests; shared by all models of a run.
+        attempts: tries for one request, the first included; fewer if the `DEADLINE` would pass.
         backoff: pauses between tries; the default is exponential with jitter.
     """
 
@@ -100,10 +100,10 @@ class ModelClient:
     ) -> None:
         self.endpoint = endpoint
         self.root: str | None = None
-        """What the endpoint says that it serves under this name (vLLM: a folder or a name on the hub); None
-        where it does not say, or was not asked yet. See `agents.served_model`."""
+        """The endpoint's `root` of this model (vLLM: a folder or a hub name). None: it gives none, or was not
+        asked yet. See `agents.served_model`."""
         self.abilities = Abilities()
-        """What the endpoint can do; all is assumed until it is asked."""
+        """What the endpoint can do; until it is asked, everything is assumed."""
         self._wire = wire
         self._attempts = attempts
         self._backoff = _as_told_or(backoff or wait_random_exponential(multiplier=0.5, max=20))
@@ -112,20 +112,20 @@ class ModelClient:
     async def create(
         self, messages: Sequence[WireMessage], extra: Mapping[str, Any], exchange: Exchange
     ) -> Completion:
-        """One completion. Equal requests are asked once, even while the first is under way.
+        """Return one completion. Equal requests are sent once, even while the first is under way.
 
-        vLLM is not deterministic under concurrency: sharing answers keeps paired conversations paired. An
-        endpoint that refuses `seed` gets none; requests of different seeds stay different ones.
+        vLLM is not deterministic under concurrency; sharing answers keeps paired conversations paired. An
+        endpoint that refuses `seed` gets none, but requests with different seeds stay different requests.
 
         Args:
             messages: the prompt.
             extra: further arguments of the request.
-            exchange: filled with what the ledger wants to know.
+            exchange: filled with data for the ledger.
 
         Raises:
-            ReplayMiss: a recording is replayed and has no answer. It ends the run.
+            ReplayMiss: the replayed recording has no answer. It ends the run.
             UsageError: the endpoint needs a key, and there is none.
-            ModelError: no answer, with the reason in one sentence.
+            ModelError: the model gave no answer; says why in one sentence.
         """
         body = {"model": self.endpoint.model, "stream": False, "messages": list(messages), **extra}
         url = self._url("chat/completions")
@@ -136,7 +136,7 @@ class ModelClient:
             except asyncio.CancelledError:
                 if not shared.cancelled():
                     raise
-                continue  # who asked first was cancelled, so ask anew
+                continue  # the first request was cancelled, so ask again
             exchange.latency_s = first.latency_s
             exchange.replayed = True
             return completion
@@ -149,7 +149,7 @@ class ModelClient:
             del self._shared[key]
             if isinstance(error, Exception):
                 future.set_exception(error)
-                future.exception()  # nobody need be waiting
+                future.exception()  # marks it as retrieved: perhaps nobody waits
             else:
                 future.cancel()
             raise
@@ -157,9 +157,10 @@ class ModelClient:
         return completion
 
     async def _ask(self, key: str, url: httpx2.URL, body: dict[str, Any], exchange: Exchange) -> Answer:
-        """Ask the server, and again while that makes sense.
+        """Ask the server, and try again while that makes sense.
 
-        Returns the last answer, whatever its status.
+        Returns:
+            The last answer, whatever its status.
         """
         if self.abilities.seed == "refused":
             body = {name: value for name, value in body.items() if name != "seed"}
@@ -195,8 +196,10 @@ class ModelClient:
         return read_completion(answer.body, tools_offered=tools_offered)
 
     def _was_last_try(self, exchange: Exchange, state: RetryCallState) -> bool:
-        """Whether all tries are used up, or another one could end after the deadline. A server that says when
-        to come again is asked until then, however often."""
+        """Return whether all tries are used up, or another one could end after the deadline.
+
+        If the server says when to ask again, only the deadline counts.
+        """
         spent = exchange.under_way_s + state.idle_for + state.upcoming_sleep
         late = spent + self._wire.timeout_s > DEADLINE * self._wire.timeout_s
         told = _told_pause(state) is not None
@@ -215,16 +218,16 @@ class ModelClient:
             ) from error
 
     def check_key(self) -> None:
-        """Look whether there is a key, if the endpoint needs one; a replay sends nothing and needs none.
+        """Check that there is a key if the endpoint needs one. A replay needs none.
 
         Raises:
-            UsageError: it is missing.
+            UsageError: the key is missing.
         """
         if not self._wire.replaying:
             self.endpoint.api_key()
 
     async def check(self) -> None:
-        """Ask the endpoint for its models, and which one `root` is.
+        """Check that the endpoint serves this model, and set `root`.
 
         Raises:
             ModelError: it cannot be reached or does not serve this model.
@@ -254,7 +257,7 @@ class _Busy(Exception):
     """An answer that is worth another try.
 
     Args:
-        answer: what the server gave.
+        answer: the server's answer.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -263,19 +266,19 @@ class _Busy(Exception):
 
 
 def _complaint(answer: Answer) -> str:
-    """What an endpoint says where it refuses."""
+    """Return the endpoint's message in an answer that refuses the request."""
     error = answer.body.get("error", answer.body)
     message = error.get("message") if isinstance(error, dict) else None
     return message if isinstance(message, str) and message else f"Error code: {answer.status}"
 
 
 def _in_one_line(text: str) -> str:
-    """What an endpoint says, in brief."""
+    """Return an endpoint's text on one line, shortened."""
     return " ".join(text.split())[:300]
 
 
 def _told_root(told: Any) -> str | None:
-    """What an endpoint says that it serves, as text that can be kept; None where it is none, or too long."""
+    """Return an endpoint's `root` as text that can be stored; None if it is no text or too long."""
     if not isinstance(told, str) or len(told) > _LONGEST_ROOT:
         return None
     return " ".join(str(writable(told)).split()) or None
@@ -286,13 +289,13 @@ def _is_transient(error: BaseException) -> bool:
 
 
 def _told_pause(state: RetryCallState) -> float | None:
-    """Seconds after which a server wants to be asked again (Retry-After), or None where it does not say."""
+    """Return the seconds after which the server wants to be asked again (Retry-After), or None."""
     error = state.outcome.exception() if state.outcome is not None else None
     return error.answer.retry_after if isinstance(error, _Busy) else None
 
 
 def _as_told_or(backoff: wait_base) -> Callable[[RetryCallState], float]:
-    """Pauses as long as the server asks for, and by `backoff` longer: not all shall come back at once."""
+    """Make a pause of the server's wish plus `backoff`, so that not all requests come back at once."""
 
     def pause(state: RetryCallState) -> float:
         return backoff(state) + (_told_pause(state) or 0.0)

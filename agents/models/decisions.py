@@ -1,4 +1,4 @@
-"""Decisions between options, read off the probabilities of a first token or off printed words."""
+"""Decisions between options, read from the probabilities of a first token or from printed words."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from agents.models.answers import Completion
 from agents.models.errors import UnparseableAnswer
 
 DECISION: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
-"""Arguments of a request for a decision by log-probabilities, but for the seed."""
+"""Arguments of a request for a decision by log-probabilities, without the seed."""
 
 WORD_TOKENS = 8
-"""Limit of a printed decision: a word, and what a model puts before it."""
+"""Limit of a printed decision in tokens: a word, and what a model puts before it."""
 
 SAMPLE_TEMPERATURE = 1.0
-"""Of printed decisions that are asked for several times: at 1 their shares estimate the probabilities."""
+"""Temperature of printed decisions that are asked several times: at 1 their shares estimate probabilities."""
 
 _FIRST_WORD = re.compile(r"\W*(\w+)(\s*)(\w?)")
 
 
 def share_of_tokens(step: str, completion: Completion, options: Sequence[str]) -> dict[str, float]:
-    """Probability of each option as the first token, over the options alone.
+    """Return the probability of each option as the first token, normalised over the options.
 
     Raises:
-        UnparseableAnswer: there are no log-probabilities, or none of an option.
+        UnparseableAnswer: there are no log-probabilities, or no option is among the tokens.
     """
     if completion.first_token is None:
         raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of tokens.")
@@ -43,10 +43,10 @@ def share_of_tokens(step: str, completion: Completion, options: Sequence[str]) -
 
 
 def share_of_words(step: str, printed: Sequence[str], options: Sequence[str]) -> dict[str, float]:
-    """How many of the answers print each option, as a share of those that print any.
+    """Return each option's share of the answers that print an option.
 
     Raises:
-        UnparseableAnswer: none does.
+        UnparseableAnswer: no answer prints one.
     """
     said = [option for text in printed if (option := printed_option(text, options)) is not None]
     if not said:
@@ -57,9 +57,9 @@ def share_of_words(step: str, printed: Sequence[str], options: Sequence[str]) ->
 
 
 def printed_option(text: str, options: Sequence[str]) -> str | None:
-    """The option that is the first word of a text; None where that is another.
+    """Return the option that is the first word of a text; None if the first word is no option.
 
-    An option of one letter stands alone: in "A lawyer should …" the first word is an article.
+    An option of one letter must stand alone: in "A lawyer should …" the first word is an article.
     """
     found = _FIRST_WORD.match(text)
     if found is None:

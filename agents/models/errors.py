@@ -1,4 +1,4 @@
-"""What can go wrong when a model is asked."""
+"""Errors of asking a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from scenarios.errors import OperationalError
 
 
 class ModelError(OperationalError):
-    """A model gave no answer: unreachable, refused, timed out, request not accepted."""
+    """A model gave no answer: it was unreachable, refused the request or timed out."""
 
 
 class RefusedRequest(ModelError):
@@ -23,4 +23,4 @@ class RefusedRequest(ModelError):
 
 
 class UnparseableAnswer(ModelError):
-    """A model answered, but not in the form that was asked for."""
+    """A model's answer does not have the requested form."""

@@ -1,4 +1,4 @@
-"""Answers in JSON: asked for by a schema that the server enforces, or in the prompt."""
+"""Answers in JSON: by a schema that the server enforces, or by the prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
-    """The `response_format` that makes a server follow a pydantic model."""
+    """Return the `response_format` that makes a server follow a pydantic model."""
     return {
         "type": "json_schema",
         "json_schema": {"name": schema.__name__, "schema": schema.model_json_schema(), "strict": True},
@@ -24,7 +24,7 @@ def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
 
 
 def asking_for_json(messages: Sequence[ChatMessage], schema: type[BaseModel]) -> list[ChatMessage]:
-    """The same request, which ends by asking for an instance of a pydantic model."""
+    """Return the request with a closing question for an instance of a pydantic model."""
     asked, before = "", list(messages)
     if before and before[-1].role == "user":
         asked = before.pop().text
@@ -37,7 +37,7 @@ def parse_answer(schema: type[Answer], completion: Completion, step: str, *, len
     """Validate a JSON answer.
 
     Args:
-        lenient: whether text around the JSON object, such as a fence of Markdown, is passed over.
+        lenient: whether text around the JSON object, such as a Markdown fence, is skipped.
 
     Raises:
         UnparseableAnswer: it is not an instance of `schema`.
@@ -53,6 +53,6 @@ def parse_answer(schema: type[Answer], completion: Completion, step: str, *, len
 
 
 def _outermost_object(text: str) -> str:
-    """From the first brace to the last one; the text where there are none."""
+    """Return the text from the first brace to the last one; all of it if there are none."""
     begin, end = text.find("{"), text.rfind("}")
     return text[begin : end + 1] if 0 <= begin < end else text

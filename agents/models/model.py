@@ -1,7 +1,7 @@
-"""Asking models: texts, JSON, and decisions.
+"""Ask models for texts, JSON and decisions.
 
-`ModelPool` holds the served models of a run. A `Session` is one role's use of them (a chatbot's reply, a
-detector's judgement): it stamps purposes and seeds on requests and keeps the ledger of calls.
+`ModelPool` holds the served models of a run. A `Session` is one role's use of them for one piece of work: a
+chatbot's reply, a detector's judgement. It gives requests purposes and seeds and keeps the ledger of calls.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ DEFAULT_MODEL = "default"
 """Name of the pool's main model."""
 
 ROOT = "root"
-"""Kind of what recordings keep of `ModelClient.root`, by the model's served name."""
+"""Kind of the recording entries that hold `ModelClient.root`, by the model's served name."""
 
 
 class ModelPool:
-    """The models of a run by name, behind one wire: one bound on concurrency, one recording.
+    """The models of a run by name. They share one wire: one limit on concurrency, one recording.
 
     Args:
         endpoints: by name; `default` must be among them.
         recording: where answers are kept or come from.
         concurrency: requests under way at once, over all models.
-        timeout_s: limit of one try.
+        timeout_s: limit of one try, in seconds.
         attempts: tries for one request; see `agents.models.client.DEADLINE`.
         backoff: pauses between tries.
-        transport: what sends, for tests; the network by default.
-        decision_samples: how often a model is asked for a decision where its endpoint tells no
+        transport: sends the requests, for tests; by default the network.
+        decision_samples: how often a model is asked for a decision if its endpoint gives no
             log-probabilities.
     """
 
@@ -77,8 +77,7 @@ class ModelPool:
         self.timeout_s = timeout_s
         """Limit of one try, in seconds."""
         self.decision_samples = decision_samples
-        """Printed words that make up a decision without log-probabilities: 1, or the share of an option over
-        more."""
+        """Printed words per decision without log-probabilities; with several, an option's share counts."""
         self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
@@ -90,7 +89,7 @@ class ModelPool:
         return tuple(self._clients)
 
     def get(self, name: str | None = None) -> ModelClient:
-        """The model of that name, or the default one.
+        """Return the model of that name; None: the default one.
 
         Raises:
             UsageError: there is no such model.
@@ -102,17 +101,17 @@ class ModelPool:
         return client
 
     def at(self, endpoint: Endpoint) -> ModelClient:
-        """A model that has no name in the pool, such as a bot under test; made once.
+        """Return the client of a model without a name in the pool, such as a bot under test; made once.
 
-        Its requests count as requests to that address: two servers never answer for each other, even if
-        both call their model the same.
+        Recorded answers belong to this address: two servers never answer for each other, even if their models
+        have the same name.
         """
         if endpoint not in self._others:
             self._others[endpoint] = self._connect(endpoint, self._wire.scoped(endpoint.base_url))
         return self._others[endpoint]
 
     def session(self, role: str, seed: int = 0, model: str | None = None) -> Session:
-        """A fresh ledger for one piece of work of `role`."""
+        """Make a session with a fresh ledger for one piece of work of `role`."""
         return Session(self, role, seed, self.get(model), [])
 
     def check_keys(self) -> None:
@@ -122,7 +121,7 @@ class ModelPool:
 
     @property
     def read_how(self) -> tuple[ReadHow, ...]:
-        """How the answers of each model are read, once for all names that are read alike."""
+        """How the answers of each model are read, without duplicates."""
         found = [
             ReadHow(
                 **dict(client.abilities),
@@ -134,9 +133,9 @@ class ModelPool:
         return tuple(dict.fromkeys(found))
 
     async def check(self) -> None:
-        """See `ModelClient.check`, for every model, and find out what its endpoint can do.
+        """Check every model (`ModelClient.check`), and find out what its endpoint can do.
 
-        A recording that is replayed says what was found out then, and what was served; nothing is asked.
+        A replay asks nothing: its recording says what was served and what was found out.
 
         Raises:
             ModelError: an endpoint cannot be reached or does not serve its model.
@@ -159,7 +158,7 @@ class ModelPool:
 
 @dataclass
 class Session:
-    """One role's use of the models while it does one piece of work; keeps the ledger of its calls."""
+    """One role's use of the models for one piece of work; keeps the ledger of its calls."""
 
     pool: ModelPool
     """Where models come from."""
@@ -170,10 +169,10 @@ class Session:
     client: ModelClient
     """The model that answers."""
     calls: list[Call] = field(default_factory=list)
-    """Every call so far, failed ones included; shared by all sessions made with `on`."""
+    """Every call so far, failed ones included; sessions made with `on` share it."""
 
     def on(self, model: str | None) -> Session:
-        """The same session (role, seed, ledger) on another model of the pool."""
+        """Return the same session (role, seed, ledger) on another model of the pool."""
         return Session(self.pool, self.role, self.seed, self.pool.get(model), self.calls)
 
     async def text(
@@ -185,17 +184,17 @@ class Session:
         max_tokens: int | None = 512,
         sample: int = 0,
     ) -> str:
-        """The model's answer as text, stripped.
+        """Ask for a text; return it stripped.
 
         Args:
             step: second part of the call's purpose.
             messages: the prompt.
-            temperature: of sampling; None: the server's.
+            temperature: sampling temperature; None: the server's.
             max_tokens: limit of the answer; None: the server's.
             sample: added to the session's seed.
 
         Raises:
-            ModelError: no answer.
+            ModelError: the model gave no answer.
         """
         sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample}
         given = {name: value for name, value in sampling.items() if value is not None}
@@ -211,13 +210,13 @@ class Session:
         max_tokens: int = 512,
         sample: int = 0,
     ) -> Answer:
-        """The model's answer as an instance of `schema`, which the server is made to follow.
+        """Ask for an instance of `schema`, which the server is made to follow.
 
-        Where it cannot be made to, the schema stands in the prompt, and the answer's JSON object counts.
+        If the server cannot, the schema is added to the prompt, and the JSON object in the answer counts.
 
         Raises:
-            UnparseableAnswer: it did not (often: cut off at `max_tokens`).
-            ModelError: no answer.
+            UnparseableAnswer: the answer does not fit (often: cut off at `max_tokens`).
+            ModelError: the model gave no answer.
         """
         by_schema = self.client.abilities.json_schema
         request: dict[str, Any] = {
@@ -235,15 +234,15 @@ class Session:
     async def choose(
         self, step: str, messages: Sequence[ChatMessage], options: Sequence[str]
     ) -> dict[str, float]:
-        """Probability of each option as the first word of the answer, over the options alone.
+        """Ask for a decision; return the probability of each option as the first word, over the options.
 
-        One token is generated. Tokens count for an option when, stripped and in lower case, they equal it.
-        An endpoint without log-probabilities is asked for a word: what it prints has probability 1, or, with
-        several `decision_samples`, its share of those that print an option.
+        One token is generated. A token counts for an option if it equals it, stripped and in lower case. An
+        endpoint without log-probabilities is asked for a word: the printed option has probability 1. With
+        several `decision_samples`, an option has its share of the answers that print an option.
 
         Raises:
-            UnparseableAnswer: none of the options is among the 20 likeliest tokens, or is printed.
-            ModelError: no answer.
+            UnparseableAnswer: no option is among the 20 likeliest tokens, or printed.
+            ModelError: the model gave no answer.
         """
         sent = wire_messages(messages)
         if self.client.abilities.log_probabilities:
@@ -266,7 +265,7 @@ class Session:
     async def complete(
         self, step: str, messages: Sequence[WireMessage], extra: Mapping[str, Any]
     ) -> Completion:
-        """The model's answer to a request as it goes over the wire, booked.
+        """Send a request, record the call in the ledger, and return the model's answer.
 
         Args:
             step: second part of the call's purpose.
@@ -274,7 +273,7 @@ class Session:
             extra: further arguments of the request.
 
         Raises:
-            ModelError: no answer.
+            ModelError: the model gave no answer.
         """
         exchange = Exchange()
         try:
@@ -302,7 +301,7 @@ class Session:
 
 
 def wire_messages(messages: Sequence[ChatMessage]) -> list[WireMessage]:
-    """Our messages as they go over the wire. A user's has a name, as recordings have it."""
+    """Convert our messages for the wire. A user message has a name, because recorded requests have it."""
     return [
         {"role": "user", "name": "user", "content": message.text}
         if message.role == "user"

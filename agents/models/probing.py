@@ -1,7 +1,7 @@
-"""Finding out what an endpoint can do, by four or five tiny requests before a run.
+"""Find out what an endpoint can do, with four or five tiny requests before a run.
 
-They are recorded like all others. A recording that is replayed and lacks them is older than they are; then
-the endpoint is assumed to have been able to do all.
+They are recorded like all others. Older recordings lack them; their endpoints are assumed to have had all
+abilities.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from agents.models.wire import Exchange
 from scenarios.errors import ReplayMiss
 
 _REFUSALS = frozenset({400, 404, 422, 501})
-"""Statuses of endpoints that know no such argument; routers to many models say 404."""
+"""Statuses of endpoints that do not know an argument; routers to many models answer 404."""
 
 _SEED = 20240521
 _SEED_TOKENS = 12
-"""Of a sampled answer: few enough that rounding seldom turns one of the tokens."""
+"""Limit of a sampled answer: so few tokens that rounding seldom changes one."""
 
 
 class _Cold(BaseModel):
@@ -35,10 +35,10 @@ class _Cold(BaseModel):
 
 
 async def abilities_of(client: ModelClient) -> Abilities:
-    """What the model's endpoint can do.
+    """Find out what the model's endpoint can do.
 
-    An endpoint that answers none of the requests, or fails at one, is assumed to be able to do all: the run
-    will show what is wrong with it.
+    An endpoint that answers no request, or fails at one, is assumed to have all abilities: the run will show
+    what is wrong with it.
 
     Raises:
         UsageError: it needs a key, and there is none.
@@ -55,7 +55,7 @@ async def abilities_of(client: ModelClient) -> Abilities:
 
 
 async def _decides(client: ModelClient) -> tuple[bool, bool]:
-    """Whether it tells log-probabilities, and whether it takes a seed.
+    """Find out whether the endpoint gives log-probabilities and whether it takes a seed.
 
     Raises:
         ModelError: it answers neither with them nor without.
@@ -72,8 +72,10 @@ async def _decides(client: ModelClient) -> tuple[bool, bool]:
 
 
 async def _keeps_seed(client: ModelClient) -> bool:
-    """Whether two sampled answers begin alike. The requests differ in their limits, as equal ones are asked
-    only once."""
+    """Return whether two sampled answers begin alike.
+
+    The requests have different limits, because equal requests are sent only once.
+    """
     texts = [
         (
             await _ask(
@@ -93,14 +95,16 @@ async def _follows_schema(client: ModelClient, takes_seed: bool) -> bool:
         answer = await _ask(client, "Is ice cold?", {**extra, **({"seed": _SEED} if takes_seed else {})})
         _Cold.model_validate_json(answer.text)
     except (ModelError, ReplayMiss, ValidationError):
-        # A failure of any kind counts: whether it is recorded or not, a replay comes to the same end.
+        # Any failure counts, so that a replay ends the same way whether the failure was recorded or not.
         return False
     return True
 
 
 async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion | None:
-    """The answer, or None where the request is refused. A recording that is replayed may lack it: only some
-    refusals are recorded."""
+    """Return the answer, or None if the request is refused.
+
+    A replayed recording may lack the answer, because only some refusals are recorded.
+    """
     try:
         return await _ask(client, question, extra)
     except ReplayMiss:

@@ -1,8 +1,8 @@
 """Prompt files: text beside the code that uses it, filled in one pass, versioned by hash.
 
-A prompt file is a chat template. A line `### system`, `### user` or `### assistant` opens a message; what
-follows up to the next such line is its text, stripped. `{{name}}` is a placeholder. Values are inserted
-once and never scanned again, so untrusted text that looks like a placeholder or a heading stays text.
+A prompt file is a chat template. A line `### system`, `### user` or `### assistant` opens a message; its text
+goes up to the next such line and is stripped. `{{name}}` is a placeholder. Inserted values are never scanned
+again, so untrusted text that looks like a placeholder or a heading stays text.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Prompt:
         return frozenset(_PLACEHOLDER.findall(self.template))
 
     def fill(self, values: Mapping[str, str] | None = None, /, **more: str) -> list[ChatMessage]:
-        """The messages with every placeholder replaced.
+        """Return the messages with every placeholder replaced.
 
         Raises:
             ValueError: a placeholder has no value, or a value has no placeholder.
@@ -78,11 +78,11 @@ class Prompt:
 
 @cache
 def load_prompt(package: str, name: str) -> Prompt:
-    """`prompts/NAME.txt` of an import package, such as `load_prompt("chatbots", "generation")`; read once."""
+    """Read `prompts/NAME.txt` of an import package once, as in `load_prompt("chatbots", "generation")`."""
     text = files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
     return Prompt(name, text)
 
 
 def dialogue(history: Sequence[Message]) -> str:
-    """A dialogue as it reads in a prompt: one `User: …` or `Assistant: …` paragraph a message."""
+    """Format a dialogue for a prompt: one `User: …` or `Assistant: …` paragraph a message."""
     return "\n".join(f"{message.role.capitalize()}: {message.text.strip()}" for message in history)

@@ -1,7 +1,7 @@
-"""What comes back from an endpoint, made harmless before anybody else sees it.
+"""Read an endpoint's answer and make it harmless before other code sees it.
 
-Its length and depth are bounded, keys are out of it, every text can be written, every number is one. Of its
-headers only `Retry-After` is read, of its status the number.
+Its length and depth are bounded, keys are removed, every text can be written and every number is finite. Of
+the headers only `Retry-After` is read, of the status line only the number.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from agents.models.redaction import Redaction
 from scenarios.files.json_values import read_json
 
 LARGEST = 16 << 20
-"""Bytes of an answer. One of 4,096 tokens, with twenty probabilities each, has 7 million."""
+"""Bytes of an answer at most. 4,096 tokens with twenty probabilities each take 7 million."""
 
 _EXCERPT = 2000
-"""Characters that are kept of an answer that is no JSON."""
+"""Characters kept of an answer that is not JSON."""
 
 _BEGINNING = 16 * _EXCERPT
-"""Characters in which keys are looked for then."""
+"""Characters of such an answer that are searched for keys."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,23 @@ class Received:
     status: int
     """The HTTP status."""
     value: Any
-    """The JSON value, or None where it is none."""
+    """The JSON value, or None if it is not JSON."""
     text: str
-    """How the answer begins."""
+    """The beginning of the answer."""
     retry_after: float | None
-    """Seconds after which the endpoint wants to be asked again, or None where it does not say."""
+    """Seconds after which the endpoint wants to be asked again, or None if it does not say."""
 
 
 async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> Received:
     """Read an answer to its end.
 
     Args:
-        response: what came, its body not yet read.
-        asked: where it comes from, as the error names it.
-        redaction: takes the keys out.
+        response: the response, its body not yet read.
+        asked: its address, for errors.
+        redaction: removes the keys.
 
     Raises:
-        ModelError: it has more than `LARGEST` bytes, or is not packed as it says.
+        ModelError: it has more than `LARGEST` bytes, or cannot be unpacked.
     """
     read = bytearray()
     try:
@@ -59,7 +59,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
             read += chunk
             if len(read) > LARGEST:
                 raise ModelError(
-                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, and so none of a model. "
+                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, which no model gives. "
                     "Correct --base-url."
                 )
     except httpx2.DecodingError as error:
@@ -67,7 +67,8 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
     finally:
         await response.aclose()
     text = read.decode(json.detect_encoding(read), "replace")
-    # Cut after the redaction: half a key would not be found. The first cut, for speed, may leave one.
+    # Cut after the redaction, because half a key would not be found. The first cut is for speed and may leave
+    # half a key, so the characters within its reach are dropped.
     begins = redaction.text(text[:_BEGINNING])
     excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
     return Received(response.status_code, _value(text, redaction), excerpt, _retry_after(response.headers))

@@ -1,7 +1,7 @@
-"""A recording: what the outside world answered, by key, so that a run repeats without it.
+"""A recording: answers from outside by key, so that a run can be repeated without the outside.
 
-One JSON-lines file holds entries of several kinds (model answers, knowledge-base searches). The first
-answer to a key wins, so equal questions have equal answers.
+One JSON-lines file holds entries of several kinds (model answers, knowledge-base searches). The first answer
+to a key wins, so equal questions have equal answers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from scenarios.transcript import Number, Seconds
 _BEGINNING = b'{"kind":"'
 
 _LARGEST = 1 << 30
-"""Bytes that a packed recording unpacks to at most: it may be made to fill the memory."""
+"""Unpacked bytes of a packed recording at most: a hostile file could fill the memory."""
 
 _LONGEST_LINE = 64 << 20
-"""Bytes of a line in a packed recording: four times what an endpoint may answer."""
+"""Bytes of a line in a packed recording at most: four times the limit of an answer."""
 
 
 class _ModelAnswer(BaseModel):
-    """What `agents.models.wire` keeps of an endpoint's answer, as far as it must be so."""
+    """The required fields of an answer that `agents.models.wire` records."""
 
     status: Annotated[int, Field(ge=100, le=599)]
     latency_s: Seconds
@@ -45,26 +45,26 @@ _SHAPES: dict[str, TypeAdapter[Any]] = {
     "search": TypeAdapter(list[tuple[str, Number]]),
     "root": TypeAdapter(str),
 }
-"""What answers of a kind look like; those of other kinds are taken as they are."""
+"""The form of answers by kind; answers of other kinds are not checked."""
 
 
 class Recording:
-    """Answers by (kind, key). In memory only, unless opened on a file by `record` or `replay`."""
+    """Answers by (kind, key). In memory only, unless opened with a file by `record` or `replay`."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, str], Any] = {}
         self._writer: LineWriter | None = None
         self.replaying = False
-        """True when an answer that is not here must not be fetched from outside."""
+        """Whether a missing answer must not be fetched from outside."""
         self.source: Path | None = None
         """The file behind it, or None."""
 
     @classmethod
     def record(cls, path: Path) -> Recording:
-        """Record into `path`; answers that it already holds are reused.
+        """Record into `path`, and reuse the answers that it already holds.
 
         Raises:
-            UsageError: `path` is a packed file, or holds something else or a damaged entry.
+            UsageError: `path` is a packed file, is no recording, or has a damaged entry.
             OperationalError: it cannot be written.
         """
         if path.suffix == ".gz":
@@ -106,11 +106,11 @@ class Recording:
             self._answers.setdefault((entry["kind"], entry["key"]), entry["answer"])
 
     def get(self, kind: str, key: str) -> Any | None:
-        """The recorded answer, or None."""
+        """Return the recorded answer, or None."""
         return self._answers.get((kind, key))
 
     def put(self, kind: str, key: str, answer: Any) -> Any:
-        """Keep `answer` unless the key has one already; returns the one that counts."""
+        """Keep `answer` unless the key has one already; return the one that is kept."""
         known = self._answers.get((kind, key))
         if known is not None:
             return known
@@ -124,7 +124,7 @@ class Recording:
         return len(self._answers)
 
     def __bool__(self) -> bool:
-        """True, even when empty: `given or Recording()` must not drop a recording that just began."""
+        """Return True even when empty, so that `given or Recording()` keeps an empty recording."""
         return True
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ def _is_entry(value: Any) -> bool:
 
 
 def _check(place: str, kind: str, answer: Any) -> None:
-    """Raise UsageError unless an answer is one of its kind, and can be written again."""
+    """Raise UsageError unless an answer has the form of its kind and can be written again."""
     remedy = "Restore the recording, or make a new one."
     try:
         if kind in _SHAPES:
@@ -160,10 +160,10 @@ def _check(place: str, kind: str, answer: Any) -> None:
 
 
 def _refuse_what_is_no_recording(path: Path) -> None:
-    """Raise UsageError where the first line is neither an entry nor the beginning of one.
+    """Raise UsageError if the first line is neither an entry nor the beginning of one.
 
-    Writing would remove an unfinished last line, which a killed process of ours may have left, or somebody's
-    only one.
+    Recording removes an unfinished last line, which our killed process may have left. In somebody else's
+    file of one line, that would remove everything.
     """
     with path.open("rb") as file:
         first = next((line.strip() for line in file if line.strip()), b"")
@@ -181,7 +181,7 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
         yield from read_lines(path)
         return
     try:
-        # All of it before the first line is read: what tells that a file is damaged stands at its end.
+        # Unpack everything before reading the first line: only the end of the file shows damage.
         with gzip.open(path, "rb") as file:
             lines, size = list[bytes](), 0
             while line := file.readline(_LONGEST_LINE):

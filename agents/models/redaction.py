@@ -1,10 +1,14 @@
-"""Keys are taken out of all that comes back from endpoints and from other people's code.
+"""Remove keys from everything that comes back from endpoints and from other people's code.
 
-Who gets a key may repeat it: in a complaint, in an answer, in an exception. No such text is recorded, written
-or shown before it went through here. A key is found in clear and as servers escape it, the whole of it or
-some characters: for JSON (`\\u002d`, `\\/`), URLs (`%2D`), HTML (`&#45;`, `&amp;`) or Python (`\\x2d`), each
-also within another; in hexadecimal digits and base64, also broken into groups or lines; and in the texts of a
-list, one after another, as tokens are. One that comes back in other pieces, or in a cipher, is not found.
+Whoever gets a key may repeat it: in a complaint, in an answer, in an exception. Such text goes through this
+module before it is recorded, written or shown. A key is found
+
+- in clear, and with some or all characters escaped, for JSON (`\\u002d`, `\\/`), URLs (`%2D`), HTML (`&#45;`,
+  `&amp;`) or Python (`\\x2d`), each also within another;
+- in hexadecimal digits and base64, also broken into groups or lines;
+- spelled by the texts of a list, one after another, as tokens are.
+
+A key in other pieces, or in a cipher, is not found.
 """
 
 from __future__ import annotations
@@ -22,23 +26,23 @@ from urllib.parse import unquote
 from scenarios.files.data_files import without_surrogates
 
 MARK = "[key]"
-"""What stands in a key's place."""
+"""Replaces a key."""
 
 SHORTEST = 8
-"""Characters of a key that is looked for by itself. A shorter one guards nothing and is a word of many
-answers (`none`, `test`); it is taken out only where `Bearer` stands before it."""
+"""Characters that a key must have to be searched for everywhere. A shorter one protects nothing and is a
+common word (`none`, `test`); it is removed only after `Bearer`."""
 
 _HOLDS_A_KEY = re.compile(r"(?:\w*_)?(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD)S?", re.IGNORECASE)
-"""Names of the environment variables that are held to be keys."""
+"""Names of environment variables whose values count as keys."""
 
 _LEVELS = 4
-"""Escapes within escapes that are undone."""
+"""Levels of escapes within escapes that are undone."""
 
 _LONGEST_ESCAPE = 24
-"""Characters that one of a key may take."""
+"""Characters that one escaped character of a key may take."""
 
 Place = tuple[int, int]
-"""Where something begins and ends in a text."""
+"""[start, end) in a text."""
 
 _ESCAPES = re.compile(
     r"\\(?:U[0-9a-fA-F]{8}|[uU][0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[^uUx])"
@@ -52,18 +56,18 @@ _OF_PYTHON = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def without_keys(text: str, key: str = "") -> str:
-    """Text from outside without keys, and without half characters, which no file can hold.
+    """Remove keys from a text, and half characters (lone surrogates), which no file can hold.
 
     Args:
-        text: what came back.
+        text: the text from outside.
         key: the key that was sent, if any. The values of environment variables such as `OPENAI_API_KEY` are
-            taken out anyway.
+            removed anyway.
     """
     return redaction(key).text(text)
 
 
 def redaction(key: str = "") -> Redaction:
-    """What `without_keys` goes by, for many texts."""
+    """Return the redaction that `without_keys` uses, for many texts."""
     of_environment = (value for name, value in os.environ.items() if _HOLDS_A_KEY.fullmatch(name))
     return _redaction(frozenset(part for part in (key, *of_environment) if part.strip()))
 
@@ -74,7 +78,7 @@ def _redaction(keys: frozenset[str]) -> Redaction:
 
 
 class Redaction:
-    """Takes some keys out of texts.
+    """Removes keys from texts.
 
     Args:
         keys: none of them empty.
@@ -86,10 +90,10 @@ class Redaction:
         self._base64 = [form for key in self._keys for form in _in_base64(key)]
         self._hex = [key.encode("utf-8", "replace").hex() for key in self._keys]
         self.reach = _LONGEST_ESCAPE * max(map(len, self._keys), default=0)
-        """Characters before the end of a text that was cut off that may be a part of a key."""
+        """Characters at the end of a cut text that may be part of a key."""
 
     def text(self, text: str) -> str:
-        """The text without the keys, and without half characters."""
+        """Return the text without the keys and without half characters."""
         text = without_surrogates(text)
         if len(text) < SHORTEST:
             return text
@@ -101,15 +105,15 @@ class Redaction:
         return "".join([*pieces, text[before:]]) if found else text
 
     def finds(self, text: str) -> bool:
-        """Whether a key is in the text."""
+        """Return whether a key is in the text."""
         return self.text(text) != without_surrogates(text)
 
     def value(self, value: Any) -> Any:
-        """A value of JSON, its texts redacted already, without the lists whose texts spell a key."""
+        """Replace the lists in a JSON value whose texts spell a key. Its texts must be redacted already."""
         return _without_spelling_lists(value, self)[0] if self._keys else value
 
     def _places(self, text: str) -> list[Place]:
-        """Where keys stand; none of the places overlap."""
+        """Return the places of keys, without overlaps."""
         found = self._in_clear(text)
         levels = [text]
         while len(levels) <= _LEVELS and any(sign in levels[-1] for sign in "\\%&"):
@@ -139,10 +143,10 @@ class Redaction:
 
 
 def _in_base64(key: str) -> Iterator[str]:
-    """What base64 makes of a key, whatever stands around it."""
+    """Yield the base64 forms of a key, for any text around it."""
     read = key.encode("utf-8", "replace")
     for before in range(3):
-        # Of the first and the last character some bits belong to the neighbours.
+        # The first and the last character hold bits of the neighbours.
         first, last = -(-before * 8 // 6), (before + len(read)) * 8 // 6
         standard = base64.b64encode(b"\0" * before + read)[first:last].decode()
         yield standard
@@ -163,7 +167,7 @@ def _occurrences(part: str, text: str) -> Iterator[Place]:
 
 
 def _joined(places: Iterable[Place]) -> list[Place]:
-    """The places in order; those that overlap as one."""
+    """Return the places in order, with overlapping ones joined."""
     found: list[Place] = []
     for start, end in sorted(places):
         if found and start < found[-1][1]:
@@ -174,7 +178,7 @@ def _joined(places: Iterable[Place]) -> list[Place]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """What an escape stands for."""
+    """Return the text that an escape stands for."""
     said = escape[0]
     if said[0] == "&":
         return html.unescape(said)
@@ -196,17 +200,20 @@ def _nothing(gap: re.Match[str]) -> str:
 def _before(
     text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], places: Sequence[Place]
 ) -> list[Place]:
-    """Where in `text` that stood which stands at `places` after `pattern.sub(replace, text)`.
+    """Translate places in `pattern.sub(replace, text)` back to places in `text`.
 
     Args:
-        places: in order, none of them empty, without overlaps.
+        text: the original text.
+        pattern: what was replaced.
+        replace: returns the replacement of a match.
+        places: places in the replaced text: in order, not empty, without overlaps.
     """
     if not places:
         return []
     ends: list[int] = []
     wanted = iter([letter for start, end in places for letter in (start, end - 1)])
     letter: int | None = next(wanted)
-    here = now = 0  # what was gone through of `text`, and of what became of it
+    here = now = 0  # positions reached in `text` and in the replaced text
     for match in pattern.finditer(text):
         while letter is not None and letter < now + match.start() - here:
             ends += [here + letter - now, here + letter - now + 1]
@@ -227,17 +234,17 @@ def _before(
 
 
 Told = dict[tuple[str, ...], str]
-"""What the texts, or the bytes, in a value say, by the keys and positions that lead to them."""
+"""Texts, or bytes as texts, in a JSON value, by the keys and positions that lead to them."""
 
 _DEEPEST = 8
-"""Keys and positions that lead to a text which is looked at."""
+"""Texts below more keys and positions than this are not examined."""
 
 
 def _without_spelling_lists(value: Any, redaction: Redaction) -> tuple[Any, Told]:
-    """A value of JSON in which `[MARK]` stands for each list that spells a key, and what is told in it.
+    """Replace each list that spells a key by `[MARK]`; return the value and the texts in it.
 
-    A list spells what stands in the same place of its items: what its tokens say, and their bytes, and the
-    alternatives of each rank.
+    A list spells a key by the texts at the same place of its items: tokens, their bytes, or the alternatives
+    of one rank.
     """
     if isinstance(value, dict):
         inside = {key: _without_spelling_lists(item, redaction) for key, item in value.items()}

@@ -1,4 +1,4 @@
-"""The wire: where requests leave the process, are bounded, recorded and replayed."""
+"""The wire: sends requests, limits how many are under way, records and replays them."""
 
 from __future__ import annotations
 
@@ -20,44 +20,45 @@ from scenarios.errors import ReplayMiss
 from scenarios.files.digest import digest
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
-"""Client errors worth another try; all 5xx are, too."""
+"""Client errors worth another try, besides all 5xx."""
 
 LASTING_STATUS = frozenset({400, 413, 422})
-"""Errors that lie in the request itself, so they are recorded; a wrong key or model name may be mended."""
+"""Errors of the request itself, which are recorded. A wrong key or model name can be corrected, so its error
+is not."""
 
 
 @dataclass
 class Exchange:
-    """What the ledger wants to know of a request besides its answer; filled in while that is under way."""
+    """Data about a request for the ledger, besides its answer; filled in while the request is under way."""
 
     latency_s: float = 0.0
     """Seconds from sending to the full answer, or the recorded ones."""
     under_way_s: float = 0.0
-    """Seconds of all tries together; waiting for the gate and pauses between tries are not in it."""
+    """Seconds of all tries together, without waiting for the gate and pauses between tries."""
     replayed: bool = False
     """Whether the answer was already known."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an endpoint answered to a request."""
+    """An endpoint's answer to a request."""
 
     status: int
     """The HTTP status."""
     body: dict[str, Any]
-    """The JSON object: a chat completion where the status is below 400, else what the endpoint complains."""
+    """The JSON object: a chat completion if the status is below 400, else the endpoint's complaint."""
     retry_after: float | None = None
-    """Seconds after which the endpoint wants to be asked again, or None where it does not say."""
+    """Seconds after which the endpoint wants to be asked again, or None if it does not say."""
 
 
 class Wire:
-    """Records, replays and bounds requests.
+    """Sends, records and replays requests, and limits how many are under way.
 
     Args:
         recording: where answers are kept.
-        gate: at most this many requests are under way at once.
-        timeout_s: limit of one request, waiting for the gate not included.
-        inner: the transport that does the sending.
+        gate: admits the requests that may be under way at once.
+        timeout_s: limit of one request in seconds, without waiting for the gate.
+        inner: the transport that sends.
     """
 
     def __init__(
@@ -76,27 +77,27 @@ class Wire:
 
     @property
     def replaying(self) -> bool:
-        """Whether nothing is ever sent."""
+        """Whether a recording is replayed, so nothing is sent."""
         return self._recording.replaying
 
     def scoped(self, scope: str) -> Wire:
-        """The same wire, on which equal requests are others than those of the other scopes."""
+        """Return the same wire with a scope: equal requests of different scopes have different keys."""
         wire = copy.copy(self)
         wire._scope = (scope,)
         return wire
 
     def key(self, url: httpx2.URL, body: Mapping[str, Any]) -> str:
-        """By which the answer to a request is found in recordings."""
+        """Return the key of a request's answer in recordings."""
         return digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body])
 
     def known(self, key: str, exchange: Exchange) -> Answer | None:
-        """The answer to the request of this key, where it was asked before.
+        """Return the recorded answer of this key; None if there is none.
 
         Args:
-            exchange: filled in where there is one.
+            exchange: filled in if there is an answer.
 
         Raises:
-            ReplayMiss: a recording is replayed that has none, or one that no endpoint can have given.
+            ReplayMiss: the replayed recording has no answer, or one that no endpoint can have given.
         """
         known = self._recording.get("model", key)
         if known is None:
@@ -104,7 +105,7 @@ class Wire:
                 raise ReplayMiss(
                     f"the recording {self._recording.source} has no answer to this request: the model, "
                     "prompts, options or documents have changed since, or it failed when it was recorded. "
-                    "Give what was given then, or record again with --record."
+                    "Run it as then, or record again with --record."
                 )
             return None
         if known["status"] < 400 and not is_completion(known["body"]):
@@ -118,13 +119,13 @@ class Wire:
     async def ask(
         self, key: str, url: httpx2.URL, body: Mapping[str, Any], api_key: str, exchange: Exchange
     ) -> Answer:
-        """Send a request, and record its answer.
+        """Send a request and record its answer.
 
         Args:
-            key: what the answer is recorded under.
-            url: where to.
+            key: the key to record the answer under.
+            url: where to send it.
             body: the request.
-            api_key: the endpoint's key; it is taken out of all that comes back.
+            api_key: the endpoint's key; it is removed from everything that comes back.
             exchange: filled in.
 
         Raises:
@@ -154,7 +155,7 @@ class Wire:
         return _answer(kept, exchange)
 
     async def get(self, url: httpx2.URL, api_key: str) -> Received:
-        """Ask the server something about itself, which is never recorded.
+        """Ask the server about itself; the answer is not recorded.
 
         Raises:
             ModelError: the answer cannot be read.
@@ -171,7 +172,7 @@ class Wire:
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error
         except httpx2.RequestError as error:
-            # What breaks the protocol is quoted in the error.
+            # The error quotes the text that breaks the protocol.
             raise type(error)(redacting.text(str(error)), request=request) from None
 
     async def aclose(self) -> None:
@@ -180,7 +181,7 @@ class Wire:
 
 
 def is_retryable(status: int) -> bool:
-    """Whether a request that ended with this HTTP status is worth another try."""
+    """Return whether a request that ended with this HTTP status is worth another try."""
     return status in RETRYABLE_STATUS or status >= 500
 
 

@@ -1,1 +1,1 @@
-"""What agents look things up in: embeddings, the vector table, the knowledge base, the reformulated query."""
+"""Search for agents: embeddings, the vector table, the knowledge base, the reformulated query."""

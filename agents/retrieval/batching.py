@@ -1,4 +1,4 @@
-"""Work that a thread does in batches: what comes while it is busy waits, and is then done together."""
+"""Work that a thread does in batches: items that come while it is busy wait and are then done together."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 class Batches(Generic[Item, Result]):
-    """Hands items to a worker thread, all that wait at a time.
+    """Hands all waiting items to a worker thread at once.
 
     Args:
-        work: the results of a batch's items, in their order; called in `thread`, one batch at a time.
+        work: returns the results of a batch's items, in their order; called in `thread`, one batch at a time.
         thread: an executor of one thread.
         largest: items of a batch at most.
     """
@@ -29,10 +29,10 @@ class Batches(Generic[Item, Result]):
         self._waiting: SimpleQueue[tuple[Item, Future[Result]]] = SimpleQueue()
 
     def submit(self, item: Item) -> Future[Result]:
-        """The item's result, or what `work` raised for its batch; may be cancelled while it waits."""
+        """Queue an item; return a future of its result. The future can be cancelled while it waits."""
         future: Future[Result] = Future()
         self._waiting.put((item, future))
-        # One call for each item, though the first takes all: the rest find nothing, and none is forgotten.
+        # One call for each item, so that none is forgotten; the first call takes all, the rest find nothing.
         self._thread.submit(self._do_waiting)
         return future
 
@@ -42,7 +42,7 @@ class Batches(Generic[Item, Result]):
             return
         try:
             results = self._work([item for item, _ in batch])
-        except BaseException as error:  # noqa: BLE001 - handed on: nobody may wait for ever
+        except BaseException as error:  # noqa: BLE001 - passed on, so that nobody waits for ever
             for _, future in batch:
                 future.set_exception(error)
         else:

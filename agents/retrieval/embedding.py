@@ -1,4 +1,4 @@
-"""Texts to vectors."""
+"""Embed texts as vectors."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """Something that turns texts into vectors; called from worker threads, one at a time."""
+    """Turns texts into vectors; called from worker threads, one at a time."""
 
     @property
     def name(self) -> str:
-        """What determines the vectors: equal names give equal vectors."""
+        """Identifies the embedding: equal names give equal vectors."""
         ...
 
     def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
-        """Unit vectors of texts that are searched, shape (texts, dimensions)."""
+        """Return unit vectors of texts that are searched, shape (texts, dimensions)."""
         ...
 
     def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
-        """Unit vectors of texts that are searched for, shape (texts, dimensions)."""
+        """Return unit vectors of search queries, shape (texts, dimensions)."""
         ...
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model on the CPU, loaded when it is first used.
+    """A sentence-transformers model on the CPU, loaded at its first use.
 
-    It is sparing, as a model server may run on the same machine: no accelerator, one core for queries, half
-    of them for passages. On busy cores more threads are slower, because each waits for the others at every
-    step (measured on two busy cores: passages take twice as long on two threads as on one).
+    It uses few resources, because a model server may run on the same machine: no accelerator, one core for
+    queries, half of the cores for passages. On busy cores more threads are slower, because each waits for the
+    others at every step (measured on two busy cores: passages take twice as long on two threads as on one).
 
     Args:
-        model: a name of `agents.machine.weights.EMBEDDING_MODELS`, a folder, or a hub's name.
-            A folder goes by its path: give changed weights another path.
+        model: a name of `agents.machine.weights.EMBEDDING_MODELS`, a folder, or a hub name.
+            A folder is identified by its path, so give changed weights another path.
         cache: cache folder; None: `agents.machine.cache.cache_dir()`.
         on_progress: told of the download of weights.
     """
@@ -78,7 +78,7 @@ class SentenceEmbedder:
         return vectors
 
     def _model(self, cores: int) -> Any:
-        """The model, for a thread that may use so many cores."""
+        """Return the model for the current thread, which may use so many cores."""
         if getattr(self._of_thread, "cores", None) != cores:
             limit_thread(cores)
             self._of_thread.cores = cores
@@ -95,7 +95,7 @@ def _load(name: str, path: str) -> Any:
     try:
         with without_progress_bars():
             return SentenceTransformer(path, device="cpu")
-    except Exception as error:  # whatever the hub, the configuration and the weights raise
+    except Exception as error:  # the hub, the configuration and the weights raise many types
         reason = str(error).strip().splitlines()
         raise OperationalError(
             f"cannot load the embedding model {name} ({reason[0] if reason else type(error).__name__}). "
@@ -104,11 +104,10 @@ def _load(name: str, path: str) -> Any:
 
 
 def limit_thread(cores: int) -> None:
-    """Let the calling thread compute on so many cores, and leave all other threads as they are.
+    """Let the calling thread compute on so many cores; leave other threads unchanged.
 
-    `torch.set_num_threads` sets two things: the number of the calling thread, and the number with which
-    threads start that have not computed yet. The second is put back, from a thread of its own, as setting it
-    here would undo the first.
+    `torch.set_num_threads` sets the number of the calling thread, and the default of threads that have not
+    computed yet. The default is restored from another thread, because restoring it here would undo the first.
     """
     import torch
 
@@ -121,7 +120,7 @@ def limit_thread(cores: int) -> None:
 
 @contextmanager
 def without_progress_bars() -> Iterator[None]:
-    """Loading weights draws a bar of its own, across ours."""
+    """Switch off the bars that transformers draws while it loads weights."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

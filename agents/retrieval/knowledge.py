@@ -1,4 +1,4 @@
-"""The knowledge base of a scenario: passages, searched by the meaning of a query."""
+"""The knowledge base of a scenario: passages that are searched by meaning."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from scenarios.text.chunking import DEFAULT_CHUNKING, Chunking, passages
 from scenarios.transcript import Passage
 
 DEFAULT_EMBEDDING_MODEL = "all-minilm-l6-v2"
-"""Small, good, and to be had without a model hub."""
+"""Small, good, and available without a model hub."""
 
 SEARCH = "search"
-"""Kind of the entries that searches leave in a recording."""
+"""Kind of the recording entries of searches."""
 
 _LARGEST_BATCH = 32
-"""Searches embedded together at most; more gain little and keep the first waiting."""
+"""Searches embedded together at most; larger batches gain little and delay the first search."""
 
 _FORMAT = 1
-"""Counts up when the table on disk changes its make."""
+"""Increase it when the format of the table on disk changes."""
 
 
 class KnowledgeBase:
-    """A searchable `scenarios.transcript.Retriever`; cosine similarity, exact.
+    """A `scenarios.transcript.Retriever` by exact cosine similarity.
 
     The table of vectors is built when first needed and kept in the cache folder under a hash of its content.
-    A search that the recording holds loads neither model nor database, so a replayed run needs no weights and
-    gives the same passages on every machine. One that it does not hold is computed, also in a replay.
+    A recorded search loads neither model nor database, so a replayed run needs no weights and gives the same
+    passages on every machine. A search that is not recorded is computed, also in a replay.
 
-    Searches that come while another is computed are embedded together. What is in a batch may change the
-    seventh digit of a score, which is why scores are rounded to six; a pair of passages that close may then
-    change places. Equal searches under way are computed once.
+    Searches that come while another is computed are embedded together. The batch may change the seventh
+    digit of a score, so scores are rounded to six digits; two passages that close may change places. Equal
+    searches under way are computed once.
 
     Args:
-        scenario: whose documents are searched.
+        scenario: the scenario whose documents are searched.
         embedding_model: see `SentenceEmbedder`.
         recording: where searches are kept and looked up; None: one in memory.
         chunking: how documents are cut.
-        embedder: makes the vectors in place of `embedding_model`.
+        embedder: makes the vectors instead of `embedding_model`.
         cache: cache folder; None: `cache_dir()`.
-        on_progress: told how far downloading and building are.
+        on_progress: told of downloading and building.
     """
 
     def __init__(
@@ -77,32 +77,32 @@ class KnowledgeBase:
                 "chunking": chunking.model_dump(),
             }
         )
-        """Hash of passages, embedding model and chunking: all that a search depends on."""
+        """Hash of passages, embedding model and chunking: everything that a search depends on."""
         self.folder = (cache or cache_dir()) / "knowledge" / self.version
         """Where the table is, or will be."""
         self._by_id = {passage.id: passage for passage in self.passages}
         self._recording = Recording() if recording is None else recording
         self._on_progress = on_progress
         self._table: VectorTable | None = None
-        # One thread: whoever comes first builds and opens the table, and searches do not crowd the cores.
+        # One thread, so that the first search builds the table and searches do not crowd the cores.
         self._searcher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knowledge")
         self._batches = Batches(self._nearest, self._searcher, _LARGEST_BATCH)
         self._under_way: dict[str, asyncio.Task[Sequence[tuple[str, float]]]] = {}
 
     def build(self) -> None:
-        """Build the table now, unless it is there; returns when it is.
+        """Build the table now, unless it is there, and wait until it is.
 
         Raises:
             UsageError: the embedding model does not exist.
-            OperationalError: weights cannot be had, or the disk is full.
+            OperationalError: the weights cannot be fetched, or the disk is full.
         """
         self._searcher.submit(self._opened).result()
 
     async def search(self, query: str, k: int) -> tuple[Passage, ...]:
-        """The `k` passages nearest to `query`, best first, ties by identifier; all when there are fewer.
+        """Return the `k` passages nearest to `query`, best first, ties by identifier; all if there are fewer.
 
         Raises:
-            UsageError, OperationalError: like `build`, which the first search may have to do.
+            UsageError, OperationalError: as `build`, which the first search may call.
             ReplayMiss: the recording was changed.
         """
         if k < 1:
@@ -114,7 +114,7 @@ class KnowledgeBase:
                 task = asyncio.create_task(self._found(key, query, k))
                 task.add_done_callback(lambda _: self._under_way.pop(key))
                 self._under_way[key] = task
-            # Whoever is cancelled leaves the search to the others that wait for it.
+            # A cancelled caller must not cancel the search for the others that wait.
             found = await asyncio.shield(self._under_way[key])
         return self._scored(found)
 
@@ -127,7 +127,7 @@ class KnowledgeBase:
 
     def _nearest(self, searches: Sequence[tuple[str, int]]) -> Sequence[Sequence[tuple[str, float]]]:
         table = self._opened()
-        # The same words may be searched for with several `k`.
+        # The same query may come with several `k`.
         texts = list(dict.fromkeys(query for query, _ in searches))
         vectors = self._embedder.queries(texts)
         rows = [texts.index(query) for query, _ in searches]

@@ -1,7 +1,7 @@
-"""The reformulated query (HalluDetect section 3.1, D.1): a question that stands on its own.
+"""The reformulated query (HalluDetect section 3.1, D.1): a question that can be understood alone.
 
-Chatbots and HalluDetect use the same prompt (D.6). The request depends on the dialogue and the model alone:
-temperature 0 and a fixed seed, so that all who ask it about one dialogue share one answer.
+Chatbots and HalluDetect use the same prompt (D.6). The request depends on the dialogue and the model only
+(temperature 0, a fixed seed), so all requests about one dialogue share one answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agents.models.prompt import Prompt, dialogue, load_prompt
 from scenarios.transcript import Message
 
 QUERY_TOKENS = 60
-"""Limit of a reformulated query."""
+"""Limit of a reformulated query, in tokens."""
 
 _LABEL = re.compile(
     r"\A(?:[\s*_#>]*(?:user|assistant|query|question|rewritten[^:\n]*)[*_ ]*:[*_ ]*)+", re.IGNORECASE
@@ -24,12 +24,12 @@ _LABEL = re.compile(
 
 
 def reformulation_prompt() -> Prompt:
-    """The prompt file, for those whose version depends on it."""
+    """Return the prompt file, for components whose version depends on it."""
     return load_prompt("agents.retrieval", "reformulation")
 
 
 async def reformulate(session: Session, history: Sequence[Message], question: str) -> str:
-    """`question` as a query that is understood without `history` (oldest first). One call.
+    """Rewrite `question` as a query that is understood without `history` (oldest first). One call.
 
     Raises:
         UnparseableAnswer: the model wrote nothing.
@@ -46,7 +46,7 @@ async def reformulate(session: Session, history: Sequence[Message], question: st
 
 
 def tidy_query(text: str) -> str:
-    """The first line of a model's query, without labels and quotation marks around it. May be empty."""
+    """Return the first line of a model's query, without labels and outer quotation marks. May be empty."""
     line = _LABEL.sub("", text.strip()).strip().split("\n", 1)[0].strip()
     if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`":
         line = line[1:-1].strip()

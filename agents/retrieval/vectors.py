@@ -1,4 +1,4 @@
-"""The vector table: a LanceDB folder that is built once and only read afterwards."""
+"""The vector table: a LanceDB folder that is built once and then only read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.machine.cache import CACHE_VARIABLE, building, replacing
-from agents.machine.checksums import is_whole, sha256_of, write_seal
+from agents.machine.checksums import is_whole, sha256_of, write_checksums
 from agents.machine.progress_events import Listener, StepProgress
 from agents.retrieval.embedding import Embedder
 from scenarios.errors import OperationalError
@@ -28,16 +28,16 @@ def ensure_built(
 ) -> None:
     """Embed `passages` and write them to `folder` as a table, unless it holds one.
 
-    One process builds, others wait for it. The folder appears when it is whole; a damaged one is built again.
+    One process builds; others wait for it. The folder appears when it is whole. A damaged one is built again.
 
     Args:
-        folder: named after all that determines its content.
+        folder: its name identifies the content.
         passages: the table's rows; at least one.
         embedder: makes the vectors.
         on_progress: told of passages.
 
     Raises:
-        OperationalError: the disk is full, or weights cannot be had.
+        OperationalError: the disk is full, or the weights cannot be fetched.
     """
     if _is_intact(folder):
         return
@@ -46,11 +46,13 @@ def ensure_built(
             with replacing(folder) as partial:
                 _write(partial, passages, _embed(passages, embedder, on_progress))
                 files = [path for path in partial.rglob("*") if path.is_file()]
-                write_seal(partial, {path.relative_to(partial).as_posix(): sha256_of(path) for path in files})
+                write_checksums(
+                    partial, {path.relative_to(partial).as_posix(): sha256_of(path) for path in files}
+                )
 
 
 def _is_intact(folder: Path) -> bool:
-    """Whether the table is there as it was written; what is derived is not worth an error."""
+    """Return whether the table is there as written. Damage is no error, because the table can be rebuilt."""
     try:
         return is_whole(folder)
     except OperationalError:
@@ -94,7 +96,7 @@ def _write(folder: Path, passages: Sequence[Passage], vectors: NDArray[numpy.flo
 
 @contextmanager
 def _lance_errors(action: str, folder: Path) -> Iterator[None]:
-    """LanceDB raises RuntimeError for a full disk and a lost file alike, naming its source."""
+    """Turn LanceDB's RuntimeError (full disk, lost file) into an OperationalError."""
     try:
         yield
     except RuntimeError as error:
@@ -106,7 +108,7 @@ def _lance_errors(action: str, folder: Path) -> Iterator[None]:
 
 
 class VectorTable:
-    """A table that `ensure_built` wrote.
+    """A table written by `ensure_built`.
 
     It has no approximate index: every vector is compared, so the answer is exact and the same everywhere.
     """
@@ -122,13 +124,13 @@ class VectorTable:
     def nearest(
         self, vectors: NDArray[numpy.float32], counts: Sequence[int]
     ) -> list[list[tuple[str, float]]]:
-        """For each vector, identifier and cosine of its nearest rows: highest first, ties by identifier.
+        """Return identifier and cosine of each vector's nearest rows: highest first, ties by identifier.
 
-        Cosines are rounded to 6 decimals: beyond that they differ between machines.
+        Cosines are rounded to 6 decimals, because further digits differ between machines.
 
         Args:
-            vectors: what is looked for, shape (vectors, dimensions).
-            counts: how many rows for each vector, at least one.
+            vectors: the queries, shape (vectors, dimensions).
+            counts: number of rows for each vector, at least one.
         """
         found: list[list[tuple[str, float]]] = [[] for _ in counts]
         unsettled = list(range(len(counts)))
@@ -137,7 +139,7 @@ class VectorTable:
             limit = min(wanted, self._rows)
             for index, ranked in zip(unsettled, self._ranked(vectors[unsettled], limit), strict=True):
                 found[index] = ranked
-            # A tie that reaches beyond what was fetched could hide a smaller identifier.
+            # A tie at the end of the fetched rows could hide a smaller identifier.
             unsettled = [
                 index
                 for index in unsettled
@@ -147,7 +149,7 @@ class VectorTable:
         return [ranked[:count] for ranked, count in zip(found, counts, strict=True)]
 
     def _ranked(self, vectors: NDArray[numpy.float32], limit: int) -> list[list[tuple[str, float]]]:
-        """The `limit` nearest rows of each vector, in one query, as most of the cost is by query."""
+        """Return the `limit` nearest rows of each vector. One query serves all, as each query costs much."""
         query = self._table.search(vectors).distance_type("cosine").limit(limit)
         with _lance_errors("read", self._folder):
             rows = query.select(["id", "_distance"]).to_arrow().to_pydict()

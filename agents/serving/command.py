@@ -20,19 +20,19 @@ def serve_command(
     startup_timeout: float = STARTUP_TIMEOUT,
     quiet: bool = False,
 ) -> None:
-    """Serve `model` until Ctrl-C; the endpoint's base URL is printed on stdout when it answers.
+    """Serve `model` until Ctrl-C; print the endpoint's base URL on stdout when it answers.
 
     Args:
-        model: a catalogue name, a model folder, or a hub's name.
+        model: a catalogue name, a model folder, or a hub name.
         port: port on loopback; None: a free one.
-        prepare_only: make environment and weights ready, and return.
+        prepare_only: prepare environment and weights, and return.
         extra_flags: flags passed through to vLLM.
         startup_timeout: seconds until it must answer.
-        quiet: no progress on stderr.
+        quiet: show no progress on stderr.
 
     Raises:
         UsageError, OperationalError: as `serve` does.
-        KeyboardInterrupt: on Ctrl-C, after the server was ended.
+        KeyboardInterrupt: on Ctrl-C, after the server has ended.
     """
     with shown_progress(quiet) as on_progress:
         prepared = prepare(model, on_progress=on_progress)

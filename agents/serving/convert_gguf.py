@@ -1,8 +1,8 @@
-"""Turn GGUF weights into a folder that vLLM serves. A script for the server's environment.
+"""Convert GGUF weights to a folder that vLLM serves. A script for the server's environment.
 
     python convert_gguf.py FILE.gguf FOLDER
 
-Weights are dequantised to bfloat16; tokenizer, chat template and configuration come out of the GGUF file too.
+Weights are dequantised to bfloat16. Tokenizer, chat template and configuration come from the GGUF file, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main(source: Path, target: Path) -> None:
         dtype=torch.bfloat16,
         quantization_config=GgufConfig(gguf_file=file, dequantize=True),
     )
-    # What is saved is no longer quantised, and vLLM refuses a folder that says otherwise.
+    # The saved weights are no longer quantised, and vLLM refuses a folder that says otherwise.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     model.save_pretrained(target)

@@ -1,5 +1,6 @@
-"""The server's own Python environment: vLLM and AutoGen cannot share one (they want different protobuf), so
-the server's lives in the cache folder and the client speaks HTTP.
+"""The server's own Python environment, in the cache folder. The client speaks HTTP with it.
+
+vLLM and AutoGen cannot share an environment, because they need different versions of protobuf.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def server_environment(
     cache: Path | None = None,
     on_progress: Listener = silent,
 ) -> ServerEnvironment:
-    """The server's environment, made when there is no whole one.
+    """Return the server's environment; make it if there is no whole one.
 
     Args:
-        kind: which build of vLLM; None: found out by looking at the machine.
+        kind: which build of vLLM; None: the one for this machine.
         requirements: requirements file; None: the one for `kind`.
         cache: cache folder; None: `cache_dir()`.
         on_progress: told of installed packages.
@@ -45,7 +46,7 @@ def server_environment(
     text = requirements.read_text(encoding="utf-8")
     install = ["-r", str(requirements)]
     listed = sum(1 for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    # The CPU file is closed: what it leaves out must stay out.
+    # The CPU file lists everything: what it leaves out must not be installed.
     install += ["--no-deps", "--only-binary=:all:"] if kind == "cpu" else []
     python = python_environment(
         (cache or cache_dir()) / "server" / kind,

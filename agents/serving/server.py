@@ -1,4 +1,4 @@
-"""A running model server: started on loopback, waited for, and ended with everything it started."""
+"""Run a model server: start it on loopback, wait for it, and end it with everything it started."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scenarios.errors import OperationalError
 from scenarios.transcript import Frozen
 
 STARTUP_TIMEOUT = 900.0
-"""Seconds a server may take until it answers: loading and compiling a large model on a slow machine."""
+"""Seconds until a server must answer. Loading and compiling a large model on a slow machine takes long."""
 
 LOG_TAIL = 15
 """Lines of the server's log that an error shows."""
@@ -34,7 +34,7 @@ KEPT_LOGS = 20
 POLL_SECONDS = 0.5
 
 _RAISED = re.compile(r"(\([^)]*\) )?(ERROR [\d-]+ [\d:]+ \[[^\]]*\] )?[\w.]*(Error|Exception): ")
-"""A log line that an exception's own last line makes, with or without vLLM's process and logger before it."""
+"""A log line with an exception's last line, with or without vLLM's process and logger before it."""
 
 
 class ServedModel(Frozen):
@@ -43,7 +43,7 @@ class ServedModel(Frozen):
     base_url: str
     """OpenAI-compatible endpoint, ending in /v1."""
     model: str
-    """The name to ask for."""
+    """Its served name."""
     revision: str | None
     """Which weights these are; None: not known (local folder, hub)."""
     log: Path
@@ -55,15 +55,15 @@ class RunningServer:
     """A server that answers, with its process."""
 
     served: ServedModel
-    """What its users need."""
+    """The model and its endpoint."""
     process: subprocess.Popen[bytes]
     """Its supervisor."""
 
     async def ended(self) -> None:
-        """Wait until the server ends without having been asked to.
+        """Wait until the server ends by itself.
 
         Raises:
-            OperationalError: it did; with its log's end.
+            OperationalError: it ended; with the end of its log.
         """
         code = await asyncio.to_thread(self.process.wait)
         raise OperationalError(f"the model server ended with exit code {code}. {end_of_log(self.served.log)}")
@@ -79,10 +79,10 @@ async def serve(
     on_progress: Listener = silent,
     cache: Path | None = None,
 ) -> AsyncIterator[ServedModel]:
-    """Serve `model` with vLLM while the block runs; first prepare what is missing (which blocks the loop).
+    """Serve `model` with vLLM while the block runs; first prepare what is missing, which blocks the loop.
 
     Args:
-        model: a catalogue name, a model folder, or a hub's name.
+        model: a catalogue name, a model folder, or a hub name.
         port: port on loopback; None: a free one.
         extra_flags: flags passed through to vLLM; each replaces ours of the same name.
         startup_timeout: seconds until it must answer.
@@ -113,7 +113,7 @@ async def serve_prepared(
     startup_timeout: float,
     on_progress: Listener,
 ) -> AsyncIterator[RunningServer]:
-    """`serve` for a model that is prepared."""
+    """Serve a prepared model while the block runs; see `serve`."""
     with ExitStack() as reservation:
         chosen = reservation.enter_context(reserved_port(port))
         command = prepared.command(chosen, extra_flags)
@@ -132,7 +132,7 @@ async def serve_prepared(
             )
             yield RunningServer(served, process)
         finally:
-            # Closing our end is what stops it; should the waiting be interrupted too, it still stops.
+            # Closing our end stops it, even if the waiting is interrupted.
             if process.stdin is not None:
                 process.stdin.close()
             await asyncio.to_thread(process.wait)
@@ -144,7 +144,7 @@ async def wait_until_healthy(
     """Ask `/health` until it answers.
 
     Raises:
-        OperationalError: the server ended, or did not answer within `limit` seconds; with its log's end.
+        OperationalError: the server ended, or did not answer within `limit` seconds; with the end of its log.
     """
     started = time.monotonic()
     while True:
@@ -167,7 +167,7 @@ async def wait_until_healthy(
 
 
 async def is_healthy(port: int) -> bool:
-    """Whether `GET /health` on loopback answers 200; no proxy of the environment is asked."""
+    """Return whether `GET /health` on loopback answers 200, without proxies of the environment."""
     with suppress(httpx2.HTTPError):
         async with httpx2.AsyncClient(trust_env=False, timeout=10) as client:
             return (await client.get(f"http://{LOOPBACK}:{port}/health")).status_code == 200
@@ -175,9 +175,9 @@ async def is_healthy(port: int) -> bool:
 
 
 def end_of_log(log: Path) -> str:
-    """The log's last lines with its path, led by the error that seems to be the cause."""
+    """Return the log's path and last lines, after the error that seems to be the cause."""
     lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    # vLLM's processes fail in a row, and the last one only says that another failed before it.
+    # vLLM's processes fail one after another; the last one only says that another failed before.
     causes = [line for line in lines if _RAISED.match(line)]
     cause = f"Its first error: {causes[0].strip()}\n" if causes and causes[0] not in lines[-LOG_TAIL:] else ""
     tail = "\n".join(f"  {line}" for line in lines[-LOG_TAIL:]) or "  (empty)"
@@ -185,7 +185,7 @@ def end_of_log(log: Path) -> str:
 
 
 def new_log(folder: Path, name: str) -> Path:
-    """A path for a new log; of the older ones the newest are kept."""
+    """Return a path for a new log, and delete all but the newest of the older ones."""
     folder.mkdir(parents=True, exist_ok=True)
     logs = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in logs[KEPT_LOGS - 1 :]:

@@ -1,4 +1,4 @@
-"""Shows on stderr how far a preparation is: a bar for each step on a terminal, lines elsewhere."""
+"""Show the progress of a preparation on stderr: a bar for each step on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scenarios.text.wording import one_line
 
 @contextmanager
 def shown_progress(quiet: bool = False) -> Iterator[Listener]:
-    """A listener that shows what it is told: bars on a terminal, a line when a step begins elsewhere."""
+    """Yield a listener that shows progress: bars on a terminal, elsewhere a line when a step begins."""
     if quiet:
         yield silent
         return
@@ -24,7 +24,7 @@ def shown_progress(quiet: bool = False) -> Iterator[Listener]:
 
 
 class _Steps:
-    """One task for each step, the ones before it full."""
+    """A listener with one task for each step; earlier tasks are shown as complete."""
 
     def __init__(self, shown: Progress, announced: bool) -> None:
         self._shown = shown

@@ -1,1 +1,1 @@
-"""The simulated user: its messages, their flaws, and the summarizer that makes one of a real chat."""
+"""The simulated user: its messages, their flaws, and the summarizer of real chats."""

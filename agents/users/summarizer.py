@@ -1,7 +1,7 @@
 """Reference chats, and the summarizer that turns one into the situation of a simulated user.
 
-Source: HalluDetect, section 4.3, B.9 and D.7: chats between people and a chatbot are summarized, and the
-simulated user is put into the same situation as the user of the chat.
+Source: HalluDetect, section 4.3, B.9 and D.7. Chats between people and a chatbot are summarized, and the
+simulated user gets the situation of the chat's user.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scenarios.files.json_text import parse_json
 from scenarios.transcript import Message
 
 MAX_TOKENS = 320
-"""Limit of a summary."""
+"""Limit of a summary, in tokens."""
 
 _LABELS: dict[str, Literal["user", "assistant"]] = {
     "user": "user",
@@ -39,12 +39,12 @@ _LABEL = re.compile(rf"^\s*({'|'.join(_LABELS)})\s*:\s*(.*)$", re.IGNORECASE)
 
 
 async def summarize(session: Session, chat: Sequence[Message], domain: str) -> str:
-    """Summary of the user's side of a reference chat, fit to be a `Persona.summary`.
+    """Summarize the user's side of a reference chat, for a `Persona.summary`.
 
     Args:
-        session: who asks; the call is booked as `summary`.
-        chat: the reference chat, at least one user message.
-        domain: what the assistant was for, as it reads in a prompt.
+        session: asks the model; the call is recorded as `summary`.
+        chat: the reference chat, with at least one user message.
+        domain: the assistant's domain, in the words of a prompt.
 
     Raises:
         ValueError: the chat has no user message.
@@ -63,13 +63,13 @@ async def summarize(session: Session, chat: Sequence[Message], domain: str) -> s
 def read_chat(path: Path) -> tuple[Message, ...]:
     """Read a reference chat.
 
-    A `.jsonl` file holds a JSON object `{"role": "user" | "assistant", "content": …}` a line (`text` may
-    stand for `content`), a `.json` file a list of them. Any other file is plain text: a line that begins with
-    `User:` or `Assistant:` (also Human, Customer; Bot, Chatbot, AI) opens a message; what follows up to the
-    next such line belongs to it.
+    A `.jsonl` file holds one JSON object `{"role": "user" | "assistant", "content": …}` a line (or `text`
+    instead of `content`); a `.json` file holds a list of them. Any other file is plain text. There, a line
+    that begins with `User:` or `Assistant:` (also Human, Customer; Bot, Chatbot, AI) opens a message, which
+    goes up to the next such line.
 
     Raises:
-        UsageError: the file cannot be read, something is not of this form, or one side says nothing in it.
+        UsageError: the file cannot be read, has another form, or lacks messages of one side.
     """
     text = read_text(path)
     read = {".json": _from_json, ".jsonl": _from_jsonl}.get(path.suffix.lower(), _from_text)

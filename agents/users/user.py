@@ -1,20 +1,20 @@
-"""The simulated user: an AutoGen agent with a persona that asks until it has what it came for, or gives up.
+"""The simulated user: an AutoGen agent with a persona. It asks until its goals are reached, or gives up.
 
-Source: HalluDetect, section 4.3, B.9 and D.7: a model acts as a user in the situation of a reference chat, of
-which it gets the summary. It never sees the documents. The paper gives no rule for stopping; ours:
+Source: HalluDetect, section 4.3, B.9 and D.7. A model acts as a user in the situation of a reference chat and
+gets the chat's summary. It never sees the documents. The paper gives no rule for stopping. Ours is:
 
 - Nothing is decided before `min_turns` replies.
-- For each goal the model says by one token whether the assistant has told it. The share of "Yes" counts,
-  not the printed word, which is what makes small models usable. When every goal reaches `goal_told`, the
-  user stops: goal reached. Else the first goal that does not is what the next message asks for.
-- Then, by one more token, whether it is useless to go on: from `give_up` the user gives up.
+- For each goal the model says with one token whether the assistant has told it. The share of "Yes" counts,
+  not the printed word, so that small models can be used. If every goal reaches `goal_told`, the user stops:
+  goal reached. Else the next message asks for the first goal below it.
+- Then the model says with one more token whether it is useless to go on. From the share `give_up` on, the
+  user gives up.
 
-Both thresholds stand in `tuned.yaml`, by model.
+Both thresholds are in `tuned.yaml`, by model.
 
-Each request is a function of persona, domain, history and seed alone: equal histories give equal requests
-whichever chatbot answers, so that conversations of one persona begin with the same message (paired design).
-The chat goes into the prompt as a transcript: in chat roles turned round, the 1.5B model fell
-back into the assistant's part in its first message.
+Each request depends on persona, domain, history and seed only. So conversations of one persona begin with the
+same message whichever chatbot answers (paired design). The prompt holds the chat as a transcript: with
+swapped chat roles, the 1.5B model played the assistant in its first message.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from scenarios.packs.pack import Persona
 from scenarios.transcript import Call, Frozen, Message
 
 TEMPERATURE = 0.7
-"""Of the first try at a message."""
+"""Temperature of the first try at a message."""
 RETRY_TEMPERATURE = 1.0
-"""Of the second try, after a first one that was flawed or asked nothing."""
+"""Temperature of the second try, if the first message was flawed or asked nothing."""
 MAX_TOKENS = 96
-"""Limit of a message; a sentence that it cuts off is dropped."""
+"""Limit of a message in tokens; a sentence that it cuts off is dropped."""
 
 _SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]]*(?:\s|$))[\"')\]]*")
 
 
 def user_version(model: str) -> str:
-    """Hash of what determines how users behave, persona and limits aside: code, prompts, thresholds, model.
+    """Hash what decides how users behave, besides persona and limits: code, prompts, thresholds, model.
 
     Args:
-        model: `agents.served_model.identity_of` the model that plays them.
+        model: `agents.served_model.identity_of` the users' model.
     """
     prompts = [load_prompt("agents.users", name) for name in USER_PROMPTS]
     learnt = [tuned_number("agents.users", name, model) for name in ("goal_told", "give_up")]
@@ -58,14 +58,14 @@ def user_version(model: str) -> str:
 
 
 class UserMove(Frozen):
-    """What the simulated user does next: says something or stops."""
+    """The simulated user's next step: a message or a stop."""
 
     text: str | None
-    """The next message (it may be flawed or empty: see `agents.users.user_flaws`); None: the user stops."""
+    """The next message, perhaps flawed or empty (see `agents.users.user_flaws`); None: the user stops."""
     stop: Literal["goal_reached", "gave_up"] | None = None
     """Why the user stops, or None."""
     calls: tuple[Call, ...] = ()
-    """Model calls spent on the decision and the message."""
+    """Model calls for the decision and the message."""
 
 
 class UserFailed(ModelError):
@@ -73,7 +73,7 @@ class UserFailed(ModelError):
 
     Args:
         reason: one sentence.
-        calls: what was spent, the failed call included.
+        calls: the model calls, the failed one included.
     """
 
     def __init__(self, reason: str, calls: Sequence[Call]) -> None:
@@ -82,14 +82,14 @@ class UserFailed(ModelError):
 
 
 class SimulatedUser:
-    """Plays one persona in one conversation; holds no state, so one instance may serve several.
+    """Plays one persona. It has no state, so one instance can serve several conversations.
 
     Args:
         persona: who the user is.
-        domain: what the assistant is for, as the scenario says it.
+        domain: the scenario's domain.
         pool: the models.
         seed: seed of the conversation.
-        model: name of the user's model in the pool; None is the default one.
+        model: name of the user's model in the pool; None: the default one.
         min_turns: replies before the user may stop.
         max_tokens: limit of a message.
     """
@@ -114,10 +114,10 @@ class SimulatedUser:
         self._max_tokens = max_tokens
 
     async def next(self, history: Sequence[Message]) -> UserMove:
-        """Decide whether to go on after `history` (empty, or ending with a reply), and if so what to say.
+        """Decide whether to go on after `history` (empty, or ending with a reply), and what to say.
 
-        A message that asks nothing, or has a flaw that the audit would report, is tried once more,
-        warmer and with another seed; the second stands, flawed or not.
+        A message that asks nothing, or has a flaw (`message_flaws`), is tried once more with a higher
+        temperature and another seed. The second message is kept, flawed or not.
 
         Raises:
             UserFailed: the model gave no answer.
@@ -194,22 +194,22 @@ class SimulatedUser:
 
 
 def _threshold(name: str, session: Session) -> float:
-    """The share of "Yes" that decides: tuned for the user's model, else even odds."""
+    """Return the deciding share of "Yes": tuned for the user's model, else even odds."""
     tuned = tuned_number("agents.users", name, catalogue_name(session.client))
     return EVEN_ODDS if tuned is None else tuned
 
 
 def turn_seed(seed: int, persona: str, turn: int) -> int:
-    """Seed of the requests before reply number `turn`, below 2³¹: a hash, so neighbours share nothing."""
+    """Return the seed of the requests before reply number `turn`: a hash below 2³¹."""
     return int(digest([seed, persona, turn])[:8], 16) >> 1
 
 
 def clean(text: str, name: str, *, cut: bool = False) -> str:
-    """A message without what models put around it.
+    """Remove what models put around a message.
 
-    A leading `User:` or `NAME:`, quotation marks around the whole, and later paragraphs of a transcript
-    (from a line that begins with `User:`, `Assistant:` or `NAME:` on) go. When the answer was `cut` off, so
-    does an unfinished last sentence, unless it is the only one. A leading `Assistant:` stays for the audit.
+    This is a leading `User:` or `NAME:`, quotation marks around the whole, and everything from a later line
+    on that begins with `User:`, `Assistant:` or `NAME:`. If the answer was `cut` off, the unfinished last
+    sentence goes, too, unless it is the only one. A leading `Assistant:` stays, because it is a flaw.
     """
     labels = f"(?:user|{re.escape(name)})"
     text = re.sub(rf"^\s*{labels}\s*:\s*", "", text, flags=re.IGNORECASE)

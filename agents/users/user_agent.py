@@ -1,4 +1,4 @@
-"""The simulated user as an AutoGen agent, for teams that hold conversations in AutoGen."""
+"""The simulated user as an AutoGen agent, for AutoGen teams."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scenarios.transcript import Message
 
 
 class UserAgent(BaseChatAgent):
-    """An AutoGen agent that says what a simulated user says, and ends a conversation by a `StopMessage`.
+    """An AutoGen agent that speaks as a simulated user and ends a conversation with a `StopMessage`.
 
-    Everything that others say is the assistant's. `StopMessageTermination` ends a team at the stop, whose
-    content is the reason: `goal_reached` or `gave_up`.
+    Messages of all others count as the assistant's. The content of the `StopMessage` is the reason:
+    `goal_reached` or `gave_up`. `StopMessageTermination` ends a team there.
 
     Args:
-        user: who is simulated.
+        user: the simulated user.
         name: the agent's name in its team.
     """
 
@@ -31,7 +31,7 @@ class UserAgent(BaseChatAgent):
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """A text, or a stop."""
+        """A text message or a stop message."""
         return (TextMessage, StopMessage)
 
     async def on_messages(

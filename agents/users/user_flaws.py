@@ -1,8 +1,8 @@
-"""Audit of the simulated user: which of its messages a person in that situation would not have written.
+"""Flaws of the simulated user: messages that a person in this situation would not have written.
 
-A conversation whose user errs says little about the chatbot, so runs are reported with and without such
-conversations. All rules are plain text rules, stated at each function: they see nothing that the reader of
-a transcript does not see. Thresholds are ours; the papers have no such audit.
+A conversation with a flawed user says little about the chatbot, so runs are reported with and without such
+conversations. All rules are rules on the transcript's text, described at each function. The papers have no
+such rules; the thresholds are ours.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FlawKind = Literal["empty", "role_swap", "leaked_instructions", "repeated", "pre
 MIN_TURNS = 2
 """A user who ends the conversation before so many replies stops prematurely."""
 SAME_RATIO = 90.0
-"""Indel similarity (0 to 100, case and punctuation aside) from which two messages are the same."""
+"""Two messages are the same from this Indel similarity on (0 to 100, without case and punctuation)."""
 SHORT_WORDS = 4
-"""Messages of fewer words, such as "Yes, please.", may be said again."""
+"""Messages of fewer words, such as "Yes, please.", may be repeated."""
 OVERLAP_WORDS = 8
-"""So many words in a row are taken over, not hit upon."""
+"""So many equal words in a row count as copied."""
 
 GOAL_WORDS = 5
-"""A goal of so many words, said as it stands on the list, is read out rather than pursued."""
+"""A goal of at least so many words counts as read out if a message holds it word for word."""
 
 _ASSISTANT_SPEECH = re.compile(
     r"\bas an ai\b|\b(?:i am|i'm) an ai\b|\bai language model\b"
@@ -78,29 +78,29 @@ _STOP_WORD = re.compile(
     r"|some|such|take|tell|than|that|their|them|then|there|these|they|this|those|understand|until|upon|very"
     r"|want|were|what|when|where|whether|which|while|whom|whose|will|with|would|your"
 )
-"""Words of goals that say nothing of their subject; shorter ones are left out by length."""
+"""Words of goals that say nothing about their subject; shorter words are excluded by length."""
 
 
 class Flaw(Frozen):
-    """Something in a conversation that its simulated user should not have done."""
+    """Something that a simulated user should not have done in a conversation."""
 
     turn: int
-    """Index of the turn whose user message is at fault; for a premature stop the last turn (0 if none)."""
+    """Index of the turn with the flawed message; for a premature stop the last turn (0 if none)."""
     kind: FlawKind
-    """Which rule was broken."""
+    """The broken rule."""
     detail: str
-    """The words at fault, or the reason, for a person to read."""
+    """The flawed words, or the reason, for people to read."""
 
 
-def audit(
+def conversation_flaws(
     conversation: Conversation, persona: Persona | None = None, *, min_turns: int = MIN_TURNS
 ) -> tuple[Flaw, ...]:
-    """Every flaw of the simulated user in a conversation, in order of turns.
+    """Return every flaw of the simulated user in a conversation, in order of turns.
 
     Args:
         conversation: finished conversation.
-        persona: who the user was to be; without it, goals and manner are not compared.
-        min_turns: replies before which no stop is in time.
+        persona: the user's persona; without it, goals and manner are not compared.
+        min_turns: a stop before so many replies is premature.
     """
     flaws = []
     before = _Said()
@@ -119,15 +119,15 @@ def audit(
 def message_flaws(
     text: str, history: Sequence[Message], persona: Persona | None = None
 ) -> tuple[tuple[FlawKind, str], ...]:
-    """Flaws of one user message that follows `history`: (kind, words at fault), at most one of a kind."""
+    """Return the flaws of a user message after `history`: (kind, flawed words), at most one of a kind."""
     return _message_flaws(text, _Said(history), persona)
 
 
 class _Texts:
-    """What one side has said, in the forms in which a message is compared with all of it.
+    """The texts of one side, prepared for comparing a message with all of them.
 
-    The forms are made when they are asked for, once: a conversation may have any number of turns, and
-    nothing is compared with the last reply.
+    Each text is prepared once, when it is first needed: a conversation may have many turns, and nothing is
+    compared with the last reply.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -137,14 +137,14 @@ class _Texts:
         self._words: list[str | None] = []
 
     def windows(self) -> set[str]:
-        """All that `_windows` makes of the texts."""
+        """Return the word windows (`_windows`) of all texts."""
         for text in self.texts[self._windowed :]:
             self._windows.update(_windows(text))
         self._windowed = len(self.texts)
         return self._windows
 
     def same(self, text: str) -> str | None:
-        """The first text that is the `_same` as this one."""
+        """Return the first text that is the `_same` as this one, or None."""
         self._words += map(_long_enough, self.texts[len(self._words) :])
         words = _long_enough(text)
         if words is None:
@@ -154,7 +154,7 @@ class _Texts:
 
 
 class _Said:
-    """What was said before a message."""
+    """The texts of both sides before a message."""
 
     def __init__(self, history: Sequence[Message] = ()) -> None:
         self.by_user = _Texts([message.text for message in history if message.role == "user"])
@@ -177,11 +177,13 @@ def _message_flaws(text: str, before: _Said, persona: Persona | None) -> tuple[t
 
 
 def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
-    """Words by which the user speaks as the assistant, or None.
+    """Return words with which the user speaks as the assistant, or None.
 
-    Three rules: set phrases of assistants (an offer of help, "as an AI", a request for the other's details);
-    advice in the second person in a sentence that is no question; and a message of which at least half of
-    the 8-word sequences stand in an earlier reply and in no earlier message of the user.
+    There are three rules:
+
+    - typical phrases of assistants: an offer of help, "as an AI", a request for the user's details;
+    - advice in the second person in a sentence that is not a question;
+    - a message with at least half of its 8-word sequences in an earlier reply and in no earlier user message.
     """
     return _role_swap(text, _Said(history))
 
@@ -204,13 +206,16 @@ def _role_swap(text: str, before: _Said) -> str | None:
 
 
 def leaked_instructions(text: str, persona: Persona | None = None) -> str | None:
-    """Words that give the set-up away, or None.
+    """Return words that reveal the simulation, or None.
 
-    Four rules: talk of persona, simulation, instructions, goals as such, or of "the user"; 8 words in a row
-    from one of the simulated user's prompt files or from the persona's manner; and a whole goal of at least
-    `GOAL_WORDS` words, word for word; and the persona told of by name as somebody else ("Asha has", with no
-    word in the first person), which is how the notes speak. Facts and grievance may be quoted, whatever the
-    prompts hold: they are the user's to tell.
+    There are four rules:
+
+    - words about persona, simulation, instructions, goals as such, or "the user";
+    - 8 words in a row from a prompt file of the simulated user or from the persona's manner, except from the
+      persona's facts and grievance, which the user may quote;
+    - a whole goal of at least `GOAL_WORDS` words, word for word;
+    - the persona's name as that of another person ("Asha has", without a word in the first person), as in the
+      persona's notes.
     """
     plain = _straight(text)
     phrase = _LEAK.search(plain)
@@ -240,10 +245,10 @@ def leaked_instructions(text: str, persona: Persona | None = None) -> str | None
 
 
 def repeated(text: str, history: Sequence[Message]) -> str | None:
-    """The earlier user message that `text` says again, or None.
+    """Return the earlier user message that `text` repeats, or None.
 
-    Two messages are the same from a similarity of `SAME_RATIO` on; messages under `SHORT_WORDS` words are
-    not compared.
+    Two messages are the same from a similarity of `SAME_RATIO` on. Messages of fewer than `SHORT_WORDS` words
+    are not compared.
     """
     return _Said(history).by_user.same(text)
 
@@ -251,11 +256,11 @@ def repeated(text: str, history: Sequence[Message]) -> str | None:
 def premature_stop(
     conversation: Conversation, persona: Persona | None = None, min_turns: int = MIN_TURNS
 ) -> str | None:
-    """Why the user's own decision to stop came too early, or None.
+    """Return why the user's own decision to stop came too early, or None.
 
-    Either there were fewer than `min_turns` replies, or the goal is said to be reached although no reply has
-    to do with any goal. A reply has to do with a goal when at least half of the goal's content words (four
-    letters or more, or numbers; stop words aside; compared by their first five letters) occur in it.
+    It is too early with fewer than `min_turns` replies, and at `goal_reached` if no reply is about any goal.
+    A reply is about a goal if at least half of the goal's content words occur in it. Content words are
+    numbers and words of four letters or more without stop words; their first five letters are compared.
     """
     if conversation.stop_reason not in ("goal_reached", "gave_up"):
         return None
@@ -270,10 +275,10 @@ def premature_stop(
 
 
 def is_loop(turns: Sequence[Turn]) -> bool:
-    """Whether a conversation goes round in circles, so that the runner stops it.
+    """Return whether a conversation goes round in circles; the runner then stops it.
 
-    True when the last exchange is the same, on both sides, as an earlier one (any length), or when the last
-    three user messages are the same (`repeated`'s rule).
+    True if the last exchange equals an earlier one on both sides (at any length), or if the last three user
+    messages are the same (by the rule of `repeated`).
     """
     if not turns:
         return False
@@ -296,7 +301,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _long_enough(text: str) -> str | None:
-    """The words of a message, or None where there are too few for it to be compared."""
+    """Return the words of a message, or None if there are too few to compare."""
     words = _words(text)
     return words if len(words.split()) >= SHORT_WORDS else None
 

@@ -1,4 +1,4 @@
-"""The prompt files of the simulated user: all that its model reads besides the persona and the chat."""
+"""The prompt files of the simulated user."""
 
 USER_PROMPTS = ("user_opening", "user_message", "user_goal", "user_patience")
-"""The opening message, every later one, whether a goal was told, whether to give up."""
+"""For the opening message, later messages, whether a goal was told, and whether to give up."""

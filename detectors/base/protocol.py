@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from agents.claim_check import ClaimCheck, told_claim_check
+from agents.claim_check import ClaimCheck, claim_check_of
 from agents.models.model import ModelPool
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
@@ -62,7 +62,7 @@ def judging(detector: Detector, served: str) -> ClaimCheck:
     Raises:
         UsageError: the attribute is something else.
     """
-    told = told_claim_check(f"detector {detector.name}", detector)
+    told = claim_check_of(f"detector {detector.name}", detector)
     if told is not None:
         return told
     return ClaimCheck.by((served,) if asks_a_model(detector) else (), ())

@@ -1,6 +1,6 @@
-"""Labelled data sets, each mapped to `scenarios.labelled.LabelledReply` by one of `LOADERS`.
+"""Labelled data sets. Each of `LOADERS` reads one into `scenarios.labelled.LabelledReply`.
 
-HotpotQA (`hotpotqa`) has right answers only and is none of them: replies are built from its questions.
+HotpotQA (`hotpotqa`) has no loader, because it has right answers only: replies are built from its questions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scenarios.labelled import LabelledData
 from scenarios.transcript import Frozen
 
 Loader = Callable[[LoadRequest], LabelledData]
-"""From what is asked of a data set to its replies."""
+"""Reads the requested replies of a data set."""
 
 LOADERS: dict[str, Loader] = {
     "audit-corpus": load_audit_corpus,
@@ -39,10 +39,10 @@ LOADERS: dict[str, Loader] = {
     "ragtruth": load_ragtruth,
     "wice": load_wice,
 }
-"""Data sets by name."""
+"""Name of a data set → its loader."""
 
 OPTIONS: dict[str, type[Frozen]] = {"ragtruth": RagTruthOptions}
-"""The options of the data sets that have any; their loaders check them."""
+"""Name of a data set → the class of its options, which its loader checks."""
 
 
 def load_labelled(
@@ -51,12 +51,12 @@ def load_labelled(
     source: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> LabelledData:
-    """The labelled replies of a data set.
+    """Load the labelled replies of a data set.
 
     Args:
         dataset: a name of `LOADERS`, or the path of a JSON-lines file (docs/labelled-data.md).
         data: folder of a named data set's files.
-        source: part of a named data set; None: all, or what docs/labelled-data.md says.
+        source: part of a named data set; None: all, or as docs/labelled-data.md says.
         options: the data set's own options (`OPTIONS`): name → value.
 
     Raises:

@@ -12,10 +12,10 @@ from scenarios.labelled import LabelledData
 
 
 def load_audit_corpus(request: LoadRequest) -> LabelledData:
-    """The audit corpus.
+    """Generate the audit corpus.
 
     Args:
-        request: it has no folder; its source is `train`, `calibration` or `test`; None: all.
+        request: without a folder; its source is `train`, `calibration` or `test`; None: all.
 
     Raises:
         UsageError: the request is wrong.

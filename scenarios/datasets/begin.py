@@ -1,7 +1,7 @@
 """BEGIN v2 (Dziri et al., "Evaluating Attribution in Dialogue Systems: The BEGIN Benchmark").
 
-Replies of knowledge-grounded dialogue systems, each judged against one piece of knowledge; one line of
-`turns.jsonl`, or of a table of the official release, a reply.
+Replies of knowledge-grounded dialogue systems, each judged against one piece of knowledge. Each line of
+`turns.jsonl`, or of a table of the official release, is one reply.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ class _Turn(Frozen):
     response: str
     """The reply."""
     begin_label: Literal["Fully attributable", "Not fully attributable", "Generic"]
-    """What the annotators say."""
+    """The annotators' label."""
 
 
 def load_begin(request: LoadRequest) -> LabelledData:
-    """The replies of BEGIN; "Not fully attributable" is the positive class.
+    """Load the replies of BEGIN; "Not fully attributable" is the positive class.
 
-    "Generic" replies ("haha") say nothing that knowledge could bear out or contradict. They are left out, as
-    are empty ones, and counted. Replies to the same knowledge form a group.
+    "Generic" replies ("haha") hold nothing that knowledge could support or contradict. They and empty ones
+    are left out and counted. Replies to the same knowledge form a group.
 
     Args:
-        request: its folder holds `turns.jsonl` or files of `OFFICIAL`, its source is `wow`, `cmu` or `tc`, or
+        request: its folder holds `turns.jsonl` or files of `OFFICIAL`. Its source is `wow`, `cmu` or `tc`, or
             a split of the official files; None: all.
 
     Raises:
@@ -89,13 +89,13 @@ def load_begin(request: LoadRequest) -> LabelledData:
 
 
 def _turns(path: Path) -> Iterator[tuple[str, str | None, _Turn]]:
-    """Identifier, split (which the file does not say) and turn of each line."""
+    """Yield identifier, split (None, as the file does not say it) and turn of each line."""
     for number, turn in read_records(path, _Turn, SCHEMA):
         yield f"{turn.data_source}-{number}", None, turn
 
 
 def _official(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _Turn]]:
-    """The same of tables. The development split has the identifiers that it has in one file."""
+    """Yield the same from tables. The development split keeps its identifiers of the one file."""
     for split, names in OFFICIAL.items():
         number = count(1)
         infix = "" if split == "dev" else f"{split}-"
@@ -106,7 +106,7 @@ def _official(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _Turn]
 
 
 def _rows(path: Path) -> Iterator[_Turn]:
-    """The rows of a table; its values are separated by tabs and never quoted."""
+    """Yield the rows of a table; its values are separated by tabs and never quoted."""
     header, *lines = (line.split("\t") for line in read_text(path).split("\n"))
     for number, values in enumerate(lines, start=2):
         if not "".join(values).strip():

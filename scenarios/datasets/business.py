@@ -1,9 +1,8 @@
 """Structured records of local businesses as passages: profile, hours, attributes, one per review.
 
 RAGTruth's Data2txt sources are such records (of Yelp). A record is flattened as EvidenceChain does
-("Method"): profile, hours, attributes and review chunks. Field names and values are put into words that a
-text would use, because what reads the passages compares words: `RestaurantsTakeOut: true` becomes
-`restaurants take out: yes`.
+("Method"): profile, hours, attributes and review chunks. Field names and values become words that a text
+would use, because detectors compare words: `RestaurantsTakeOut: true` becomes `restaurants take out: yes`.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ _WORDS = {True: "yes", False: "no", None: "not stated"}
 
 
 class Review(Frozen):
-    """What a customer wrote."""
+    """A customer's review."""
 
     review_stars: float | None
     """Stars given, 1 to 5."""
     review_date: str | None
-    """When, as the record says it."""
+    """The date as in the record."""
     review_text: str
     """The review itself."""
 
@@ -36,7 +35,7 @@ class Business(Frozen):
     """A record; None: not stated."""
 
     name: str | None
-    """What it is called."""
+    """Its name."""
     address: str | None
     """Street and number."""
     city: str | None
@@ -48,7 +47,7 @@ class Business(Frozen):
     hours: dict[str, str | None] | None
     """Weekday → opening hours, such as `17:30-23:0`."""
     attributes: dict[str, Any] | None
-    """Features: a truth value, a text, or a mapping of such."""
+    """Features: booleans, texts, or mappings of these."""
     business_stars: float | None
     """Mean rating, 1 to 5."""
     review_info: tuple[Review, ...] = Field(default=())
@@ -97,7 +96,7 @@ def _say(value: Any) -> str:
 
 
 def _hours(hours: str | None) -> str:
-    """`17:30-23:0` as `17:30-23:00 (5:30 PM - 11 PM)`: texts write both."""
+    """Format `17:30-23:0` as `17:30-23:00 (5:30 PM - 11 PM)`, because texts write both."""
     if hours is None:
         return _WORDS[None]
     twelve = _CLOCK.sub(_twelve_hours, hours).replace("-", " - ")

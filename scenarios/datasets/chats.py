@@ -1,8 +1,8 @@
 """Chats of several turns with annotated hallucinations, as in DetectorEval (HalluDetect, section 3.3).
 
-HalluDetect describes the data set and does not publish its form. Ours says what the paper says of it: turns
-of a user and a chatbot, and for each reply the exact sentences that annotators hold to be hallucinated, with
-a justification (section 3.2, "Output Format").
+HalluDetect describes the data set but does not publish its format. Our format has what the paper describes:
+turns of a user and a chatbot, and for each reply the exact hallucinated sentences, with a justification
+(section 3.2, "Output Format").
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_EVIDENCE = "no evidence"
 
 
 class _Hallucination(Frozen):
-    """What annotators hold to be hallucinated."""
+    """A hallucination that annotators found."""
 
     text: str = Field(min_length=1)
     """The words of the reply, verbatim."""
@@ -42,13 +42,13 @@ class _Turn(Frozen):
     """A message and the reply to it."""
 
     user: str
-    """What the user said."""
+    """The user's message."""
     reply: str = Field(min_length=1)
-    """What the chatbot answered."""
+    """The chatbot's reply."""
     passages: tuple[Evidence, ...] = ()
-    """The evidence it was given: objects, or plain texts."""
+    """The chatbot's evidence: objects, or plain texts."""
     hallucinations: tuple[_Hallucination, ...] | None = None
-    """The annotation; `[]`: none found, None: nobody looked."""
+    """The annotation; `[]`: none found, None: not annotated."""
 
     @field_validator("passages", mode="before")
     @classmethod
@@ -71,7 +71,7 @@ class _Turn(Frozen):
         return zip(found, places(self.reply, [one.text for one in found]), strict=True)
 
     def spans(self) -> tuple[GoldSpan, ...]:
-        """Where the hallucinations stand; the n-th equal quotation is the n-th such place."""
+        """Return the places of the hallucinations; the n-th equal quotation has the n-th place."""
         return tuple(
             GoldSpan(start=place[0], end=place[1], label=found.label)
             for found, place in self._placed()
@@ -91,10 +91,9 @@ class _Chat(Frozen):
 
 
 def load_chats(request: LoadRequest) -> LabelledData:
-    """The annotated replies of all chats, each with the dialogue before it; a chat is a group.
+    """Load the annotated replies of all chats, each with the dialogue before it. A chat is a group.
 
-    Turns that nobody annotated, and turns without evidence, are left out, and counted; they are part of
-    the dialogue of later turns all the same.
+    Turns without annotation or evidence are left out and counted. They stay in the dialogue of later turns.
 
     Args:
         request: its folder holds `chats.jsonl`; there are no parts.

@@ -1,4 +1,4 @@
-"""Runs of hallulab that somebody annotated: which words of a turn's reply are hallucinated, and why."""
+"""Annotated runs of hallulab: the hallucinated words of each reply, and why."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_EVIDENCE = "no evidence"
 
 
 class _Quotation(Frozen):
-    """What the annotators hold to be hallucinated."""
+    """A quotation that annotators consider hallucinated."""
 
     quote: str = Field(min_length=1)
     """The words of the reply, verbatim."""
@@ -37,28 +37,28 @@ class _Quotation(Frozen):
 
 
 class _Annotation(Frozen):
-    """A line of the file: what is said of a turn."""
+    """A line of the file: the annotation of a turn."""
 
     conversation: str
     """Identifier of the conversation."""
     turn: int = Field(ge=0)
     """Index of the turn."""
     key: str = Field(min_length=1)
-    """What equal replies to the same question with the same evidence share, in whatever conversation."""
+    """Shared by equal replies to the same question with the same evidence, in any conversation."""
     spans: tuple[_Quotation, ...]
     """The hallucinations; `[]`: none."""
     claims: bool = True
-    """Whether the reply claims anything that could be wrong."""
+    """Whether the reply makes a claim that could be wrong."""
 
 
 def load_gold(request: LoadRequest) -> LabelledData:
-    """The annotated replies of one or several runs; a persona is a group.
+    """Load the annotated replies of one or several runs. A persona is a group.
 
-    Replies with the same key are one: its `turns` are all turns in which it was given, and its `meta` tells
-    of the first. Turns without annotation or evidence are left out, and counted.
+    Replies with the same key become one reply: `turns` has all its turns, and `meta` describes the first.
+    Turns without annotation or evidence are left out and counted.
 
     Args:
-        request: its folder is a run's, with `conversations.jsonl` and `annotations.jsonl`, or holds such
+        request: its folder is a run folder with `conversations.jsonl` and `annotations.jsonl`, or holds such
             folders; there are no parts.
 
     Raises:
@@ -89,7 +89,7 @@ def load_gold(request: LoadRequest) -> LabelledData:
 
 
 def _folders(request: LoadRequest) -> list[Path]:
-    """The run's folder, or those in it."""
+    """Return the run folder, or the run folders inside the given folder."""
     inside = [] if request.data is None else sorted(request.data.glob(f"*/{ANNOTATIONS}"))
     if request.data is not None and inside and not (request.data / ANNOTATIONS).is_file():
         return [path.parent for path in inside]
@@ -97,7 +97,7 @@ def _folders(request: LoadRequest) -> list[Path]:
 
 
 def _annotations(path: Path) -> dict[tuple[str, int], tuple[int, _Annotation]]:
-    """Annotations and their lines, by conversation and turn."""
+    """Read annotations and their line numbers, by conversation and turn."""
     found: dict[tuple[str, int], tuple[int, _Annotation]] = {}
     for number, annotation in read_records(path, _Annotation, SCHEMA):
         key = (annotation.conversation, annotation.turn)
@@ -153,7 +153,7 @@ def _labelled(
 
 
 def _together(known: LabelledReply | None, found: LabelledReply, place: str) -> LabelledReply:
-    """The reply with one more turn in which it was given."""
+    """Return the known reply with one more turn; refuse it if the two differ."""
     if known is None:
         return found
     for what, one, other in (

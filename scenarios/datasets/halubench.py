@@ -1,7 +1,7 @@
 """HaluBench (Ravi et al., "Lynx: An Open Source Hallucination Evaluation Model").
 
-Questions with a passage and an answer that passes or fails, taken from several data sets. It is published as
-one Parquet file.
+Questions with a passage and an answer that passes or fails, from several data sets. It is published as one
+Parquet file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE = "test-00000-of-00001.parquet"
 """The published file."""
 
 LINES = "halubench.jsonl"
-"""The same rows, one object a line; read where the folder has it."""
+"""The same rows as JSON lines; read instead if the folder has it."""
 
 _EMPTY = "empty answer"
 
@@ -35,7 +35,7 @@ class _Row(Frozen):
     """A row."""
 
     id: str = Field(min_length=1)
-    """Identifier; nothing promises that it occurs once."""
+    """Identifier, perhaps not unique."""
     passage: str = Field(min_length=1)
     """The evidence."""
     question: str
@@ -43,15 +43,15 @@ class _Row(Frozen):
     answer: str
     """The answer under judgement."""
     label: Literal["PASS", "FAIL"]
-    """Whether the passage bears it out."""
+    """Whether the passage supports it."""
     source_ds: str
-    """The data set that the row was made from."""
+    """The data set that the row comes from."""
     score: int | None = None
     """The label as a number, in some editions."""
 
 
 def load_halubench(request: LoadRequest) -> LabelledData:
-    """The answers of HaluBench; FAIL is hallucinated. Empty answers are left out, and counted.
+    """Load the answers of HaluBench; FAIL means hallucinated. Empty answers are left out and counted.
 
     The passage is cut into pieces of about 120 words, 159 at most. Answers from the same passage form a
     group. Of rows with the same identifier `a`, the second is called `a-2`, and so on.
@@ -91,7 +91,7 @@ def _parquet_rows(path: Path) -> list[dict[str, object]]:
 
 
 def _named_apart(rows: Sequence[_Row]) -> list[_Row]:
-    """The rows with unique identifiers; one that is so keeps its own."""
+    """Return the rows with unique identifiers; identifiers that are unique do not change."""
     taken = {row.id for row in rows}
     times: Counter[str] = Counter()
     apart = []

@@ -1,8 +1,8 @@
 """HaluEval (Li et al., "HaluEval: A Large-Scale Hallucination Evaluation Benchmark for Large Language
 Models").
 
-Three parts pair a right with a hallucinated text for the same evidence; the fourth has responses to requests
-of users, judged without any evidence. The files are called `.json` and hold one object a line.
+Three parts pair a right and a hallucinated text for the same evidence. The fourth has responses to users'
+requests, judged without evidence. The files are called `.json` and hold one object a line.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from scenarios.text.chunking import chunk
 from scenarios.transcript import Frozen, Message, Passage
 
 WITH_EVIDENCE = ("qa", "dialogue", "summarization")
-"""The parts that are loaded when none is named."""
+"""The parts that are loaded if none is named."""
 
 PARTS = (*WITH_EVIDENCE, "general")
-"""What `--source` takes; `<part>_data.json` is the file."""
+"""Values of `--source`; the file is `<part>_data.json`."""
 
 _EMPTY = "empty reply"
 _SPEAKER = re.compile(r"\s*\[(Human|Assistant)\]:\s*")
@@ -47,15 +47,15 @@ class _Line(Frozen):
 
     @abstractmethod
     def evidence(self) -> str:
-        """The evidence; empty where there is none."""
+        """Return the evidence; empty if there is none."""
 
     def dialogue(self) -> tuple[Message, ...]:
-        """What was said before the reply; a closing message of the user is the question."""
+        """Return the dialogue before the reply; a closing message of the user is the question."""
         return ()
 
     @abstractmethod
     def cases(self) -> tuple[_Case, ...]:
-        """The texts to judge."""
+        """Return the texts to judge."""
 
 
 class _Qa(_Line):
@@ -109,7 +109,7 @@ class _Summarization(_Line):
 
 
 class _General(_Line):
-    """There are two editions: the first says `hallucination_label`, the second `hallucination` and where."""
+    """There are two editions: the first has `hallucination_label`, the second `hallucination` with spans."""
 
     ID: str
     user_query: str
@@ -135,7 +135,7 @@ class _General(_Line):
         return (_Case("response", self.chatgpt_response, label, self._spans(label)),)
 
     def _spans(self, label: bool) -> tuple[GoldSpan, ...] | None:
-        """Where the annotators' quotations stand; None where one has no place, or there are none."""
+        """Return the places of the annotators' quotations; None if one has no place, or there are none."""
         if not label:
             return ()
         found = places(self.chatgpt_response, self.hallucination_spans or ())
@@ -153,7 +153,7 @@ _TASKS = {"qa": "qa", "dialogue": "dialogue", "summarization": "summary", "gener
 
 
 def load_halueval(request: LoadRequest) -> LabelledData:
-    """The texts of HaluEval, two of each line but for `general`; empty ones are left out, and counted.
+    """Load the texts of HaluEval: two of each line, one in `general`. Empty ones are left out and counted.
 
     Long evidence is cut into pieces of about 120 words, 159 at most. Texts with the same evidence (`general`:
     to the same request) form a group.

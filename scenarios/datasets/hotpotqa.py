@@ -1,7 +1,7 @@
 """HotpotQA, distractor setting (Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question
 Answering").
 
-It has questions, right answers and paragraphs, and no hallucinated answers: labelled replies are built from
+It has questions, right answers and paragraphs, and no hallucinated answers. Labelled replies are built from
 it, as LogicGraph does.
 """
 
@@ -23,11 +23,11 @@ FILE = "distractor.jsonl"
 """The official JSON array, one element a line."""
 
 OFFICIAL = "hotpot_dev_distractor_v1.json"
-"""The official file; read where the folder has no other."""
+"""The official file; read if the folder has no other."""
 
 
 class HotpotQuestion(Frozen):
-    """A question, its answer and ten paragraphs, two of which bear the answer out."""
+    """A question, its answer and ten paragraphs; two of them support the answer."""
 
     id: str = Field(min_length=1, alias="_id")
     """Identifier, unique in the file."""
@@ -36,13 +36,13 @@ class HotpotQuestion(Frozen):
     answer: str = Field(min_length=1)
     """The right answer: a short text, or `yes` or `no`."""
     type: Literal["bridge", "comparison"]
-    """Whether one paragraph leads to the other, or both are compared."""
+    """Whether one paragraph leads to the other (`bridge`), or both are compared."""
     level: Literal["easy", "medium", "hard"]
     """Difficulty."""
     supporting_facts: tuple[tuple[str, int], ...]
     """(title, sentence position) of the sentences that are needed."""
     context: tuple[tuple[str, tuple[str, ...]], ...] = Field(min_length=1)
-    """(title, sentences) of each paragraph; sentences bring their leading blanks."""
+    """(title, sentences) of each paragraph; sentences include their leading spaces."""
 
     @model_validator(mode="after")
     def _facts_are_in_context(self) -> Self:
@@ -54,7 +54,7 @@ class HotpotQuestion(Frozen):
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """The paragraphs, kept apart, each under its title."""
+        """The paragraphs, one passage each, under their titles."""
         return tuple(
             Passage(
                 id=f"{self.id}#{position}",
@@ -72,7 +72,7 @@ class HotpotQuestion(Frozen):
 
 
 def read_hotpotqa(data: Path | None) -> tuple[HotpotQuestion, ...]:
-    """The questions of a folder that holds `FILE` or `OFFICIAL`, in order.
+    """Read the questions of a folder that holds `FILE` or `OFFICIAL`, in order.
 
     Raises:
         UsageError: the folder, or a question in the file, is wrong.

@@ -1,6 +1,6 @@
-"""Labelled replies in hallulab's own JSON-lines format, which `hallulab export` writes too.
+"""Labelled replies in hallulab's own JSON-lines format, which `hallulab export` also writes.
 
-Schema: docs/labelled-data.md.
+docs/labelled-data.md describes it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _UNLABELLED = "unlabelled"
 
 
 class Evidence(Frozen):
-    """A passage as people write it."""
+    """A passage in the form that people write."""
 
     text: str = Field(min_length=1)
     """The passage itself."""
     id: str | None = None
     """Its identifier; None: `document#position`."""
     document: str | None = None
-    """What it was cut from; None: `passage`."""
+    """The document that it was cut from; None: `passage`."""
     topic: str | None = None
-    """Its topic in the scenario pack, for detectors that are stricter on some."""
+    """Its topic in the scenario pack, for detectors that are stricter on some topics."""
 
 
 def texts_as_passages(value: Any) -> Any:
-    """A list in which plain texts are made objects with a `text`; for validators before `Evidence`."""
+    """Turn plain texts in a list into objects with a `text`, for validators before `Evidence`."""
     if isinstance(value, list):
         return [{"text": item} if isinstance(item, str) else item for item in value]
     return value
 
 
 def passages_of(evidence: Sequence[Evidence]) -> tuple[Passage, ...]:
-    """The passages, with identifiers by position where none are given."""
+    """Make passages; those without an identifier get one by position."""
     return tuple(
         Passage(
             id=passage.id or f"{passage.document or 'passage'}#{position}",
@@ -55,18 +55,18 @@ def passages_of(evidence: Sequence[Evidence]) -> tuple[Passage, ...]:
 
 
 class Line(Frozen):
-    """A line of the file; what is not said here is as in `LabelledReply`."""
+    """A line of the file. Its fields are those of `LabelledReply`, except as described here."""
 
     reply: str = Field(min_length=1)
     """The text under judgement."""
     passages: tuple[Evidence, ...] = Field(min_length=1)
     """The evidence: objects, or plain texts."""
     label: bool | None = Field(default=None, strict=True)
-    """Whether the reply is hallucinated; None: whether there are spans."""
+    """Whether the reply is hallucinated; None: it is if there are spans."""
     spans: tuple[GoldSpan, ...] | None = None
-    """Where it is."""
+    """The hallucinated parts."""
     question: str = ""
-    """What the reply answers."""
+    """The question that the reply answers."""
     history: tuple[Message, ...] = ()
     """The dialogue before the question."""
     id: str | None = Field(default=None, min_length=1)
@@ -74,9 +74,9 @@ class Line(Frozen):
     task: str = "dialogue"
     """Kind of task."""
     group: str | None = None
-    """Cluster in intervals; None: replies with the same passages are one."""
+    """Cluster in intervals; None: replies with the same passages form one."""
     meta: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-    """Anything else."""
+    """Other data."""
 
     @field_validator("passages", mode="before")
     @classmethod
@@ -90,7 +90,7 @@ class Line(Frozen):
 
 
 def load_jsonl(path: Path) -> LabelledData:
-    """The labelled replies of a file; lines with neither a label nor spans are left out, and counted.
+    """Load the labelled replies of a file. Lines with neither label nor spans are left out and counted.
 
     Raises:
         UsageError: the file is not there, or a line of it is wrong.
@@ -109,10 +109,10 @@ def load_jsonl(path: Path) -> LabelledData:
 
 
 def labelled_reply(number: int, line: Line, dataset: str) -> LabelledReply:
-    """What a line says.
+    """Convert a line to a labelled reply.
 
     Args:
-        number: the line's, from 1.
+        number: the line's number, from 1.
         dataset: name of the data set.
     """
     return LabelledReply(

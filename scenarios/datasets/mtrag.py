@@ -1,7 +1,7 @@
 """MTRAG (Katsis et al., "MTRAG: A Multi-Turn Conversational Benchmark for Evaluating RAG Systems").
 
-Replies of systems in multi-turn dialogues, each rated for faithfulness to its passages by people. The file is
-in hallulab's own form, with the ratings in `meta`.
+Replies of systems in multi-turn dialogues. People rated each for faithfulness to its passages. The file has
+hallulab's own format, with the ratings in `meta`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILE = "replies.jsonl"
 """The file in the data set's folder."""
 
 BEST = 4
-"""The highest rating: faithful. 1 is the lowest."""
+"""The highest rating: faithful. The lowest is 1."""
 
 _RATINGS = "ratings"
 """The key of `meta` that holds the ratings."""
@@ -40,7 +40,7 @@ class _RatedLine(Line):
         return self
 
     def rated(self) -> Ratings:
-        """The ratings.
+        """Read the ratings.
 
         Raises:
             ValueError: there are none, or one is no whole number from 1 to `BEST`.
@@ -56,7 +56,7 @@ class _RatedLine(Line):
 
 
 def load_mtrag(request: LoadRequest) -> LabelledData:
-    """The replies of MTRAG; hallucinated are those whose median rating is under `BEST`.
+    """Load the replies of MTRAG. A reply with a median rating under `BEST` is hallucinated.
 
     Args:
         request: its folder holds `replies.jsonl`; there are no parts.

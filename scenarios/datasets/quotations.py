@@ -1,4 +1,4 @@
-"""Where the words that annotators quote stand in a reply."""
+"""Find the words that annotators quote in a reply."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def places(reply: str, quotations: Sequence[str]) -> tuple[tuple[int, int] | None, ...]:
-    """[start, end) of each quotation in characters of the reply.
+    """Return [start, end) of each quotation in characters of the reply.
 
-    The n-th of equal quotations stands at the n-th place that has these words and overlaps no earlier one;
-    None where there is no such place, and for an empty quotation.
+    The n-th of equal quotations has the n-th place with these words; places do not overlap. None if there is
+    no such place, and for an empty quotation.
     """
     ends: dict[str, int] = {}
     found: list[tuple[int, int] | None] = []

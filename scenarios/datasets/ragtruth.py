@@ -1,8 +1,8 @@
 """RAGTruth (Niu et al., "RAGTruth: A Hallucination Corpus for Developing Trustworthy Retrieval-Augmented
 Language Models"), in the two files of its official release.
 
-`source_info.jsonl` holds the sources, `response.jsonl` six replies to each by different models, with the
-character spans that annotators hold to be hallucinated.
+`source_info.jsonl` holds the sources. `response.jsonl` holds six replies to each by different models, with
+the hallucinated character spans.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ RESPONSES = "response.jsonl"
 """The replies and their labels."""
 
 SOURCES = "source_info.jsonl"
-"""What the replies rest on."""
+"""The sources of the replies."""
 
 PARTS = ("qa", "summary", "data2txt", "train", "test")
-"""What `--source` takes: a task, or a split of the official release."""
+"""Values of `--source`: a task, or a split of the official release."""
 
 _GOOD = "good"
 _EMPTY = "empty reply"
@@ -39,32 +39,32 @@ _PASSAGE = re.compile(r"^passage (\d+):", re.MULTILINE)
 
 
 class RagTruthOptions(Frozen):
-    """Which spans are hallucinations; the official evaluation takes them all."""
+    """Which spans count as hallucinations; in the official evaluation all do."""
 
     implicit_true: bool = True
-    """Whether spans that are true, yet not in the source, are."""
+    """Whether spans count that are true but not in the source."""
     due_to_null: bool = True
-    """Whether spans are that take a field that is null in the source for a "no"."""
+    """Whether spans count that read a null field of the source as "no"."""
 
 
 class _Question(Frozen):
     """The evidence of a QA task."""
 
     question: str = Field(min_length=1)
-    """What is asked."""
+    """The question itself."""
     passages: str = Field(min_length=1)
     """`passage 1:…`, `passage 2:…` …, in one text."""
 
 
 class _Source(Frozen):
-    """What the three kinds of lines in `source_info.jsonl` share."""
+    """The shared fields of the three kinds of lines in `source_info.jsonl`."""
 
     source_id: str = Field(min_length=1)
     """Identifier, unique in the file."""
     source: str
     """The collection that it comes from."""
     prompt: str
-    """What the models were told; it repeats the evidence."""
+    """The models' prompt, which repeats the evidence."""
 
 
 class _QaSource(_Source):
@@ -92,7 +92,7 @@ class _SourceLine(RootModel[_AnySource]):
 
 
 class _Label(Frozen):
-    """A hallucination; what is not said here is the annotators' comment."""
+    """An annotated hallucination."""
 
     start: int
     """First character."""
@@ -105,7 +105,7 @@ class _Label(Frozen):
     meta: str | None = None
     """Why."""
     implicit_true: bool = False
-    """True, yet not in the source."""
+    """It is true but not in the source."""
     due_to_null: bool = False
     """Caused by a field that is null."""
 
@@ -116,9 +116,9 @@ class _Response(Frozen):
     id: str = Field(min_length=1)
     """Identifier, unique in the file."""
     source_id: str
-    """The source replied to."""
+    """Identifier of the source."""
     model: str
-    """Who replied."""
+    """The model that replied."""
     temperature: float | None
     """Sampling temperature; None: not known."""
     labels: tuple[_Label, ...]
@@ -142,12 +142,15 @@ class _Response(Frozen):
 
 
 def load_ragtruth(request: LoadRequest) -> LabelledData:
-    """The replies of RAGTruth of good quality; others are left out, and counted.
+    """Load the replies of RAGTruth of good quality; others are left out and counted.
 
-    A reply is hallucinated when it has a span that the options let count. Replies to the same source form a
-    group. Evidence: the retrieved passages (QA), the article in pieces of about 120 words, 159 at most, that
-    keep paragraphs and sentences of up to 120 whole (Summary), the record as in `scenarios.datasets.business`
-    (Data2txt).
+    A reply is hallucinated if it has a span that counts by the options. Replies to the same source form a
+    group. The evidence is, by task:
+
+    - QA: the retrieved passages;
+    - Summary: the article in pieces of about 120 words, 159 at most; paragraphs and sentences of up to 120
+      words stay whole;
+    - Data2txt: the record as in `scenarios.datasets.business`.
 
     Args:
         request: its folder holds the two files, its source is one of `PARTS`, its options are
@@ -206,7 +209,7 @@ def _chunks(source: _AnySource) -> Iterator[tuple[str, str]]:
         for position, text in enumerate(chunk(source.source_info)):
             yield str(position), text
     else:
-        # `before` is what stands before the first heading: nothing, or everything where there is none.
+        # `before` is the text before the first heading: usually nothing, or everything without headings.
         before, *numbered = _PASSAGE.split(source.source_info.passages)
         if before.strip():
             yield "passage-0", before.strip()

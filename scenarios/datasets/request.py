@@ -1,4 +1,4 @@
-"""What is asked of a loader, and the checks that all loaders share."""
+"""The request to a loader, and the checks that all loaders share."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 from scenarios.errors import UsageError
 
 SCHEMA = "docs/labelled-data.md"
-"""Where the files of the data sets are described."""
+"""Describes the files of the data sets."""
 
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """A data set, where its files are, and which part of it is wanted."""
+    """A data set, the place of its files, and the requested part."""
 
     dataset: str
     """Name of the data set."""
     data: Path | None = None
     """Folder that holds its files."""
     source: str | None = None
-    """Part of the data set; None: what the loader takes for the whole."""
+    """Part of the data set; None: the loader's default."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """How labels are read, for data sets that leave a choice; checked by the loader."""
+    """How to read labels, for data sets that leave a choice; checked by the loader."""
 
     def file(self, *names: str) -> Path:
-        """The first of the files that the data set's folder holds.
+        """Return the first of these files that the data set's folder holds.
 
         Raises:
             UsageError: no folder was named, or it holds none of them.
@@ -35,7 +35,7 @@ class LoadRequest:
         return self.files(*names)[0]
 
     def files(self, *names: str) -> tuple[Path, ...]:
-        """Those of the files that the data set's folder holds, at least one.
+        """Return those of these files that the data set's folder holds, at least one.
 
         Raises:
             UsageError: no folder was named, or it holds none of them.
@@ -52,7 +52,7 @@ class LoadRequest:
         return found
 
     def part(self, parts: Sequence[str]) -> str | None:
-        """The part that was asked for.
+        """Return the requested part.
 
         Raises:
             UsageError: it is not among `parts`.
@@ -64,15 +64,15 @@ class LoadRequest:
         return self.source
 
     def without_parts(self) -> None:
-        """Refuse a part of a data set that has none.
+        """Check that no part is requested, for a data set without parts.
 
         Raises:
-            UsageError: one was asked for.
+            UsageError: one is requested.
         """
         if self.source is not None:
             raise UsageError(f"--source {self.source}: {self.dataset} has no parts. Leave it out.")
 
 
 def repeated_id(path: Path, line: int, identifier: str) -> UsageError:
-    """The error for an identifier that an earlier line of the file has too."""
+    """Make the error for an identifier that an earlier line of the file has, too."""
     return UsageError(f"{path}, line {line}: id: {identifier} occurs before. Give each line its own id.")

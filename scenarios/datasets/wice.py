@@ -1,7 +1,7 @@
 """WiCE (Kamoi et al., "WiCE: Real-World Entailment for Claims in Wikipedia").
 
 Claims of Wikipedia articles, each judged against the web page that the article cites for it. In half of the
-files annotators marked the tokens of a partially supported claim that the page does not bear out.
+files, annotators marked the unsupported tokens of partially supported claims.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scenarios.transcript import Frozen, Passage
 
 
 def _official(name: str) -> tuple[str, str]:
-    """The file's place in the official release, or in its folder `data`."""
+    """Return the file's paths in the official release and in its folder `data`."""
     return f"data/{name}.jsonl", f"{name}.jsonl"
 
 
@@ -33,13 +33,13 @@ FILES = {
     "tokens-train": ("non_supported_tokens_train.jsonl", *_official("non_supported_tokens/train")),
     "tokens-test": _official("non_supported_tokens/test"),
 }
-"""Part of the data set → the names that its file can have."""
+"""Part of the data set → possible names of its file."""
 
 _SPAN_LABEL = "not supported"
 
 
 class _About(Frozen):
-    """Where a claim comes from."""
+    """The origin of a claim."""
 
     id: str = Field(min_length=1)
     """Identifier of the claim."""
@@ -55,15 +55,15 @@ class _Claim(Frozen):
     """A line of a file of claims."""
 
     label: Literal["supported", "partially_supported", "not_supported"]
-    """Whether the page bears the claim out."""
+    """Whether the page supports the claim."""
     supporting_sentences: tuple[tuple[int, ...], ...]
-    """Alternative sets of sentences of the page that do."""
+    """Alternative sets of supporting sentences of the page."""
     claim: str = Field(min_length=1)
     """The claim."""
     evidence: tuple[str, ...] = Field(min_length=1)
     """The sentences of the page."""
     meta: _About
-    """Where the claim comes from."""
+    """The claim's origin."""
 
 
 class _TokenClaim(_Claim):
@@ -86,9 +86,9 @@ class _TokenClaim(_Claim):
 
 
 def load_wice(request: LoadRequest) -> LabelledData:
-    """The claims of WiCE: hallucinated is what is not, or only partially, supported.
+    """Load the claims of WiCE. A claim that is not, or only partially, supported is hallucinated.
 
-    The evidence is the page, in pieces of about 120 words, 159 at most, that keep sentences of up to 120
+    The evidence is the page in pieces of about 120 words, 159 at most; sentences of up to 120 words stay
     whole. Claims about the same page form a group. Runs of marked tokens, with the white space between them,
     are the spans.
 
@@ -142,10 +142,10 @@ def _spans(claim: _TokenClaim) -> Iterator[GoldSpan]:
 
 
 def _offsets(text: str, tokens: tuple[str, ...]) -> list[tuple[int, int]]:
-    """[start, end) of each token in the text.
+    """Return [start, end) of each token in the text.
 
     Raises:
-        ValueError: a token is not in the text, or more than white space stands before it.
+        ValueError: a token is not in the text, or there is more than white space before it.
     """
     offsets = []
     at = 0

@@ -1,1 +1,1 @@
-"""Reading what others wrote: JSON, JSON lines, YAML, paths, with errors that say where."""
+"""Read other people's JSON, JSON lines, YAML and paths, with errors that name the place."""

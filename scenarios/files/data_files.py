@@ -1,4 +1,4 @@
-"""Reading what users write by hand (JSON lines, text) with errors that say where and what to do."""
+"""Read files that users write by hand (JSON lines, text). Errors name the place and the remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_text(path: Path, largest: int | None = None) -> str:
-    """The text of a UTF-8 file, line ends as `\\n`, without a byte order mark.
+    """Return the text of a UTF-8 file, with `\\n` as line end, without a byte order mark.
 
     Args:
         largest: bytes that it may have; None: any number.
@@ -37,7 +37,7 @@ def read_text(path: Path, largest: int | None = None) -> str:
 
 
 def read_bytes(path: Path, largest: int | None = None) -> bytes:
-    """The content of a file.
+    """Return the content of a file.
 
     Args:
         largest: bytes that it may have; None: any number.
@@ -60,22 +60,22 @@ def _unreadable(path: Path, error: OSError) -> UsageError:
 
 
 def without_surrogates(text: str) -> str:
-    """The text with U+FFFD for each half character (a lone surrogate), which no file can hold."""
+    """Replace each half character (a lone surrogate), which no file can hold, by U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def main_error(error: ValidationError) -> Any:
-    """The first error, but an unknown key before all others: it may be why another key is missing."""
+    """Return the first error, but an unknown key first: it may be why another key is missing."""
     errors = error.errors()
     return next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
 
 
 def complaint(error: Any, schema: str) -> str:
-    """One sentence, with a remedy, for a pydantic error.
+    """Return one sentence with a remedy for a pydantic error.
 
     Args:
-        error: what `main_error` gives.
-        schema: the documentation to point at.
+        error: the result of `main_error`.
+        schema: the documentation to name.
     """
     kind = error["type"]
     if kind == "missing":
@@ -99,20 +99,20 @@ _PATTERNS = {
     ),
     r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$": "must be `module:attribute`, such as `my_bot:answer`",
 }
-"""What fits the patterns of fields that users write."""
+"""Patterns of fields that users write → what fits them."""
 
 
 _SHORT = 40
 """Longer values are not repeated in an error."""
 
 _LONG = 300
-"""Longer reasons, which hold a value, are cut off."""
+"""Longer reasons, which contain a value, are cut off."""
 
 
 def in_words(error: Any) -> str:
-    """What is wrong with a value, by a pydantic error, in words of the file and not of Python.
+    """Return what is wrong with a value, from a pydantic error, in words of the file and not of Python.
 
-    Neither the place of the value nor a remedy is in it, and no full stop.
+    The text has no place, no remedy and no full stop.
     """
     kind, found = error["type"], error["input"]
     if kind in ("model_type", "dict_type"):
@@ -171,10 +171,10 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:
-    """`value` as `model`.
+    """Validate `value` as an instance of `model`.
 
     Args:
-        place: where it was read, as the error names it.
+        place: where it was read, for errors.
         schema: the documentation named in errors.
 
     Raises:
@@ -191,7 +191,7 @@ def check_record(value: Any, model: type[Model], place: str, schema: str) -> Mod
 
 
 def _path(value: Any, error: Any) -> list[int | str]:
-    """The keys that lead to an error, without the names that pydantic gives to the choices of a union."""
+    """Return the keys that lead to an error, without pydantic's names for the choices of a union."""
     path: list[int | str] = []
     for step in error["loc"]:
         if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
@@ -201,7 +201,7 @@ def _path(value: Any, error: Any) -> list[int | str]:
 
 
 def _no_text(error: Any, model: type[BaseModel]) -> str:
-    """What to do about a value that is no text, in the words of JSON."""
+    """Return the remedy for a value that is no text, in the words of JSON."""
     found, location = error["input"], error["loc"]
     if found is None:
         field = model.model_fields.get(str(location[0])) if len(location) == 1 else None

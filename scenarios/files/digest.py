@@ -1,4 +1,4 @@
-"""The hash by which values of JSON are told apart."""
+"""Hashes of JSON values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from typing import Any
 
 
 def digest(value: Any) -> str:
-    """sha256 of a JSON value in canonical form (sorted keys, no white space), as 32 hex digits."""
+    """Return the sha256 of a JSON value in canonical form (sorted keys, no white space), 32 hex digits."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:32]

@@ -1,7 +1,7 @@
-"""JSON that every program reads alike: finite numbers, whole characters, each key once, no abyss of brackets.
+"""Strict JSON: finite numbers, whole characters, each key once, few levels of brackets.
 
-The library's own reader lets all of that through, and what follows fails on it much later: a page cannot be
-encoded, a sum is no number, a file that was written cannot be read again.
+Python's own reader accepts the opposite, and then the program fails much later: a page cannot be encoded, a
+sum is no number, a written file cannot be read again.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_DEPTH = 100
-"""Lists and objects inside one another that are read; ours have fewer than ten."""
+"""Nested lists and objects at most; ours have fewer than ten levels."""
 
 TOO_DEEP = f"more than {MAX_DEPTH} levels of brackets"
-"""What is said of a text with more."""
+"""The complaint about a text with more."""
 
 Place = tuple[str | int, ...]
 """The keys and positions that lead to a value."""
 
 _MOST_DIGITS = 308
-"""Somewhat above the largest number of so many digits, floats end."""
+"""Digits of a whole number at most. Floats end at somewhat larger numbers."""
 
 _CONTAINERS = (dict, list)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
-"""A string; its group is empty where the text ends before it."""
+"""A string; its group is empty if the text ends before the string does."""
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
         json.JSONDecodeError: it is not JSON.
-        ValueError: it is, but nobody need understand it: see `unwritable`; or a key is given twice.
+        ValueError: it is JSON that not every program reads (see `unwritable`), or gives a key twice.
     """
     try:
         value = json.loads(text, object_pairs_hook=_without_repeated_keys, parse_int=_whole_number)
@@ -43,7 +43,7 @@ def parse_json(text: str) -> Any:
         raise ValueError(TOO_DEEP) from error
     if not _is_deep(value):
         try:
-            # A hundred times faster than looking at each value, and so for nearly every text all there is.
+            # Passes nearly every text, a hundred times faster than a look at each value.
             json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
             return value
         except ValueError:
@@ -56,10 +56,10 @@ def parse_json(text: str) -> Any:
 
 
 def unwritable(value: Any) -> tuple[Place, str] | None:
-    """The first place at which a value of JSON could not be written and read again, and why; or None.
+    """Return the first place in a JSON value that cannot be written and read again, and why; or None.
 
-    That is a number that is not finite or too large for a float, half of a character (a lone surrogate), and
-    more than `MAX_DEPTH` levels.
+    Such are numbers that are not finite or too large for a float, half characters (lone surrogates), and more
+    than `MAX_DEPTH` levels.
     """
     if _is_deep(value):
         return (), TOO_DEEP
@@ -67,9 +67,9 @@ def unwritable(value: Any) -> tuple[Place, str] | None:
 
 
 def is_unfinished(text: str) -> bool:
-    """Whether JSON ends in the middle: in a string, or before a bracket is closed.
+    """Return whether JSON ends inside a string or before a bracket is closed.
 
-    A killed process leaves such lines; what is no JSON for another reason is somebody's mistake.
+    A killed process leaves such lines. Text that is no JSON for another reason is somebody's mistake.
     """
     rest = _STRING.sub(lambda string: "" if string[1] else '"', text)
     return '"' in rest or sum(map(rest.count, "[{")) > sum(map(rest.count, "]}"))
@@ -82,7 +82,7 @@ def _whole_number(digits: str) -> int:
 
 
 def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON leaves open what they mean; the library would silently keep the last one."""
+    """Refuse repeated keys. JSON does not define their meaning; Python would silently keep the last one."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
@@ -105,7 +105,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def _leaves(value: Any) -> Iterator[tuple[Place, Any]]:
-    """Every key, text and number in order, and where it stands."""
+    """Yield every key, text and number in order, with its place."""
     waiting: list[tuple[Place, Any]] = [((), value)]
     while waiting:
         place, item = waiting.pop()

@@ -1,6 +1,7 @@
-"""JSON of endpoints and recordings, mended so that it can be written again.
+"""Read JSON of endpoints and recordings, and repair it so that it can be written again.
 
-`json_text` refuses what this mends: an answer is paid for, a file can be put right by whoever wrote it.
+`json_text` refuses what this module repairs. Files can be corrected by their authors, but a model's answer
+cannot, and it cost a request.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from scenarios.files.json_text import MAX_DEPTH, TOO_DEEP
 
 
 def read_json(text: str | bytes, clean: Callable[[str], str] = without_surrogates) -> Any:
-    """Parse what somebody else wrote.
+    """Parse other people's JSON.
 
     Args:
         text: the JSON.
-        clean: what every string and every key in it goes through.
+        clean: applied to every string and every key.
 
     Returns:
-        The value. A number that is none (NaN, infinity, beyond every float) is null.
+        The value, with None for NaN, infinities and numbers too large for a float.
 
     Raises:
         ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
@@ -34,7 +35,7 @@ def read_json(text: str | bytes, clean: Callable[[str], str] = without_surrogate
 
 
 def writable(value: Any, clean: Callable[[str], str] = without_surrogates) -> Any:
-    """A value of a JSON parser, as `read_json` gives it.
+    """Repair a value of a JSON parser, as `read_json` does.
 
     Raises:
         ValueError: it is nested deeper than `MAX_DEPTH`.

@@ -1,4 +1,4 @@
-"""JSON lines: one reader for all of them, and journals, which survive being killed at any moment."""
+"""JSON lines: one reader for all files, and a writer of journals that survive a kill at any moment."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def parsed_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[int, Any]
     """Yield (line number from 1, value) of each line that is not blank.
 
     Args:
-        lines: of a file that is open, or that is being unpacked.
+        lines: lines of an open or unpacked file.
         path: the file, for errors.
 
     Raises:
-        UsageError: a line is not JSON, or none that every program reads alike (`parse_json`).
+        UsageError: a line is not strict JSON (`parse_json`).
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -34,12 +34,12 @@ def parsed_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[int, Any]
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """`parsed_lines` of a file that `LineWriter` writes; of none where there is no file.
+    """Yield `parsed_lines` of a file that `LineWriter` wrote; nothing if there is no file.
 
-    A last line that a killed process left unfinished is passed over, with a warning.
+    A last line that a killed process left unfinished is skipped with a warning.
 
     Raises:
-        UsageError: as above, or `path` is no file (a folder, a pipe).
+        UsageError: as `parsed_lines`, or `path` is no file (a folder, a pipe).
     """
     if not path.exists():
         return
@@ -69,15 +69,15 @@ def _value(line: bytes, number: int, path: Path) -> Any:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether a last line without its newline ends in the middle.
+    """Return whether a last line without a newline is unfinished.
 
-    Many editors leave the newline out, so a line without it may well be whole.
+    It may be whole: many editors leave the newline out.
     """
     return is_unfinished(line.decode("utf-8", "replace"))
 
 
 def _warn_of_torn_line(path: Path) -> None:
-    # Readers and writers say the same, so that whoever shows warnings can show it once.
+    # Readers and writers give the same text, so that it can be shown once.
     _log.warning(
         "%s: the last line is unfinished, as a killed command leaves it; it does not count, and whoever "
         "writes to the file removes it.",
@@ -86,10 +86,10 @@ def _warn_of_torn_line(path: Path) -> None:
 
 
 class LineWriter:
-    """Appends lines, each handed to the operating system whole before `append` returns.
+    """Appends lines. The operating system has the whole line before `append` returns.
 
-    Opening removes a last line that a killed process left unfinished, with a warning. One that only lacks
-    its newline is given it.
+    Opening removes a last line that a killed process left unfinished, with a warning. If only the newline is
+    missing, it is added.
 
     Raises:
         OperationalError: the file cannot be opened or a line cannot be written (full disk).
@@ -120,12 +120,12 @@ class LineWriter:
             self._write(b"\n")
 
     def append(self, line: str) -> None:
-        """Write `line` and a line break; all of it or, when the disk is full, nothing."""
+        """Write `line` and a newline; if the disk is full, nothing of it."""
         size = os.fstat(self._descriptor).st_size
         try:
             self._write(line.encode() + b"\n")
         except OSError as error:
-            # A device has no size to restore; readers leave out a torn line anyway.
+            # A device has no size to restore; readers skip a torn line anyway.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, size)
             raise OperationalError(

@@ -1,4 +1,4 @@
-"""Paths that users give."""
+"""Paths from users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scenarios.errors import UsageError
 
 
 def expanded(path: str | Path) -> Path:
-    """The path with the home folder in place of a `~` or `~user` at its beginning.
+    """Replace `~` or `~user` at the beginning of a path by the home folder.
 
     Raises:
         UsageError: there is no such user.
@@ -22,30 +22,30 @@ def expanded(path: str | Path) -> Path:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a path leads to something.
+    """Return whether a path exists.
 
     Raises:
-        UsageError: the system does not say, because the path is too long or a folder closed.
+        UsageError: the path is too long, or a folder in it cannot be read.
     """
     with _told(path):
         return path.exists()
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path leads to a folder.
+    """Return whether a path is a folder.
 
     Raises:
-        UsageError: the system does not say, because the path is too long or a folder closed.
+        UsageError: the path is too long, or a folder in it cannot be read.
     """
     with _told(path):
         return path.is_dir()
 
 
 def is_file(path: Path) -> bool:
-    """Whether a path leads to a file.
+    """Return whether a path is a file.
 
     Raises:
-        UsageError: the system does not say, because the path is too long or a folder closed.
+        UsageError: the path is too long, or a folder in it cannot be read.
     """
     with _told(path):
         return path.is_file()

@@ -1,4 +1,4 @@
-"""YAML that users and strangers write: read within bounds, as what JSON can say, with each value's line."""
+"""Read YAML of users and strangers: bounded, with JSON's types only, with each value's line."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from scenarios.errors import UsageError
 from scenarios.files.data_files import Model, complaint, main_error, read_text
 
 LARGEST = 1_000_000
-"""Bytes of a file, and characters of what its aliases unfold to. The largest pack of ours has 60,000."""
+"""Bytes of a file at most, and characters with its aliases unfolded. Our largest pack has 60,000."""
 
 MOST = 100_000
-"""Values, those that aliases repeat included; reading as many takes two seconds."""
+"""Values at most, with those that aliases repeat; reading so many takes two seconds."""
 
 DEEPEST = 50
-"""Levels of lists and mappings in one another."""
+"""Levels of nested lists and mappings at most."""
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = tuple(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))
 _MERGE = _TAG + "merge"
 _NUMBERS = (_TAG + "int", _TAG + "float")
 _LONGEST_NUMBER = 40
-"""Characters; the library takes time with the square of them."""
+"""Characters of a number at most; the library's time grows with their square."""
 _BITS = 64
 _SHORT, _LONG = 60, 200
-"""Characters told of a key, and of a reason."""
+"""Characters shown of a key, and of a reason."""
 _UNREADABLE = (ValueError, LookupError, AttributeError, ArithmeticError)
-"""What the library lets out at a value that does not fit its tag, such as `!!int ""`."""
+"""The library raises these for a value that does not fit its tag, such as `!!int ""`."""
 
 
 def read_yaml(path: Path, schema: str) -> YamlText:
-    """A YAML file; see `YamlText`.
+    """Read a YAML file; see `YamlText`.
 
     Raises:
-        UsageError: it cannot be read, is larger than `LARGEST`, or is not what `YamlText` takes.
+        UsageError: it cannot be read, is larger than `LARGEST`, or `YamlText` refuses it.
     """
     return YamlText(path, read_text(path, LARGEST), schema=schema)
 
 
 def read_value(text: str) -> Any:
-    """A single value in YAML, within the same bounds as a file.
+    """Read a single value in YAML, within the bounds of a file.
 
     Raises:
-        ValueError: it is none; says why.
+        ValueError: it is not valid; says why.
     """
     try:
         return _Loader(text).read()[1]
@@ -57,10 +57,10 @@ def read_value(text: str) -> Any:
 
 
 class YamlText:
-    """A YAML mapping, checked against a model, with the line of each value at hand for errors.
+    """A YAML mapping that can be checked against a model, with each value's line for errors.
 
-    It holds nothing but text, finite numbers of 64 bits, truth values, null, lists and mappings; dates are
-    text. Aliases and merge keys (`<<`) are unfolded.
+    Its values are text, finite numbers of 64 bits, booleans, null, lists and mappings. Dates are text.
+    Aliases and merge keys (`<<`) are unfolded.
 
     Args:
         path: the file named in errors.
@@ -69,8 +69,7 @@ class YamlText:
         schema: the documentation named in errors.
 
     Raises:
-        UsageError: it is not YAML, not a mapping, names a key twice, or is beyond `LARGEST`, `MOST` or
-            `DEEPEST`.
+        UsageError: it is no YAML mapping, repeats a key, or exceeds `LARGEST`, `MOST` or `DEEPEST`.
     """
 
     def __init__(self, path: Path, text: str, *, first_line: int = 1, schema: str) -> None:
@@ -93,7 +92,7 @@ class YamlText:
         """The mapping as it was read."""
 
     def check(self, model: type[Model]) -> Model:
-        """The mapping as `model`.
+        """Validate the mapping as an instance of `model`.
 
         Raises:
             UsageError: a key is unknown or missing, or a value is wrong; names the first one.
@@ -105,19 +104,19 @@ class YamlText:
             raise self.error(first["loc"], complaint(first, self._schema)) from error
 
     def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
-        """An error about the value at `location`, or the nearest one around it."""
+        """Make an error about the value at `location`, or the nearest one around it."""
         where = ".".join(_brief(str(step), _SHORT) for step in location)
         return UsageError(f"{self.place(location)}: {f'{where}: ' if where else ''}{sentence}")
 
     def place(self, location: Sequence[int | str]) -> str:
-        """File and line of the value at `location`, or of the nearest one around it."""
+        """Return file and line of the value at `location`, or of the nearest one around it."""
         return f"{self._path}, line {self._line(location)}"
 
     def _line(self, location: Sequence[int | str]) -> int:
         node, line = self._root, 0
         for step in location:
             if isinstance(node, yaml.MappingNode):
-                # What a merge key brought stands first, and is overridden by what follows.
+                # Values from a merge key come first, and the ones that follow override them.
                 found = [(key, value) for key, value in node.value if key.value == str(step)]
                 if not found:
                     break
@@ -131,11 +130,11 @@ class YamlText:
 
 
 class _TooMuch(yaml.MarkedYAMLError):
-    """It is YAML, and more than is taken."""
+    """It is YAML, but exceeds a bound."""
 
 
 class _Loader(yaml.SafeLoader):
-    """The library's safe loader, within bounds and without the types that JSON lacks."""
+    """The library's safe loader, with bounds and without the types that JSON lacks."""
 
     yaml_constructors: ClassVar = {tag: yaml.SafeLoader.yaml_constructors[tag] for tag in (*_PLAIN, None)}
     yaml_implicit_resolvers: Any = {  # noqa: RUF012 - so the stubs have it
@@ -153,10 +152,10 @@ class _Loader(yaml.SafeLoader):
         self._open: set[int] = set()
 
     def read(self) -> tuple[yaml.Node | None, Any]:
-        """The only document, as node and as value.
+        """Return the only document, as node and as value.
 
         Raises:
-            yaml.YAMLError: there are several, or it is not what `YamlText` takes.
+            yaml.YAMLError: there are several documents, or `YamlText` refuses it.
         """
         root = self.get_single_node()
         if root is None:
@@ -165,7 +164,7 @@ class _Loader(yaml.SafeLoader):
         return root, self.construct_document(root)
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """See `Composer`; ends as soon as there is too much."""
+        """See `Composer`; raises as soon as a bound is exceeded."""
         self._values += 1
         self._level += 1
         if self._values > MOST:
@@ -181,7 +180,7 @@ class _Loader(yaml.SafeLoader):
         return _TooMuch(problem=problem, problem_mark=event.start_mark)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """See `BaseConstructor`; takes no value that a field of ours could not hold."""
+        """See `BaseConstructor`; refuses values that our fields cannot hold."""
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
             raise _refusal(f"a number of more than {_LONGEST_NUMBER} characters", node)
         try:
@@ -198,11 +197,10 @@ class _Loader(yaml.SafeLoader):
         return value
 
     def _measure(self, node: yaml.Node) -> _Size:
-        """What a node unfolds to; each node is entered once, however often it is named.
+        """Return the size of an unfolded node; each node is measured once, however often aliases name it.
 
         Raises:
-            yaml.MarkedYAMLError: it is too much, an alias stands inside of what it names, or a key occurs
-                twice.
+            yaml.MarkedYAMLError: a bound is exceeded, an alias is inside its own node, or a key occurs twice.
         """
         known = self._measured.get(id(node))
         if known is not None:
@@ -233,11 +231,11 @@ class _Loader(yaml.SafeLoader):
         return size
 
     def _refuse_repeated_keys(self, node: yaml.MappingNode) -> None:
-        """YAML forbids them; the library would silently keep the last one."""
+        """Refuse repeated keys. YAML forbids them, but the library would silently keep the last one."""
         seen: set[object] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                continue  # refused where the mapping is made
+                continue  # refused when the mapping is made
             name = key.value if key.tag == _MERGE else self.construct_object(key)
             if name in seen:
                 raise _refusal(f"the key {key.value} occurs twice", key)
@@ -258,7 +256,7 @@ def _refusal(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
 
 
 def _whole(text: str, node: yaml.Node) -> str:
-    """The text with halves of characters put together, as JSON writes emoji: `\\ud83d\\ude00`."""
+    """Join halves of characters, as JSON writes emoji: `\\ud83d\\ude00`."""
     if "\0" in text:
         raise _refusal("a text holds the character NUL", node)
     try:
@@ -268,7 +266,7 @@ def _whole(text: str, node: yaml.Node) -> str:
 
 
 def _line_of(error: yaml.YAMLError, text: str) -> int:
-    """The line that an error is about, from 0."""
+    """Return the line of an error, from 0."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         return mark.line if mark else 0
@@ -276,7 +274,7 @@ def _line_of(error: yaml.YAMLError, text: str) -> int:
 
 
 def _reason(error: yaml.YAMLError) -> str:
-    """What the library, or we, say, on one line."""
+    """Return the library's or our reason on one line."""
     told = (isinstance(error, yaml.MarkedYAMLError) and error.problem) or str(error).partition("\n")[0]
     return _brief(told, _LONG)
 

@@ -1,1 +1,1 @@
-"""Scenario packs: reading, checking, starting one; and the packs that come with hallulab."""
+"""Scenario packs: read, check and start one; and the packs that come with hallulab."""

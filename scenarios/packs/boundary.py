@@ -1,4 +1,4 @@
-"""What a pack is read from: its own folder. It may be a stranger's, and what is read gets into prompts."""
+"""Read a pack from its own folder only. The pack may be a stranger's, and its content gets into prompts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scenarios.errors import UsageError
 
 
 class Boundary:
-    """A folder that nothing is read from outside of, by whatever links.
+    """A folder to read from. Nothing outside of it is read, also not through links.
 
     Args:
         folder: the folder; None: there is no boundary.
@@ -20,18 +20,18 @@ class Boundary:
         self._folder = folder and Path(os.path.realpath(folder))
 
     def require_inside(self, path: Path) -> None:
-        """Raise UsageError where a path, followed to its end, lies outside."""
+        """Raise UsageError if a path, with all links resolved, is outside."""
         if self._folder is None:
             return
         end = Path(os.path.realpath(path))
         if not end.is_relative_to(self._folder):
             raise UsageError(
-                f"{path}: leads to {end}, outside of the pack's folder {self._folder}. Copy there what the "
-                "pack needs: nothing else is read."
+                f"{path}: leads to {end}, outside of the pack's folder {self._folder}. Copy what the "
+                "pack needs into that folder; nothing else is read."
             )
 
     def require_file(self, path: Path) -> None:
-        """Raise UsageError where a path lies outside, or leads to nothing that can be read to its end."""
+        """Raise UsageError if a path is outside or no regular file."""
         self.require_inside(path)
         try:
             mode = path.stat().st_mode
@@ -42,11 +42,11 @@ class Boundary:
 
 
 ANYWHERE = Boundary(None)
-"""For packs that come with hallulab; package managers may put links there."""
+"""For packs that come with hallulab: package managers may install them as links."""
 
 
 def entries(folder: Path) -> list[Path]:
-    """What is in a folder, by name.
+    """Return the entries of a folder, sorted by name.
 
     Raises:
         UsageError: it cannot be read.

@@ -1,6 +1,6 @@
-"""Knowledge documents out of a folder: Markdown, plain text and PDF.
+"""Read knowledge documents from a folder: Markdown, plain text and PDF.
 
-Names and texts come from files and are only ever data: no path is built from what a document says.
+A document's content is only data: no path is built from it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from scenarios.plugins import reason_of
 from scenarios.transcript import Frozen
 
 SCHEMA = "docs/scenario-packs.md"
-"""Where the files of a pack are described."""
+"""Describes the files of a pack."""
 
 _TEXTS = (".md", ".txt")
 _PDF = ".pdf"
 _FENCE = "---"
 
 LARGEST = 50_000_000
-"""Bytes of a document."""
+"""Bytes of a document at most."""
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>[^ \t\n].*)$", re.MULTILINE)
 
 
 class DocumentDefaults(Frozen):
-    """What a pack says of all documents that do not say otherwise."""
+    """A pack's labels for documents without their own."""
 
     source: str | None = Field(default=None, min_length=1)
     """Where the facts come from; None: the pack's default, else the file's name."""
@@ -53,15 +53,15 @@ class DocumentLabels(DocumentDefaults):
 
 
 def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary) -> tuple[Document, ...]:
-    """All documents of a folder and the folders in it, by path; hidden files are skipped.
+    """Read all documents of a folder and its subfolders, by path. Hidden files are skipped.
 
-    A document is called as its path in `folder`, without suffix.
+    A document's name is its path in `folder`, without suffix.
 
     Args:
-        boundary: what the folder and its files lie in.
+        boundary: the folder and its files must be inside.
 
     Raises:
-        UsageError: no document is in the folder, or one of its files cannot be used.
+        UsageError: the folder has no document, or a file that cannot be used.
     """
     boundary.require_inside(folder)
     paths = {path.relative_to(folder).as_posix(): path for path in _visible_files(folder)}
@@ -82,7 +82,7 @@ def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary)
 
 
 def _visible_files(folder: Path) -> Iterable[Path]:
-    """What is in a folder and the folders in it, but for these folders; links to folders are refused."""
+    """Yield the documents of a folder and its subfolders; refuse links to folders and other files."""
     waiting = [folder]
     while waiting:
         for path in entries(waiting.pop()):
@@ -129,13 +129,15 @@ def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Documen
 
 
 def _without_closing(title: str) -> str:
-    """A heading without the `#` that may close it. As part of the pattern they would take time with the cube
-    of the spaces in a line."""
+    """Remove the `#` that may close a heading.
+
+    A pattern that matched them would take time with the cube of the spaces in a line.
+    """
     return title.rstrip(" \t").rstrip("#").rstrip(" \t") or "#"
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[DocumentLabels, str]:
-    """Labels and body. Front matter is what stands between a first line `---` and the next such line."""
+    """Return labels and body. Front matter is the text between a first line `---` and the next such line."""
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:
         return DocumentLabels(), text
@@ -150,7 +152,7 @@ def _split_front_matter(path: Path, text: str) -> tuple[DocumentLabels, str]:
 
 
 def _read_pdf(path: Path) -> str:
-    """The text of all pages, a blank line between them."""
+    """Return the text of all pages, with a blank line between them."""
     from pypdf import PdfReader
 
     content = io.BytesIO(read_bytes(path, LARGEST))
@@ -158,10 +160,10 @@ def _read_pdf(path: Path) -> str:
         with silenced("pypdf"):
             reader = PdfReader(content)
             text = "\n\n".join(page.extract_text() for page in reader.pages)
-    except Exception as error:  # pypdf lets nearly any exception out of a damaged file
+    except Exception as error:  # pypdf raises nearly any exception for a damaged file
         reason = reason_of(error)
         raise UsageError(
             f"{path}: cannot be read as PDF ({reason}). Repair or decrypt it, or convert it to text."
         ) from error
-    # Broken fonts yield lone surrogates.
+    # Broken fonts give lone surrogates.
     return without_surrogates(text).replace("\x00", "")

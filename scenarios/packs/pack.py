@@ -1,6 +1,6 @@
-"""Scenario packs: a folder with a `scenario.yaml`, documents and personas.
+"""The content of a scenario pack: a folder with a `scenario.yaml`, documents and personas.
 
-Schema of the files: docs/scenario-packs.md. Everything here is data; nothing in a pack is executed.
+docs/scenario-packs.md describes the files. A pack is only data; nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Specialist(Frozen):
     name: str = Field(min_length=1)
     """`paralegal`, `lawyer`, `drafter` …; lower case, one word."""
     title: str
-    """How the role is called in prompts."""
+    """The role's name in prompts."""
     duty: str
-    """What it is for: the receptionist chooses by it, and the specialist is instructed with it."""
+    """Its duty: the receptionist chooses by it, and it is part of the specialist's instructions."""
 
 
 class Document(Frozen):
@@ -32,11 +32,11 @@ class Document(Frozen):
     name: str
     """File name without suffix; the `document` of its passages."""
     title: str
-    """Shown to people, and put before each passage."""
+    """Shown to people and put before each passage."""
     source: str
     """Where the facts come from: an Act and section, a regulation, a portal."""
     topic: str | None = None
-    """Topic label, the signal of identity-aware thresholds (MetaRAG section 3.6)."""
+    """Topic label, which identity-aware thresholds use (MetaRAG section 3.6)."""
     sector: str | None = None
     """Consumer sector or similar grouping."""
     text: str
@@ -57,11 +57,11 @@ class Persona(Frozen):
     goals: tuple[str, ...] = Field(min_length=1)
     """What the person wants to know or get from this conversation."""
     facts: tuple[str, ...] = ()
-    """What the person knows and tells when asked: names, dates, amounts."""
+    """What the person knows and tells if asked: names, dates, amounts."""
     manner: str
     """How the person speaks."""
     summary: str
-    """Summary of a reference chat: the situation the simulated user is put into (HalluDetect B.9)."""
+    """Summary of a reference chat: the simulated user's situation (HalluDetect B.9)."""
 
 
 class Scenario(Frozen):
@@ -74,15 +74,15 @@ class Scenario(Frozen):
     description: str
     """One or two sentences for `hallulab list scenarios`."""
     domain: str
-    """What the chatbots are about, as it reads in a prompt: `consumer law in India`."""
+    """The chatbots' subject, in the words of a prompt: `consumer law in India`."""
     assistant: str
-    """What the assistant does, as it reads in a prompt: `help consumers with grievances`."""
+    """The assistant's task, in the words of a prompt: `help consumers with grievances`."""
     functions: tuple[str, ...] = ()
     """The assistant's core functions, one line each."""
     specialists: tuple[Specialist, ...] = Field(min_length=1)
     """AgentBot's role agents."""
     identity_thresholds: dict[str, float] = Field(default_factory=dict)
-    """Topic label to MetaRAG threshold, for topics that call for a stricter one (τ_identity = 0.3)."""
+    """Topic label → MetaRAG threshold, for topics that need a stricter one (τ_identity = 0.3)."""
     documents: tuple[Document, ...] = Field(min_length=1)
     """The knowledge documents."""
     personas: tuple[Persona, ...] = Field(min_length=1)

@@ -1,6 +1,6 @@
-"""Scenario packs from files: `scenario.yaml`, `personas.yaml` and a folder of documents.
+"""Load scenario packs from files: `scenario.yaml`, `personas.yaml` and a folder of documents.
 
-Schema: docs/scenario-packs.md.
+docs/scenario-packs.md describes them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scenarios.packs.pack import Identifier, Persona, Scenario, Specialist
 from scenarios.transcript import Frozen
 
 SCENARIO_FILE = "scenario.yaml"
-"""The file that makes a folder a pack."""
+"""Name of a pack's main file."""
 
 _BUILT_IN = Path(__file__).parent
 
@@ -44,7 +44,7 @@ DEFAULT_SPECIALISTS = (
         duty="drafts letters, messages, complaints and lists from the person's facts",
     ),
 )
-"""Role agents of a pack that names none, after paralegal, lawyer and drafter (HalluDetect A.1.5)."""
+"""Role agents of a pack that names none, modelled on paralegal, lawyer and drafter (HalluDetect A.1.5)."""
 
 
 class ScenarioFile(Frozen):
@@ -65,13 +65,13 @@ class ScenarioFile(Frozen):
     functions: tuple[Text, ...] = ()
     """See `Scenario.functions`."""
     specialists: tuple[Specialist, ...] = Field(default=DEFAULT_SPECIALISTS, min_length=1, max_length=26)
-    """See `Scenario.specialists`; 26 is what a receptionist can route to."""
+    """See `Scenario.specialists`; a receptionist can route to 26 at most."""
     identity_thresholds: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
     """See `Scenario.identity_thresholds`."""
     documents: Text
     """Folder of the documents, relative to the file."""
     document_defaults: DocumentDefaults = DocumentDefaults()
-    """Labels of documents that do not say otherwise."""
+    """Labels of documents without their own."""
     personas: Text
     """File of the personas, relative to the file."""
 
@@ -84,16 +84,16 @@ class PersonasFile(Frozen):
 
 
 def built_in_packs() -> list[str]:
-    """Names of the packs that come with hallulab."""
+    """Return the names of the packs that come with hallulab."""
     return sorted(path.parent.name for path in _BUILT_IN.glob(f"*/{SCENARIO_FILE}"))
 
 
 def located(name_or_path: str, folder: Path | None = None) -> str:
-    """The name of a built-in pack, or the absolute path of another, so that it is found from anywhere.
+    """Return the name of a built-in pack, or the absolute path of another, which any folder can use.
 
     Args:
         name_or_path: as for `load_scenario`.
-        folder: where a relative path begins, if the pack is there; the working directory else.
+        folder: looked in first for a relative path; then the working directory.
     """
     if name_or_path in built_in_packs():
         return name_or_path
@@ -178,7 +178,7 @@ def _load_personas(path: Path, boundary: Boundary) -> tuple[Persona, ...]:
 
 
 def _repeated(names: Sequence[str]) -> int | None:
-    """Index of the first name that occurred before."""
+    """Return the index of the first name that occurred before, or None."""
     seen: Counter[str] = Counter()
     for index, name in enumerate(names):
         if seen[name]:

@@ -1,4 +1,4 @@
-"""Libraries that talk to the terminal, kept quiet for the time of a call."""
+"""Keep a library from printing to the terminal during a call."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def silenced(library: str) -> Iterator[None]:
-    """Let a library neither log nor warn; what it raises says enough.
+    """Silence a library's log and warnings while the block runs. Its exceptions say enough.
 
     Args:
-        library: the name that its loggers' names begin with.
+        library: beginning of its loggers' names.
     """
     logger = logging.getLogger(library)
     level = logger.level

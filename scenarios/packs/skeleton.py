@@ -1,4 +1,4 @@
-"""A scenario pack to start one's own from."""
+"""A small scenario pack to start from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def init_scenario(directory: Path) -> None:
     """Write a small working pack (comments on every key, two documents, two personas) into `directory`.
 
     Raises:
-        UsageError: there is something in the folder already.
+        UsageError: the folder is not empty.
         OperationalError: it cannot be written.
     """
     try:

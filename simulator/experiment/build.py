@@ -10,13 +10,13 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.claim_check import ClaimCheck, told_claim_check
+from agents.claim_check import ClaimCheck, claim_check_of
 from agents.machine.progress import ProgressBars
 from agents.models.client import Endpoint
 from agents.models.model import DEFAULT_MODEL, ModelPool
 from agents.models.recording import Recording
 from agents.retrieval.knowledge import KnowledgeBase
-from agents.served_model import doubts, identities
+from agents.served_model import identities, model_warnings
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from agents.users.user import MAX_TOKENS, SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
@@ -175,7 +175,7 @@ async def open_pool(
             try:
                 if needed:
                     await pool.check()
-                    for sentence in doubts(pool):
+                    for sentence in model_warnings(pool):
                         _log.warning(sentence)
                 yield pool, revision
             finally:
@@ -264,7 +264,7 @@ async def _check_chatbots(
     async with _unserved(experiment, settings) as pool:
         knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model)
         return {
-            bot.name: told_claim_check(
+            bot.name: claim_check_of(
                 f"chatbot {bot.name}",
                 _make_chatbot(experiment, scenario, pool, knowledge, bot, experiment.seed),
             )

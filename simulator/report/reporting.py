@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.users.user_flaws import MIN_TURNS, Flaw, audit
+from agents.users.user_flaws import MIN_TURNS, Flaw, conversation_flaws
 from scenarios.errors import OperationalError, UsageError
 from scenarios.packs.pack import Persona
 from scenarios.packs.pack_files import load_scenario
@@ -81,7 +81,9 @@ def _derive(folder: RunFolder, journals: Journals) -> _Derived:
     personas = _personas(saved)
     min_turns = saved["experiment"].get("min_turns", MIN_TURNS) if saved else MIN_TURNS
     flaws = {
-        conversation.id: audit(conversation, personas.get(conversation.persona), min_turns=min_turns)
+        conversation.id: conversation_flaws(
+            conversation, personas.get(conversation.persona), min_turns=min_turns
+        )
         for conversation in conversations
     }
     report = build_report(

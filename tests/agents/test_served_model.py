@@ -8,7 +8,7 @@ import pytest
 
 from agents.models.model import ModelPool
 from agents.models.recording import Recording
-from agents.served_model import catalogue_name, doubts, identity_of, known_as
+from agents.served_model import catalogue_name, identity_of, known_as, model_warnings
 from agents.serving.catalogue import CATALOGUE, GGUF_NAME
 from agents.tuned import tuned_number
 from tests.scripted import scripted_pool
@@ -83,7 +83,7 @@ async def test_a_recording_keeps_what_was_served(tmp_path: Path) -> None:
 async def test_a_recording_of_before_knows_the_name_alone_and_that_will_do(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_text('{"kind":"search","key":"k","answer":[]}\n')
     replayed = await asked(OURS, "other/model", Recording.replay(tmp_path / "r.jsonl"))
-    assert (replayed.get().root, catalogue_name(replayed.get()), doubts(replayed)) == (None, OURS, [])
+    assert (replayed.get().root, catalogue_name(replayed.get()), model_warnings(replayed)) == (None, OURS, [])
 
 
 @pytest.mark.parametrize(
@@ -95,22 +95,24 @@ async def test_a_recording_of_before_knows_the_name_alone_and_that_will_do(tmp_p
             OURS,
             "other/model",
             [
-                f"http://127.0.0.1:9/v1 serves other/model as '{OURS}', which is not the model of the "
-                "catalogue: the numbers tuned for that do not hold."
+                f"http://127.0.0.1:9/v1 serves other/model as '{OURS}', which is not the catalogue's "
+                "model. Numbers tuned for that model are not used."
             ],
         ),
         (
             OURS,
             None,
             [
-                f"http://127.0.0.1:9/v1 does not say what it serves as '{OURS}': by its name alone it is "
-                "taken for the model of the catalogue, and the numbers tuned for that hold."
+                f"http://127.0.0.1:9/v1 does not say which model it serves as '{OURS}'. By its name it "
+                "is taken for the catalogue's model, and numbers tuned for that model are used."
             ],
         ),
     ],
 )
-async def test_what_is_doubtful_is_said(name: str, root: str | None, said: list[str]) -> None:
-    assert doubts(await asked(name, root)) == said
+async def test_a_wrong_or_unchecked_name_gives_a_warning(
+    name: str, root: str | None, said: list[str]
+) -> None:
+    assert model_warnings(await asked(name, root)) == said
 
 
 @pytest.mark.parametrize(

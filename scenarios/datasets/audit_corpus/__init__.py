@@ -1,10 +1,10 @@
 """EvidenceChain's audit corpus: replies with controlled corruptions, so that the gold spans are exact.
 
-EvidenceChain ("Method", tables 1 to 4) describes a corpus of templates and controlled corruptions, and gives
-its numbers, not its texts. The texts are ours: YAML files beside this module. Exactly as in the paper are the
-140 sources in four collections, 840 responses, 2,250 sentences, the splits, the responses with a
-hallucination by generator and by collection, and the supported test sentences of table 9. Tokens come out
-about as in table 1.
+EvidenceChain ("Method", tables 1 to 4) describes a corpus of templates and controlled corruptions. It gives
+the corpus's numbers but not its texts. The texts are ours: YAML files beside this module. These numbers equal
+the paper's: 140 sources in four collections, 840 responses, 2,250 sentences, the splits, the hallucinated
+responses by generator and by collection, and the supported test sentences of table 9. The number of tokens is
+about that of table 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scenarios.datasets.audit_corpus.sources import Source, make_sources
 from scenarios.labelled import LabelledData, LabelledReply
 
 SENTENCES = "sentence_meta"
-"""Key of the meta data under which a reply's sentences are."""
+"""Key of a reply's sentences in its meta data."""
 
 
 class SentenceMeta(NamedTuple):
@@ -31,11 +31,11 @@ class SentenceMeta(NamedTuple):
     end: int
     """One past the last character."""
     evidence: int | None
-    """Position of the passage that bears it out; None: it has a hallucination."""
+    """Position of the supporting passage; None: the sentence has a hallucination."""
 
 
 def generate(seed: int = 17) -> LabelledData:
-    """The audit corpus; equal seeds give equal corpora. `meta["split"]`: train, calibration or test."""
+    """Generate the audit corpus: equal seeds, equal corpora. `meta["split"]`: train, calibration or test."""
     rng = random.Random(seed)  # noqa: S311 -- reproducible data, no secret
     plan = read_plan()
     sources = make_sources(plan, rng)
@@ -53,7 +53,7 @@ def generate(seed: int = 17) -> LabelledData:
 
 
 def sentence_meta(reply: LabelledReply) -> tuple[SentenceMeta, ...]:
-    """The sentences of a reply of this corpus, with their gold evidence."""
+    """Return the sentences of a reply of this corpus, with their gold evidence."""
     return tuple(SentenceMeta(*sentence) for sentence in json.loads(str(reply.meta[SENTENCES])))
 
 

@@ -1,4 +1,4 @@
-"""What the audit corpus is made from: the plan, the pools of values and the blueprints, read from YAML."""
+"""The inputs of the audit corpus, read from YAML: the plan, the pools of values and the blueprints."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Collection(Frozen):
 
 
 class Plan(Frozen):
-    """How many of what (`plan.yaml`)."""
+    """The numbers of the corpus (`plan.yaml`)."""
 
     collections: dict[str, Collection]
     """By name, in order of generation."""
@@ -42,35 +42,35 @@ class Plan(Frozen):
     temperatures: tuple[float, ...]
     """Decoding temperatures, equally often for each generator."""
     elsewhere: float = Field(ge=0.0, le=1.0)
-    """Share of replacements taken from elsewhere in the source."""
+    """Share of replacements from elsewhere in the source."""
 
 
 class Pool(Frozen):
     """Values of one kind (`pools.yaml`)."""
 
     values: tuple[str, ...] = ()
-    """The values, forms of each between bars; empty where there is a range."""
+    """The values, with their forms separated by bars; empty if there is a range."""
     between: tuple[int, int] | None = None
     """First and last whole number."""
     instead: str | None = None
-    """The pool that false values are drawn from; None: this one."""
+    """The pool of false values; None: this one."""
 
     def all_forms(self) -> list[tuple[str, ...]]:
-        """Each value as its forms; the first is the source's."""
+        """Return the forms of each value; the first is the source's."""
         if self.between is not None:
             return [(str(number),) for number in range(self.between[0], self.between[1] + 1)]
         return [tuple(value.split("|")) for value in self.values]
 
 
 class Fact(Frozen):
-    """Something that a response can say of a source, in one sentence."""
+    """A fact about a source that a response can state in one sentence."""
 
     evidence: str
-    """Name of the passage that says it: a position, or a chunk of a business record."""
+    """Name of the passage with the fact: a position, or a chunk of a business record."""
     replace: tuple[str, ...]
     """The slots that a hallucination may replace."""
     also: tuple[str, ...] = ()
-    """Slots whose values would make the sentences true as well."""
+    """Slots whose values would also make the sentences true."""
     texts: tuple[str, ...]
     """Sentence templates: copies and paraphrases."""
 
@@ -85,9 +85,9 @@ class Blueprint(Frozen):
     passages: tuple[str, ...] = ()
     """Templates of the passages."""
     record: dict[str, Any] | None = None
-    """Instead: the business record, with templates as keys and values."""
+    """A business record instead of passages, with templates as keys and values."""
     facts: tuple[Fact, ...]
-    """What can be said."""
+    """The facts that responses can state."""
 
 
 class _Pools(RootModel[dict[str, Pool]]):
@@ -98,24 +98,24 @@ class _Blueprints(Frozen):
     """A file of blueprints."""
 
     blueprints: tuple[Blueprint, ...]
-    """Taken in turn."""
+    """Used in turn."""
 
 
 @cache
 def read_plan() -> Plan:
-    """The plan."""
+    """Read the plan."""
     return _read("plan.yaml", Plan)
 
 
 @cache
 def read_pools() -> dict[str, Pool]:
-    """The pools, by kind."""
+    """Read the pools, by kind."""
     return _read("pools.yaml", _Pools).root
 
 
 @cache
 def read_blueprints(file: str) -> tuple[Blueprint, ...]:
-    """The blueprints of a collection."""
+    """Read the blueprints of a collection."""
     return _read(file, _Blueprints).blueprints
 
 

@@ -18,17 +18,17 @@ class Response(NamedTuple):
     """A response and its gold annotation."""
 
     text: str
-    """The sentences, a blank between them."""
+    """The sentences, separated by spaces."""
     spans: tuple[GoldSpan, ...]
     """The replaced values, labelled with their kind."""
     sentences: tuple[tuple[int, int, int | None], ...]
-    """[start, end) of each sentence and the position of the passage that bears it out; None: none does."""
+    """[start, end) of each sentence and the position of the supporting passage; None: there is none."""
 
 
 def write_response(
     source: Source, sentences: int, hallucinated: int, elsewhere: float, rng: random.Random
 ) -> Response:
-    """A response of `sentences` different facts of the source, `hallucinated` of which are falsified."""
+    """Write a response of `sentences` different facts of the source; falsify `hallucinated` of them."""
     facts = sorted(rng.sample(range(len(source.blueprint.facts)), sentences))
     false = set(rng.sample(facts, hallucinated))
     text = ""
@@ -46,14 +46,14 @@ def write_response(
 
 
 def sentences_json(response: Response) -> str:
-    """The sentences as text, for the meta data of a labelled reply."""
+    """Return the sentences as text, for the meta data of a labelled reply."""
     return json.dumps(response.sentences)
 
 
 def _say(
     source: Source, fact: Fact, falsify: bool, elsewhere: float, rng: random.Random
 ) -> tuple[str, Sequence[tuple[int, int]], str]:
-    """The sentence, where it is false, and the kind of the replaced value."""
+    """Return the sentence, its false places, and the kind of the replaced value."""
     template = rng.choice(fact.texts)
     if not falsify:
         return fill(template, source.values).text, (), ""
@@ -66,11 +66,11 @@ def _say(
 def _false_value(
     source: Source, slot: str, also: Sequence[str], elsewhere: float, rng: random.Random
 ) -> Forms:
-    """Another value of the slot's kind: one of the source's own, or else one that the source lacks."""
+    """Return another value of the slot's kind: one of the source's own, or one that the source lacks."""
     kind = source.blueprint.slots[slot]
     others = [name for name, its_kind in source.blueprint.slots.items() if its_kind == kind and name != slot]
     if others and rng.random() < elsewhere:
-        # Drawn among all of them, so that the corpus of the published seed stays what it is.
+        # Drawn among all of them, so that the corpus of the published seed does not change.
         other = rng.choice(others)
         if other not in also:
             return source.values[other]

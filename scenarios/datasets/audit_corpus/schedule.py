@@ -1,6 +1,6 @@
-"""Which responses of the audit corpus hallucinate, and in how many sentences.
+"""Choose the responses of the audit corpus that hallucinate, and their numbers of such sentences.
 
-The numbers of the plan hold exactly; they are spread evenly over the splits, and at random within them.
+The numbers of the plan hold exactly. They are spread evenly over the splits, and at random within them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Response = tuple[str, str]
 
 
 def hallucinated_sentences(plan: Plan, sources: Sequence[Source], rng: random.Random) -> Counter[Response]:
-    """(source, generator) → number of sentences with a hallucination; 0 for all others.
+    """Return (source, generator) → number of sentences with a hallucination; 0 for all others.
 
     Raises:
-        ValueError: the plan's numbers of responses and of sentences exclude each other.
+        ValueError: the plan's numbers of responses and of sentences contradict each other.
     """
     counts: Counter[Response] = Counter()
     for generator, row in plan.hallucinated.items():
@@ -33,7 +33,7 @@ def hallucinated_sentences(plan: Plan, sources: Sequence[Source], rng: random.Ra
 
 
 def _spread(sources: Sequence[Source], number: int, rng: random.Random) -> list[Source]:
-    """`number` of the sources, from each split in proportion."""
+    """Choose `number` of the sources, from each split in proportion."""
     if not number:
         return []
     ordered = sorted(sources, key=lambda source: (source.split, rng.random()))

@@ -13,14 +13,14 @@ from scenarios.transcript import Passage
 
 @dataclass(frozen=True)
 class Source:
-    """A source and what it was made from."""
+    """A source, with its blueprint and values."""
 
     id: str
     """Identifier, such as `yelp-07`."""
     collection: str
     """Name of its collection."""
     split: Split
-    """Where all responses to it belong."""
+    """The split of all responses to it."""
     blueprint: Blueprint
     """Its pattern."""
     values: dict[str, Forms]
@@ -37,7 +37,7 @@ class Source:
 
 
 def make_sources(plan: Plan, rng: random.Random) -> list[Source]:
-    """The sources of all collections; within a collection the splits are shuffled, the blueprints in turn."""
+    """Make the sources of all collections: each with shuffled splits, and with the blueprints in turn."""
     sources = []
     for name, collection in plan.collections.items():
         blueprints = read_blueprints(collection.file)
@@ -68,7 +68,7 @@ def _source(
 
 
 def _draw_values(blueprint: Blueprint, rng: random.Random) -> dict[str, Forms]:
-    """Values for all slots, different ones for slots of the same kind."""
+    """Draw values for all slots, different ones for slots of the same kind."""
     pools = read_pools()
     values: dict[str, Forms] = {}
     for kind in dict.fromkeys(blueprint.slots.values()):

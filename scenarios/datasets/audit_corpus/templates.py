@@ -1,6 +1,6 @@
-"""Sentences with slots, such as `It opened in {year}.`, and where the slots' values come to stand.
+"""Fill sentences with slots, such as `It opened in {year}.`, and find the places of the values.
 
-`{name}` is the first form of a slot's value, `{name/1}` the second (the last one where there are fewer).
+`{name}` is the first form of a slot's value, `{name/1}` the second (the last one if there are fewer).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 Forms = tuple[str, ...]
-"""A value in all its forms; the first is the one that sources use."""
+"""A value in all its forms; sources use the first."""
 
 _SLOT = re.compile(r"\{(\w+)(?:/(\d))?\}")
 
@@ -21,11 +21,11 @@ class Filled(NamedTuple):
     text: str
     """The text."""
     places: dict[str, list[tuple[int, int]]]
-    """Slot → where its value stands: [start, end) in characters of the text."""
+    """Slot → places of its value: [start, end) in characters of the text."""
 
 
 def fill(template: str, values: Mapping[str, Forms]) -> Filled:
-    """`template` with the slots' values; its first letter becomes a capital.
+    """Fill `template` with the slots' values; its first letter becomes a capital.
 
     Raises:
         KeyError: the template has a slot that `values` lacks.
@@ -44,7 +44,7 @@ def fill(template: str, values: Mapping[str, Forms]) -> Filled:
 
 
 def fill_tree(tree: Any, values: Mapping[str, Forms]) -> Any:
-    """Mappings and lists with all texts in them filled; text of slots alone keeps its case."""
+    """Fill all texts in nested mappings and lists; their case does not change."""
     if isinstance(tree, str):
         return _SLOT.sub(lambda slot: values[slot[1]][0], tree)
     if isinstance(tree, Mapping):
@@ -55,5 +55,5 @@ def fill_tree(tree: Any, values: Mapping[str, Forms]) -> Any:
 
 
 def slots_of(template: str) -> list[str]:
-    """The slots of a template, in order; repeated where they are."""
+    """Return the slots of a template in order, with repetitions."""
     return [slot[1] for slot in _SLOT.finditer(template)]

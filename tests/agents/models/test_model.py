@@ -156,7 +156,7 @@ async def test_a_replay_miss_is_one_sentence_and_is_not_tried_again(tmp_path: Pa
         await session.text("generate", QUESTION)
     assert str(caught.value) == (
         f"the recording {path} has no answer to this request: the model, prompts, options or documents have "
-        "changed since, or it failed when it was recorded. Give what was given then, or record again with "
+        "changed since, or it failed when it was recorded. Run it as then, or record again with "
         "--record."
     )
     assert transport.requests == []

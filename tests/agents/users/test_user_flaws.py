@@ -6,7 +6,7 @@ import pytest
 
 from agents.users.user_flaws import (
     Flaw,
-    audit,
+    conversation_flaws,
     is_loop,
     leaked_instructions,
     message_flaws,
@@ -256,7 +256,7 @@ def test_the_audit_lists_flaws_by_turn() -> None:
     conversation = _conversation(
         [("How much is the fee?", "Hm."), ("", "Hm."), ("How much is the fee?", "Hm.")], "goal_reached"
     )
-    assert audit(conversation, PERSONA) == (
+    assert conversation_flaws(conversation, PERSONA) == (
         Flaw(turn=1, kind="empty", detail="no words"),
         Flaw(turn=2, kind="repeated", detail="How much is the fee?"),
         Flaw(turn=2, kind="premature_stop", detail="goal_reached, but no reply has to do with any goal"),
@@ -271,7 +271,7 @@ def test_a_good_user_has_no_flaws() -> None:
         ],
         "goal_reached",
     )
-    assert audit(conversation, PERSONA) == ()
+    assert conversation_flaws(conversation, PERSONA) == ()
 
 
 def test_one_message_can_have_several_flaws() -> None:

@@ -12,7 +12,7 @@ from scenarios.errors import UsageError
 from scenarios.packs.pack_files import load_scenario
 from tests.fuzz.tiny_run import FILES, make_pack
 
-COPY = "Copy there what the pack needs: nothing else is read."
+COPY = "Copy what the pack needs into that folder; nothing else is read."
 
 
 @pytest.fixture
