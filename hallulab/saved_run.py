@@ -15,6 +15,8 @@ from simulator.runs.journals import current_verdicts
 if TYPE_CHECKING:
     import pandas
 
+    from simulator.report.document import RunReport
+
 Cells = Mapping[str, Any]
 """A row of a frame by column."""
 
@@ -36,7 +38,7 @@ class Run:
     >>> run.spans()[["start", "end", "text"]]
        start  end    text
     0     11   17  Rs 500
-    >>> run.report()["rows"][0]["hpt_1"]
+    >>> run.report().rows[0].hpt_1
     1.0
 
     Args:
@@ -82,11 +84,11 @@ class Run:
         """
         return _frame(SPANS, [row for held, verdict in self._verdicts for row in _spans(held, verdict)])
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> RunReport:
         """What stands in `report.json`, derived from the journals.
 
-        It is a mapping of plain values, whose tables are lists of rows: `rows` (a chatbot under a detector),
-        `comparisons`, `ledger`, `efficiency`, … `pandas.DataFrame(run.report()["rows"])` makes a frame.
+        Its tables are tuples of rows: `rows` (a chatbot under a detector), `comparisons`, `ledger`,
+        `efficiency`, … `pandas.DataFrame(map(dict, run.report().rows))` makes a frame.
 
         Raises:
             UsageError: the journals contradict each other.

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from itertools import combinations
 
 from scenarios.transcript import Frozen, Verdict
+from simulator.measure.numbers import Rounded
 
 Ratings = Sequence[Hashable | None]
 """What one rater says of each unit, in the same order for all raters; None: nothing."""
@@ -24,9 +25,9 @@ class PairAgreement(Frozen):
     """Second detector."""
     turns: int
     """Turns that both scored."""
-    agreement: float | None
+    agreement: Rounded | None
     """Share of them that both flag or neither flags; None without any."""
-    kappa: float | None
+    kappa: Rounded | None
     """Cohen's kappa; None where chance alone explains everything, as when neither ever flags."""
 
 
@@ -37,7 +38,7 @@ class Agreement(Frozen):
     """Their names."""
     turns: int
     """Turns that at least two of them scored."""
-    alpha: float | None
+    alpha: Rounded | None
     """Krippendorff's alpha for nominal data; None without such turns, or where all ratings are the same."""
     pairs: tuple[PairAgreement, ...]
     """Every two detectors."""
@@ -61,14 +62,14 @@ def agreement(verdicts: Sequence[Verdict], detectors: Sequence[str]) -> Agreemen
                 a=a,
                 b=b,
                 turns=len(both),
-                agreement=_rounded(same / len(both) if both else None),
-                kappa=_rounded(cohens_kappa(one, two)),
+                agreement=same / len(both) if both else None,
+                kappa=cohens_kappa(one, two),
             )
         )
     return Agreement(
         detectors=tuple(detectors),
         turns=sum(len(unit) > 1 for unit in _units(raters)),
-        alpha=_rounded(krippendorffs_alpha(raters)),
+        alpha=krippendorffs_alpha(raters),
         pairs=tuple(pairs),
     )
 
@@ -121,7 +122,3 @@ def _units(raters: Sequence[Ratings]) -> list[list[Hashable]]:
 def _both(first: Ratings, second: Ratings) -> list[tuple[Hashable, Hashable]]:
     pairs = zip(first, second, strict=True)
     return [(x, y) for x, y in pairs if x is not None and y is not None]
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)

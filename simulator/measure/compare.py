@@ -9,6 +9,7 @@ from typing import Literal
 from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 from simulator.measure.metrics import Pairing, Tallies, Tally
+from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.statistics import Ratio, holm, no_interval, paired_difference
 
 Metric = Literal["hpt_1", "tokacc_1"]
@@ -32,15 +33,15 @@ class Comparison(Frozen):
     """Second chatbot."""
     pairs: int
     """Conversations compared; only these enter the difference."""
-    difference: float | None
+    difference: Rounded | None
     """Metric of `a` minus metric of `b`, over the pairs."""
-    ci95: tuple[float, float] | None
+    ci95: Interval
     """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs."""
     no_interval: str | None
     """Why there is none."""
-    p_value: float | None
+    p_value: Rounded | None
     """Paired permutation test, two-sided; None with fewer than two pairs."""
-    p_holm: float | None
+    p_holm: Rounded | None
     """Adjusted by Holm over all pairs of chatbots of this detector and metric."""
 
 
@@ -66,11 +67,11 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
                     a=a,
                     b=b,
                     pairs=item.pairs,
-                    difference=None if item.difference is None else round(item.difference, 6),
-                    ci95=None if item.ci95 is None else (round(item.ci95[0], 6), round(item.ci95[1], 6)),
+                    difference=item.difference,
+                    ci95=item.ci95,
                     no_interval=no_interval(item.pairs, "pair"),
-                    p_value=None if item.p_value is None else round(item.p_value, 6),
-                    p_holm=None if p_holm is None else round(p_holm, 6),
+                    p_value=item.p_value,
+                    p_holm=p_holm,
                 )
                 for (a, b), item, p_holm in zip(names, differences, adjusted, strict=True)
             )

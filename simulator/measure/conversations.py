@@ -9,6 +9,7 @@ from typing import Protocol
 
 from scenarios.transcript import Conversation, Frozen
 from simulator.measure.metrics import Row, Tallies, mean, rows
+from simulator.measure.numbers import Rounded
 from simulator.measure.tokens import count_tokens
 
 
@@ -42,13 +43,13 @@ class ChatStatistics(Frozen):
     """Name of the chatbot."""
     conversations: int
     """How many there are."""
-    turns_mean: float | None
+    turns_mean: Rounded | None
     """Mean number of turns."""
-    turns_std: float | None
+    turns_std: Rounded | None
     """Sample standard deviation (n - 1); None with fewer than two conversations."""
-    tokens_mean: float | None
+    tokens_mean: Rounded | None
     """Mean number of tokens of all messages, the user's and the chatbot's, by the shared tokenizer."""
-    tokens_std: float | None
+    tokens_std: Rounded | None
     """Sample standard deviation, as above."""
     stop_reasons: dict[str, int]
     """Conversations by the reason they ended."""
@@ -133,4 +134,4 @@ def _statistics(chatbot: str, conversations: Sequence[Conversation]) -> ChatStat
 
 
 def _deviation(values: Sequence[int]) -> float | None:
-    return round(statistics.stdev(values), 6) if len(values) > 1 else None
+    return statistics.stdev(values) if len(values) > 1 else None

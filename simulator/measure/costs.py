@@ -9,6 +9,7 @@ from typing import Literal
 
 from scenarios.transcript import Call, Conversation, Frozen, Verdict
 from simulator.measure.metrics import known_sum, mean
+from simulator.measure.numbers import Rounded
 
 BASELINE = "vanilla"
 """The chatbot that costs are put in relation to (HalluDetect B.8)."""
@@ -35,7 +36,7 @@ class Cost(Frozen):
     """Tokens written; None when no server told."""
     cached_tokens: int | None
     """Prompt tokens out of the server's prefix cache; None when no server told."""
-    seconds: float
+    seconds: Rounded
     """Latencies added up; calls run at the same time, so this is no wall time."""
 
 
@@ -50,13 +51,13 @@ class Efficiency(Frozen):
     """Conversations averaged over."""
     on: str
     """Whose conversations: a chatbot's own; a detector's are Vanilla's, or `all` in a run without Vanilla."""
-    calls_per_chat: float | None
+    calls_per_chat: Rounded | None
     """Mean number of model calls."""
-    tokens_per_chat: float | None
+    tokens_per_chat: Rounded | None
     """Mean of prompt plus completion tokens; None when no server told."""
-    seconds_per_chat: float | None
+    seconds_per_chat: Rounded | None
     """Mean of the latencies' sum."""
-    relative_to_vanilla: float | None
+    relative_to_vanilla: Rounded | None
     """tokens_per_chat over the Vanilla chatbot's (the user's calls are nobody's); None without Vanilla."""
 
 
@@ -117,7 +118,7 @@ def _cost(role: str, name: str, calls: Sequence[Call]) -> Cost:
         prompt_tokens=known_sum([call.prompt_tokens for call in calls]),
         completion_tokens=known_sum([call.completion_tokens for call in calls]),
         cached_tokens=known_sum([call.cached_tokens for call in calls]),
-        seconds=round(math.fsum(call.latency_s for call in calls), 6),
+        seconds=math.fsum(call.latency_s for call in calls),
     )
 
 
@@ -135,9 +136,9 @@ def _efficiency(
         conversations=len(chats),
         on=on,
         calls_per_chat=mean([float(len(calls)) for calls in chats.values()]),
-        tokens_per_chat=None if tokens is None else round(tokens, 6),
+        tokens_per_chat=tokens,
         seconds_per_chat=mean([math.fsum(call.latency_s for call in calls) for calls in chats.values()]),
-        relative_to_vanilla=round(tokens / baseline, 6) if tokens is not None and baseline else None,
+        relative_to_vanilla=tokens / baseline if tokens is not None and baseline else None,
     )
 
 

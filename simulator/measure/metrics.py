@@ -14,6 +14,7 @@ from typing import Literal
 
 from scenarios.errors import UsageError
 from scenarios.transcript import Call, Conversation, Frozen, Verdict
+from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.statistics import Ratio, interval, no_interval, ratio_of_sums
 from simulator.measure.tokens import hallucinated, tokenize
 
@@ -36,7 +37,7 @@ class Row(Frozen):
     """Their turns."""
     scored_turns: int
     """Turns that the detector scored and localised; the denominators below are made of these."""
-    coverage: float | None
+    coverage: Rounded | None
     """scored_turns / turns."""
     failed: int
     """Turns on which the detector failed."""
@@ -50,23 +51,23 @@ class Row(Frozen):
     """Spans in the scored turns, unlocated ones included."""
     unlocated: int
     """Those whose text was not found in the reply: they count in HPT and cannot in TokAcc."""
-    hallucinated_chats: float | None
+    hallucinated_chats: Rounded | None
     """Share of the conversations with a scored turn that have a hallucination."""
-    calls_per_reply: float | None
+    calls_per_reply: Rounded | None
     """Model calls of the chatbot a turn (the paper's inferences per response)."""
-    hpt_1: float | None
+    hpt_1: Rounded | None
     """Hallucinations / scored turns, over the whole set."""
-    hpt_1_ci95: tuple[float, float] | None
+    hpt_1_ci95: Interval
     """Cluster bootstrap over conversations; None with fewer than `LEAST_FOR_INTERVAL`."""
-    hpt_2: float | None
+    hpt_2: Rounded | None
     """Mean over conversations of hallucinations / scored turns."""
-    tokacc_1: float | None
+    tokacc_1: Rounded | None
     """Share of reply tokens outside every flagged span, over the whole set."""
-    tokacc_1_ci95: tuple[float, float] | None
+    tokacc_1_ci95: Interval
     """Likewise."""
     no_interval: str | None
     """Why there are no intervals."""
-    tokacc_2: float | None
+    tokacc_2: Rounded | None
     """Mean over conversations of that share."""
     tokens: int
     """Reply tokens of the scored turns, by the shared tokenizer."""
@@ -76,7 +77,7 @@ class Row(Frozen):
     """Tokens the detector had read; None when no server told."""
     completion_tokens: int | None
     """Tokens the detector had written; None when no server told."""
-    seconds: float
+    seconds: Rounded
     """Latencies of the detector's calls, added up; calls run at the same time, so no wall time."""
     self_judged: bool | None = None
     """Whether a model by which the chatbot verifies its claims is one that the detector judges by, see
@@ -233,7 +234,7 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
         scored_conversations=len(judged),
         turns=turns,
         scored_turns=scored,
-        coverage=_rounded(scored / turns if turns else None),
+        coverage=scored / turns if turns else None,
         failed=failed,
         abstained=abstained,
         not_localised=not_localised,
@@ -241,19 +242,19 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
         hallucinations=sum(item.hallucinations for item in tallies),
         unlocated=sum(item.unlocated for item in tallies),
         hallucinated_chats=mean([float(item.hallucinations > 0) for item in judged]),
-        calls_per_reply=_rounded(sum(item.chatbot_calls for item in tallies) / turns if turns else None),
-        hpt_1=_rounded(ratio_of_sums([item.hpt for item in judged])),
-        hpt_1_ci95=_rounded_pair(interval([item.hpt for item in judged])),
+        calls_per_reply=sum(item.chatbot_calls for item in tallies) / turns if turns else None,
+        hpt_1=ratio_of_sums([item.hpt for item in judged]),
+        hpt_1_ci95=interval([item.hpt for item in judged]),
         hpt_2=mean([item.hallucinations / item.scored_turns for item in judged]),
-        tokacc_1=_rounded(ratio_of_sums([item.tokacc for item in worded])),
-        tokacc_1_ci95=_rounded_pair(interval([item.tokacc for item in worded])),
+        tokacc_1=ratio_of_sums([item.tokacc for item in worded]),
+        tokacc_1_ci95=interval([item.tokacc for item in worded]),
         no_interval=no_interval(len(judged)),
         tokacc_2=mean([item.tokacc.numerator / item.tokens for item in worded]),
         tokens=sum(item.tokens for item in tallies),
         calls=len(calls),
         prompt_tokens=known_sum([call.prompt_tokens for call in calls]),
         completion_tokens=known_sum([call.completion_tokens for call in calls]),
-        seconds=round(math.fsum(call.latency_s for call in calls), 6),
+        seconds=math.fsum(call.latency_s for call in calls),
     )
 
 
@@ -279,11 +280,3 @@ def known_sum(counts: Sequence[int | None]) -> int | None:
     """
     known = [count for count in counts if count is not None]
     return sum(known) if known or not counts else None
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
-
-
-def _rounded_pair(pair: tuple[float, float] | None) -> tuple[float, float] | None:
-    return None if pair is None else (round(pair[0], 6), round(pair[1], 6))

@@ -8,10 +8,11 @@ page's content security policy forbids), and their text stays text.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
+from simulator.measure.metrics import Row
 from simulator.report.self_judging import mark
 
 LEFT, RIGHT, TOP = 165.0, 24.0, 8.0
@@ -80,20 +81,20 @@ class Chart:
 
 
 def chart(
-    report_rows: Sequence[Mapping[str, Any]],
-    field: str,
+    report_rows: Sequence[Row],
+    field: Literal["hpt_1", "tokacc_1"],
     title: str,
     scale: float,
     unit: str,
     upper: float | None,
 ) -> Chart:
     """Lay out one metric; `upper` is the largest value that it can have, or None."""
-    chatbots = list(dict.fromkeys(row["chatbot"] for row in report_rows))
-    detectors = list(dict.fromkeys(row["detector"] for row in report_rows))
+    chatbots = list(dict.fromkeys(row.chatbot for row in report_rows))
+    detectors = list(dict.fromkeys(row.detector for row in report_rows))
     values = [
         value * scale
         for row in report_rows
-        for value in (row[field], *(row[f"{field}_ci95"] or ()))
+        for value in (getattr(row, field), *(getattr(row, f"{field}_ci95") or ()))
         if value is not None
     ]
     steps = axis(values, upper)
@@ -107,12 +108,12 @@ def chart(
     for position, chatbot in enumerate(chatbots):
         top = TOP + position * pitch + _GAP / 2
         dots = []
-        for row in (item for item in report_rows if item["chatbot"] == chatbot):
-            value, ci95 = row[field], row[f"{field}_ci95"]
-            number = detectors.index(row["detector"])
+        for row in (item for item in report_rows if item.chatbot == chatbot):
+            value, ci95 = getattr(row, field), getattr(row, f"{field}_ci95")
+            number = detectors.index(row.detector)
             words = "not scored" if value is None else f"{value * scale:.2f}{unit}"
-            if value is not None and row["no_interval"]:
-                words += f" ({row['no_interval']})"
+            if value is not None and row.no_interval:
+                words += f" ({row.no_interval})"
             if ci95:
                 words += f", 95% interval {ci95[0] * scale:.2f} to {ci95[1] * scale:.2f}"
             dots.append(
@@ -122,7 +123,7 @@ def chart(
                     low=place(ci95[0] * scale) if ci95 else None,
                     high=place(ci95[1] * scale) if ci95 else None,
                     detector=number,
-                    title=f"{chatbot}{mark(row)}, {row['detector']}: {words}",
+                    title=f"{chatbot}{mark(row)}, {row.detector}: {words}",
                 )
             )
         groups.append(Group(chatbot, top + _LINE * len(detectors) / 2, tuple(dots)))

@@ -1,25 +1,145 @@
-"""`report.json`: everything a run found, as plain JSON values, equal bytes for equal journals."""
+"""`report.json`: everything a run found, equal bytes for equal journals."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
 
 from agents.claim_check import ClaimChecks
 from agents.models.abilities import ReadHow
-from scenarios.transcript import Call, Conversation, Verdict
-from simulator.measure.agreement import agreement
-from simulator.measure.compare import compare
-from simulator.measure.conversations import Flaws, audit_report, chat_statistics
-from simulator.measure.costs import efficiency, ledger
-from simulator.measure.finding import findings
-from simulator.measure.metrics import rows, tally_all
+from scenarios.errors import UsageError
+from scenarios.files.data_files import in_words, main_error, read_text
+from scenarios.files.json_text import parse_json
+from scenarios.transcript import Call, Conversation, Frozen, Verdict
+from simulator.measure.agreement import Agreement, agreement
+from simulator.measure.compare import Comparison, compare
+from simulator.measure.conversations import Audit, ChatStatistics, Flaws, audit_report, chat_statistics
+from simulator.measure.costs import Cost, Efficiency, efficiency, ledger
+from simulator.measure.finding import Finding, findings
+from simulator.measure.metrics import Row, rows, tally_all
 from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
 
 SCHEMA = 1
 """Version of the layout of `report.json`; it goes up when a field changes its meaning or goes away."""
+
+
+class Intervals(Frozen):
+    """What intervals need."""
+
+    least: int = LEAST_FOR_INTERVAL
+    """Conversations, or pairs of them, below which there is none."""
+
+
+class Reading(Frozen):
+    """How one model's answers were read, in words."""
+
+    model: str
+    """The name it is served under."""
+    decisions: str
+    """What a decision was read from."""
+    seed: Literal["kept", "ignored", "refused"]
+    """What the endpoint makes of a seed."""
+    json_by: str = Field(alias="json")
+    """What makes answers JSON."""
+    asked: bool
+    """Whether the endpoint was asked for that, or it is assumed."""
+
+
+class Failure(Frozen):
+    """A chatbot with failed conversations."""
+
+    chatbot: str
+    """Its name."""
+    conversations: int
+    """Its conversations."""
+    failed: int
+    """Those that failed."""
+    first_error: str
+    """The error of the first by identifier."""
+
+
+class CutReplies(Frozen):
+    """A chatbot with texts that ended at the limit of tokens."""
+
+    chatbot: str
+    """Its name."""
+    replies: int
+    """Its replies."""
+    cut: int
+    """Those with such a text."""
+
+
+class RunReport(Frozen):
+    """What a run found: `report.json`."""
+
+    layout: Literal[1] = Field(SCHEMA, alias="schema")
+    """See `SCHEMA`."""
+    intervals: Intervals = Intervals()
+    """What intervals need."""
+    findings: tuple[Finding, ...]
+    """Which chatbot hallucinates least, by detector."""
+    rows: tuple[Row, ...]
+    """Each chatbot under each detector."""
+    comparisons: tuple[Comparison, ...]
+    """Each two chatbots under each detector."""
+    agreement: Agreement
+    """How far detectors agree on the same turns."""
+    ledger: tuple[Cost, ...]
+    """What was spent, by role."""
+    efficiency: tuple[Efficiency, ...]
+    """What a conversation costs."""
+    conversations: tuple[ChatStatistics, ...]
+    """How long conversations are, by chatbot."""
+    read_how: tuple[Reading, ...]
+    """How the models' answers were read."""
+    failures: tuple[Failure, ...]
+    """Chatbots with failed conversations."""
+    cut_replies: tuple[CutReplies, ...]
+    """Chatbots with texts that ended at the limit of tokens."""
+    unknown_personas: tuple[str, ...]
+    """Personas that the audit of the simulated user knows nothing of."""
+    simulator_audit: Audit
+    """What the simulated user did wrong."""
+
+    @property
+    def chatbots(self) -> list[str]:
+        """Names of the chatbots, in the order of the rows."""
+        return list(dict.fromkeys(row.chatbot for row in self.rows))
+
+    @property
+    def detectors(self) -> list[str]:
+        """Names of the detectors, likewise."""
+        return list(dict.fromkeys(row.detector for row in self.rows))
+
+    def by(self, detector: str) -> list[Row]:
+        """The rows of a detector."""
+        return [row for row in self.rows if row.detector == detector]
+
+    def text(self) -> str:
+        """The report as the text of `report.json`."""
+        values = self.model_dump(mode="json", by_alias=True)
+        return json.dumps(values, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_report(path: str | Path) -> RunReport:
+    """Read a `report.json`.
+
+    Raises:
+        UsageError: it cannot be read, or another version of hallulab wrote it.
+    """
+    try:
+        return RunReport.model_validate(parse_json(read_text(Path(path))))
+    except ValidationError as error:
+        first = main_error(error)
+        flaw = f"field `{'.'.join(map(str, first['loc']))}`: {in_words(first)}"
+    except ValueError as error:
+        flaw = f"not valid JSON ({error})"
+    raise UsageError(f"{path}: {flaw}. Make it anew with `hallulab report` on its run folder.")
 
 
 def build_report(
@@ -32,7 +152,7 @@ def build_report(
     personas: Collection[str] | None = None,
     claim_checks: ClaimChecks | None = None,
     read_how: Sequence[ReadHow] = (),
-) -> dict[str, Any]:
+) -> RunReport:
     """Compute the report of a run.
 
     Args:
@@ -60,76 +180,61 @@ def build_report(
     comparisons = compare(tallies, chatbots, detectors)
     audit = audit_report(ordered, tallies, flaws, chatbots)
     sound = mark_self_judged(audit.rows_without_affected, checks)
-    return {
-        "schema": SCHEMA,
-        "intervals": {"least": LEAST_FOR_INTERVAL},
-        "findings": [item.model_dump(mode="json") for item in findings(tallies, found, comparisons)],
-        "rows": [item.model_dump(mode="json") for item in found],
-        "comparisons": [item.model_dump(mode="json") for item in comparisons],
-        "agreement": agreement(about, detectors).model_dump(mode="json"),
-        "ledger": [item.model_dump(mode="json") for item in ledger(ordered, about)],
-        "efficiency": [
-            item.model_dump(mode="json") for item in efficiency(ordered, about, chatbots, detectors)
-        ],
-        "conversations": [item.model_dump(mode="json") for item in chat_statistics(ordered, chatbots)],
-        "read_how": [_reading(item) for item in read_how],
-        "failures": _failures(ordered, chatbots),
-        "cut_replies": _cut_replies(ordered, chatbots),
-        "unknown_personas": sorted(
-            set() if personas is None else {item.persona for item in ordered} - set(personas)
-        ),
-        "simulator_audit": audit.model_copy(update={"rows_without_affected": sound}).model_dump(mode="json"),
-    }
+    unknown = set() if personas is None else {item.persona for item in ordered} - set(personas)
+    return RunReport(
+        findings=findings(tallies, found, comparisons),
+        rows=found,
+        comparisons=comparisons,
+        agreement=agreement(about, detectors),
+        ledger=ledger(ordered, about),
+        efficiency=efficiency(ordered, about, chatbots, detectors),
+        conversations=chat_statistics(ordered, chatbots),
+        read_how=tuple(map(_reading, read_how)),
+        failures=_failures(ordered, chatbots),
+        cut_replies=_cut_replies(ordered, chatbots),
+        unknown_personas=tuple(sorted(unknown)),
+        simulator_audit=audit.model_copy(update={"rows_without_affected": sound}),
+    )
 
 
-def _reading(read_how: ReadHow) -> dict[str, Any]:
-    """How one model's answers were read, in words."""
+def _reading(read_how: ReadHow) -> Reading:
     if read_how.log_probabilities:
         decisions = "log-probabilities"
     elif read_how.decision_samples == 1:
         decisions = "printed word"
     else:
         decisions = f"share of {read_how.decision_samples} printed words"
-    return {
-        "model": read_how.model,
-        "decisions": decisions,
-        "seed": read_how.seed,
-        "json": "JSON schema" if read_how.json_schema else "asked for in the prompt",
-        "asked": read_how.asked,
-    }
+    return Reading(
+        model=read_how.model,
+        decisions=decisions,
+        seed=read_how.seed,
+        json="JSON schema" if read_how.json_schema else "asked for in the prompt",
+        asked=read_how.asked,
+    )
 
 
-def _failures(conversations: Sequence[Conversation], chatbots: Sequence[str]) -> list[dict[str, Any]]:
-    """Of each chatbot with failed conversations: how many, and the error of the first by identifier."""
+def _failures(conversations: Sequence[Conversation], chatbots: Sequence[str]) -> tuple[Failure, ...]:
     found = []
     for name in chatbots:
         own = [item for item in conversations if item.chatbot == name]
         failed = [item for item in own if item.stop_reason == "error"]
         if failed:
             error = (failed[0].error or "").removeprefix(f"chatbot {name}: ")
-            found.append(
-                {"chatbot": name, "conversations": len(own), "failed": len(failed), "first_error": error}
-            )
-    return found
+            found.append(Failure(chatbot=name, conversations=len(own), failed=len(failed), first_error=error))
+    return tuple(found)
 
 
-def _cut_replies(conversations: Sequence[Conversation], chatbots: Sequence[str]) -> list[dict[str, Any]]:
-    """Of each chatbot with texts that ended at the limit of tokens: in how many replies."""
+def _cut_replies(conversations: Sequence[Conversation], chatbots: Sequence[str]) -> tuple[CutReplies, ...]:
     found = []
     for name in chatbots:
         turns = [turn for item in conversations if item.chatbot == name for turn in item.turns]
         cut = sum(any(map(_was_cut, turn.calls)) for turn in turns)
         if cut:
-            found.append({"chatbot": name, "replies": len(turns), "cut": cut})
-    return found
+            found.append(CutReplies(chatbot=name, replies=len(turns), cut=cut))
+    return tuple(found)
 
 
 def _was_cut(call: Call) -> bool:
     """Whether a chatbot's text ended at its limit; decisions have one token, queries may be cut."""
     wrote = call.purpose.startswith("chatbot.") and call.purpose != "chatbot.reformulate"
     return wrote and call.finish_reason == "length" and call.completion_tokens != 1
-
-
-def report_text(report: Mapping[str, Any]) -> str:
-    """The report as the text of `report.json`."""
-    return json.dumps(report, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -33,13 +33,13 @@ def render(package: str, template: str, style: str, script: str | None = None, /
 def _template(package: str, name: str) -> Template:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    pages = {"frame.html": asset(__package__, "frame.html"), name: asset(package, name)}
+    shared = {shared: asset(__package__, shared) for shared in ("frame.html", "table.html")}
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=DictLoader(pages),
+        loader=DictLoader({**shared, name: asset(package, name)}),
     )
     environment.globals.update(number=number, nothing=NOTHING, noun=noun)
     return environment.get_template(name)

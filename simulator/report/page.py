@@ -14,8 +14,10 @@ from typing import Any
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Verdict
 from simulator.measure.conversations import Flaws
+from simulator.report import tables
 from simulator.report.browser import browser_data
 from simulator.report.charts import LEFT, TOP, WIDTH, chart
+from simulator.report.document import RunReport
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.markup import asset, render
 from simulator.report.self_judging import mark
@@ -25,13 +27,13 @@ _PACKAGE = "simulator.report"
 
 
 def render_page(
-    report: Mapping[str, Any],
+    report: RunReport,
     conversations: Sequence[Conversation],
     verdicts: Sequence[Verdict],
     *,
     flaws: Flaws,
     personas: Mapping[str, Persona],
-    experiment: Mapping[str, Any] | None = None,
+    experiment: str | None = None,
 ) -> str:
     """The whole page as HTML.
 
@@ -41,13 +43,14 @@ def render_page(
         verdicts: the verdicts of the run.
         flaws: what the audit of the simulated user found, by conversation id.
         personas: personas by identifier, for their names and grievances; may lack any.
-        experiment: the resolved configuration, shown as it is; None leaves it out.
+        experiment: the text of experiment.json, shown as it is; None leaves it out.
     """
-    chatbots = list(dict.fromkeys(row["chatbot"] for row in report["rows"]))
-    detectors = list(dict.fromkeys(row["detector"] for row in report["rows"]))
+    chatbots, detectors = report.chatbots, report.detectors
+    sound = report.simulator_audit.rows_without_affected
+    both = [{"all": row, "without": other} for row, other in zip(report.rows, sound, strict=True)]
     charts = [
-        chart(report["rows"], "hpt_1", "Hallucinations per turn (HPT-1), lower is better", 1, "", None),
-        chart(report["rows"], "tokacc_1", "Token accuracy (TokAcc-1), higher is better", 100, "%", 100),
+        chart(report.rows, "hpt_1", "Hallucinations per turn (HPT-1), lower is better", 1, "", None),
+        chart(report.rows, "tokacc_1", "Token accuracy (TokAcc-1), higher is better", 100, "%", 100),
     ]
     return render(
         _PACKAGE,
@@ -55,6 +58,10 @@ def render_page(
         asset(_PACKAGE, "page.css"),
         asset(_PACKAGE, "page.js"),
         report=report,
+        tables=tables,
+        results=[report.by(detector) for detector in detectors],
+        pairs={detector: _pairs(report, detector) for detector in detectors},
+        audited=[[pair for pair in both if pair["all"].detector == detector] for detector in detectors],
         chatbots=chatbots,
         detectors=detectors,
         scenarios=sorted({item.scenario for item in conversations}),
@@ -63,15 +70,24 @@ def render_page(
         conversations=len(conversations),
         turns=sum(len(item.turns) for item in conversations),
         headlines=headlines(report),
-        interval_lines=interval_lines(report["rows"]),
+        interval_lines=interval_lines(report.rows),
         notes=notes(report),
-        reading_lines=reading_lines(report["read_how"]),
+        reading_lines=reading_lines(report.read_how),
         mark=mark,
         charts=charts,
         geometry={"left": LEFT, "top": TOP, "width": WIDTH},
-        experiment=None if experiment is None else json.dumps(experiment, indent=2, ensure_ascii=False),
+        experiment=experiment,
         data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas)),
     )
+
+
+def _pairs(report: RunReport, detector: str) -> list[dict[str, Any]]:
+    """The comparisons under a detector, both metrics of two chatbots in one."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in report.comparisons:
+        if line.detector == detector:
+            found.setdefault((line.a, line.b), {"a": line.a, "b": line.b})[line.metric] = line
+    return list(found.values())
 
 
 def _embedded(value: Any) -> Any:

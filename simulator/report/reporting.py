@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from agents.users.user_flaws import MIN_TURNS, Flaw, conversation_flaws
 from scenarios.errors import OperationalError, UsageError
@@ -12,25 +11,25 @@ from scenarios.packs.pack import Persona
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import in_brief
 from scenarios.transcript import Conversation, Verdict
-from simulator.report.document import build_report, report_text
+from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
+from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals, current_verdicts
-from simulator.runs.saved_experiment import saved_claim_checks, saved_read_how
 
 
 @dataclass(frozen=True)
 class _Derived:
     """What is derived from a run folder: the report, and what its page shows beside it."""
 
-    report: dict[str, Any]
+    report: RunReport
     verdicts: list[Verdict]
     flaws: dict[str, tuple[Flaw, ...]]
     personas: dict[str, Persona]
-    experiment: dict[str, Any] | None
+    experiment: str | None
 
 
-def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[str, Any]:
+def write_reports(folder: RunFolder, journals: Journals | None = None) -> RunReport:
     """Derive both reports from the folder's journals, write them, and return the report.
 
     Args:
@@ -53,11 +52,11 @@ def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[s
         personas=derived.personas,
         experiment=derived.experiment,
     )
-    write_together({folder.report: report_text(derived.report), folder.page: page})
+    write_together({folder.report: derived.report.text(), folder.page: page})
     return derived.report
 
 
-def report_of(folder: RunFolder, journals: Journals) -> dict[str, Any]:
+def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     """The report of a folder with those journals; nothing is written.
 
     Raises:
@@ -79,7 +78,7 @@ def _derive(folder: RunFolder, journals: Journals) -> _Derived:
     conversations = journals.conversations
     verdicts = current_verdicts(journals.verdicts, saved)
     personas = _personas(saved)
-    min_turns = saved["experiment"].get("min_turns", MIN_TURNS) if saved else MIN_TURNS
+    min_turns = saved.experiment.min_turns if saved else MIN_TURNS
     flaws = {
         conversation.id: conversation_flaws(
             conversation, personas.get(conversation.persona), min_turns=min_turns
@@ -93,28 +92,28 @@ def _derive(folder: RunFolder, journals: Journals) -> _Derived:
         detectors=_detectors(saved, verdicts),
         flaws=flaws,
         personas=personas if saved else None,
-        claim_checks=saved_claim_checks(folder, saved or {}),
-        read_how=saved_read_how(folder, saved or {}),
+        claim_checks=saved.claim_checks if saved else None,
+        read_how=saved.read_how if saved else (),
     )
-    return _Derived(report, verdicts, flaws, personas, saved)
+    return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None)
 
 
-def _chatbots(saved: dict[str, Any] | None, conversations: Sequence[Conversation]) -> list[str]:
+def _chatbots(saved: SavedExperiment | None, conversations: Sequence[Conversation]) -> list[str]:
     """Names in the experiment's order, then others by name."""
-    named = [bot["name"] for bot in saved["experiment"]["chatbots"]] if saved else []
+    named = [bot.name for bot in saved.experiment.chatbots] if saved else []
     return list(dict.fromkeys([*named, *sorted({item.chatbot for item in conversations})]))
 
 
-def _detectors(saved: dict[str, Any] | None, verdicts: Sequence[Verdict]) -> list[str]:
-    named = list(saved["detectors"]) if saved else []
+def _detectors(saved: SavedExperiment | None, verdicts: Sequence[Verdict]) -> list[str]:
+    named = list(saved.detectors) if saved else []
     return list(dict.fromkeys([*named, *sorted({item.detector for item in verdicts})]))
 
 
-def _personas(saved: dict[str, Any] | None) -> dict[str, Persona]:
+def _personas(saved: SavedExperiment | None) -> dict[str, Persona]:
     """The pack's personas by identifier; none when the run was made with a pack that is not here."""
     if saved is None:
         return {}
     try:
-        return {persona.id: persona for persona in load_scenario(saved["experiment"]["scenario"]).personas}
+        return {persona.id: persona for persona in load_scenario(saved.experiment.scenario).personas}
     except UsageError:
         return {}

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+
+from simulator.measure.metrics import Row
 
 SIGNS = {"same model": "†", "same model and same question": "‡"}
 """What stands behind a chatbot's name, by degree."""
 
 
-def mark(row: Mapping[str, Any]) -> str:
+def mark(row: Row) -> str:
     """The sign of a row, or nothing."""
-    return SIGNS.get(row["self_judged_degree"], "")
+    return SIGNS.get(row.self_judged_degree or "", "")
 
 
-def self_judging_notes(report: Mapping[str, Any]) -> list[str]:
+def self_judging_notes(rows: Sequence[Row]) -> list[str]:
     """What each sign means, for each chatbot that has one; nothing where no row has."""
     judges: dict[tuple[str, str], list[str]] = {}
-    for row in report["rows"]:
-        if row["self_judged"]:
-            judges.setdefault((mark(row), row["chatbot"]), []).append(row["detector"])
+    for row in rows:
+        if row.self_judged:
+            judges.setdefault((mark(row), row.chatbot), []).append(row.detector)
     return [
         f"{sign} The model by which {' and '.join(detectors)} "
         f"{'judges' if len(detectors) == 1 else 'judge'} also verifies what {chatbot} says"

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from scenarios.errors import OperationalError, UsageError
-from scenarios.files.data_files import read_text
-from scenarios.files.json_text import parse_json
 from scenarios.files.jsonl import LineWriter
 from scenarios.transcript import Conversation
-from simulator.experiment.config import Experiment, describe
 from simulator.experiment.makers import Makers
+from simulator.runs.experiment_json import SavedExperiment, read_saved
 from simulator.runs.journals import Journals, read_conversations, read_journals
 
 
@@ -96,45 +90,17 @@ class RunFolder:
                 "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
             )
 
-    def read_experiment(self) -> dict[str, Any] | None:
-        """The resolved experiment, or None when the folder has none.
+    def read_experiment(self) -> SavedExperiment | None:
+        """What experiment.json says, or None when the folder has none.
 
         Raises:
             UsageError: the file is damaged, or none of ours.
         """
-        if not self.experiment.exists():
-            return None
-        if not self.experiment.is_file():
-            raise UsageError(f"{self.experiment}: this is no file. Restore it or use --fresh.")
-        try:
-            value = parse_json(read_text(self.experiment))
-        except ValueError as error:
-            raise UsageError(
-                f"{self.experiment}: not valid JSON ({error}). Restore it or use --fresh."
-            ) from error
-        if not isinstance(value, dict):
-            raise UsageError(f"{self.experiment}: not an object. Restore it or use --fresh.")
-        for field in ("experiment", "identity", "detectors"):
-            if not isinstance(value.get(field), dict):
-                raise UsageError(f"{self.experiment}: no object `{field}`. Restore it or use --fresh.")
-        return {**value, "experiment": self._checked(value["experiment"])}
+        return read_saved(self.experiment)
 
-    def _checked(self, experiment: dict[str, Any]) -> dict[str, Any]:
-        """The fields that a saved experiment sets, as they are written today."""
-        for field in ("scenario", "chatbots"):
-            if field not in experiment:
-                raise UsageError(
-                    f"{self.experiment}: no `{field}` in `experiment`. Restore it or use --fresh."
-                )
-        try:
-            return Experiment.model_validate(experiment).model_dump(mode="json", exclude_unset=True)
-        except ValidationError as error:
-            raise UsageError(f"{self.experiment}: {describe(error)} Restore it or use --fresh.") from error
-
-    def write_experiment(self, value: dict[str, Any]) -> None:
+    def write_experiment(self, saved: SavedExperiment) -> None:
         """Replace experiment.json in one step."""
-        text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False)
-        write_atomically(self.experiment, text + "\n")
+        write_atomically(self.experiment, saved.text())
 
     def read_conversations(self) -> list[Conversation]:
         """The journal of conversations, as far as it counts (`simulator.runs.journals`)."""
@@ -155,15 +121,8 @@ class RunFolder:
         Raises:
             UsageError: it is damaged.
         """
-        saved = self.read_experiment() or {}
-        if "made_by" not in saved:
-            return None
-        try:
-            return Makers.model_validate(saved["made_by"])
-        except ValidationError as error:
-            raise UsageError(
-                f"{self.experiment}: in `made_by`, {describe(error)} Restore it or use --fresh."
-            ) from error
+        saved = self.read_experiment()
+        return None if saved is None else saved.made_by
 
     def open_conversations(self) -> LineWriter:
         """The journal of conversations, for appending."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,6 +16,7 @@ from scenarios.files.jsonl import read_lines
 from scenarios.transcript import Conversation, Verdict
 from simulator.experiment.config import describe
 from simulator.experiment.makers import Makers
+from simulator.runs.experiment_json import SavedExperiment
 
 Line = TypeVar("Line", bound=BaseModel)
 
@@ -69,7 +70,7 @@ def read_conversations(path: Path) -> list[Conversation]:
     return _that_count(_held(path))
 
 
-def current_verdicts(verdicts: Sequence[Verdict], saved: Mapping[str, Any] | None) -> list[Verdict]:
+def current_verdicts(verdicts: Sequence[Verdict], saved: SavedExperiment | None) -> list[Verdict]:
     """Without verdicts of an older configuration of a detector.
 
     Args:
@@ -77,8 +78,7 @@ def current_verdicts(verdicts: Sequence[Verdict], saved: Mapping[str, Any] | Non
     """
     if saved is None:
         return list(verdicts)
-    versions: Mapping[str, str] = saved["detectors"]
-    return [verdict for verdict in verdicts if versions.get(verdict.detector) == verdict.version]
+    return [verdict for verdict in verdicts if saved.detectors.get(verdict.detector) == verdict.version]
 
 
 def _held(path: Path) -> dict[str, Conversation]:

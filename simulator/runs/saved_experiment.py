@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from agents.claim_check import ClaimCheck, ClaimChecks
 from agents.models.abilities import ReadHow
@@ -19,13 +19,13 @@ from scenarios.files.digest import digest
 from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import built_in_packs, load_scenario
 from scenarios.transcript import Conversation
-from simulator.experiment.config import Component, Experiment, describe
+from simulator.experiment.config import Component, Experiment
 from simulator.experiment.makers import Makers, made_anew, makers
 from simulator.experiment.plan import chosen_personas, model_name, scenario_version
+from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder
 
 _log = logging.getLogger(__name__)
-_READ_HOW = TypeAdapter(tuple[ReadHow, ...])
 
 
 def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, An
     """
     saved = folder.read_experiment()
     if saved is not None:
-        return dict(saved["experiment"])
+        return saved.experiment.model_dump(mode="json", exclude_unset=True)
     conversations = folder.read_conversations()
     if not conversations:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
@@ -93,9 +93,7 @@ def check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) 
         return
     identity = experiment_identity(experiment, scenario)
     differing = sorted(
-        name
-        for name in identity.keys() & saved["identity"].keys()
-        if identity[name] != saved["identity"][name]
+        name for name in identity.keys() & saved.identity.keys() if identity[name] != saved.identity[name]
     )
     if differing:
         raise UsageError(
@@ -130,38 +128,29 @@ def enter_folder(
         OperationalError: it cannot be written.
         UsageError: a detector says of itself what cannot be, or experiment.json is damaged.
     """
-    saved = folder.read_experiment() or {}
-    checks = saved_claim_checks(folder, saved)
+    saved = folder.read_experiment()
+    held = Experiment.model_validate(experiment.model_dump()) if simulate else experiment
+    before = saved or SavedExperiment(experiment=held, identity={}, detectors={})
+    checks = before.claim_checks
     judges = {one.name: judging(one, model_name(experiment, "detector")) for one in detectors}
-    entry: dict[str, Any] = {
-        "identity": {},
-        "seeds": [],
-        **saved,
-        "schema": 1,
+    update: dict[str, Any] = {
         "hallulab": installed("hallulab"),
         "packages": {name: installed(name) for name in ("autogen-agentchat", "httpx2", "pydantic")},
-        "model_revision": revision or saved.get("model_revision"),
-        "detectors": {
-            **saved.get("detectors", {}),
-            **{detector.name: detector.version for detector in detectors},
-        },
+        "model_revision": revision or before.model_revision,
+        "detectors": {**before.detectors, **{detector.name: detector.version for detector in detectors}},
         "claim_checks": ClaimChecks(
             chatbots={**checks.chatbots, **(verifying or {})}, detectors={**checks.detectors, **judges}
-        ).model_dump(mode="json"),
-        "read_how": [
-            one.model_dump(mode="json") for one in dict.fromkeys((*saved_read_how(folder, saved), *read_how))
-        ],
+        ),
+        "read_how": tuple(dict.fromkeys((*before.read_how, *read_how))),
     }
     if simulate:
-        entry["experiment"] = experiment.model_dump(mode="json")
-        entry["identity"] = {**entry["identity"], **experiment_identity(experiment, scenario)}
-        entry["seeds"] = list(range(experiment.seed, experiment.seed + experiment.repeats))
-        now = made_by or makers(experiment)
-        entry["made_by"] = now.joining(folder.read_makers()).model_dump()
-    elif not saved:
-        entry["experiment"] = experiment.model_dump(mode="json", exclude_unset=True)
-        entry["seeds"] = sorted({conversation.seed for conversation in folder.read_conversations()})
-    folder.write_experiment(entry)
+        update["experiment"] = held
+        update["identity"] = {**before.identity, **experiment_identity(experiment, scenario)}
+        update["seeds"] = tuple(range(experiment.seed, experiment.seed + experiment.repeats))
+        update["made_by"] = (made_by or makers(experiment)).joining(before.made_by)
+    elif saved is None:
+        update["seeds"] = tuple(sorted({one.seed for one in folder.read_conversations()}))
+    folder.write_experiment(before.model_copy(update=update))
 
 
 def say_what_is_made_anew(
@@ -186,37 +175,9 @@ def say_what_is_made_anew(
         for sentence in made_anew(journals.conversations, made_by.joining(folder.read_makers())):
             _log.warning(sentence)
     for detector in detectors:
-        before = saved["detectors"].get(detector.name)
+        before = saved.detectors.get(detector.name)
         if before is not None and before != detector.version:
             _log.warning("detector %s has changed: its verdicts are made anew.", detector.name)
-
-
-def saved_claim_checks(folder: RunFolder, saved: Mapping[str, Any]) -> ClaimChecks:
-    """How the run's chatbots and detectors check claims; nothing of a folder that an older hallulab wrote.
-
-    Raises:
-        UsageError: what experiment.json says of it is damaged.
-    """
-    try:
-        return ClaimChecks.model_validate(saved.get("claim_checks", {}))
-    except ValidationError as error:
-        raise UsageError(
-            f"{folder.experiment}: in `claim_checks`, {describe(error)} Restore it or use --fresh."
-        ) from error
-
-
-def saved_read_how(folder: RunFolder, saved: Mapping[str, Any]) -> tuple[ReadHow, ...]:
-    """How the run's models were read; nothing of a folder that an older hallulab wrote.
-
-    Raises:
-        UsageError: what experiment.json says of it is damaged.
-    """
-    try:
-        return _READ_HOW.validate_python(saved.get("read_how", ()))
-    except ValidationError as error:
-        raise UsageError(
-            f"{folder.experiment}: in `read_how`, {describe(error)} Restore it or use --fresh."
-        ) from error
 
 
 def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -50,7 +49,7 @@ def test_a_run_is_simulated_judged_reported_and_opened(tmp_path: Path, one_turn:
     assert run.path == tmp_path / "run"
     assert run.turns()[["chatbot", "reply"]].values.tolist() == [["reply", "It is 500."]]
     assert run.verdicts()[["detector", "outcome"]].values.tolist() == [["lexical", "scored"]]
-    assert json.loads((run.path / "report.json").read_text()) == run.report()
+    assert (run.path / "report.json").read_text() == run.report().text()
     assert (run.path / "report.html").exists()
 
 

@@ -171,7 +171,7 @@ def test_the_report_is_that_of_the_command_and_nothing_is_written(tmp_path: Path
 
 
 def test_an_empty_run_has_a_report(tmp_path: Path) -> None:
-    assert run_of(tmp_path, []).report()["rows"] == []
+    assert run_of(tmp_path, []).report().rows == ()
 
 
 def test_it_says_which_folder_it_is(tmp_path: Path) -> None:

@@ -73,11 +73,17 @@ def test_an_experiment_file_that_is_none_is_refused(
 @pytest.mark.parametrize(
     ("experiment", "complaint"),
     [
-        ({"scenario": "s"}, "no `chatbots` in `experiment`."),
-        ({"scenario": "s", "chatbots": None}, "field `chatbots`: must be a list, not nothing (null)."),
-        ({"scenario": "s", "chatbots": [{}]}, "field `chatbots.0.name`: field required."),
-        ({"chatbots": ["vanilla"]}, "no `scenario` in `experiment`."),
-        ({"scenario": 5, "chatbots": ["vanilla"]}, "field `scenario`: input should be a valid string."),
+        ({"scenario": "s"}, "field `experiment`: no `chatbots`."),
+        (
+            {"scenario": "s", "chatbots": None},
+            "field `experiment.chatbots`: must be a list, not nothing (null).",
+        ),
+        ({"scenario": "s", "chatbots": [{}]}, "field `experiment.chatbots.0.name`: field required."),
+        ({"chatbots": ["vanilla"]}, "field `experiment`: no `scenario`."),
+        (
+            {"scenario": 5, "chatbots": ["vanilla"]},
+            "field `experiment.scenario`: input should be a valid string.",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["report", "detect"])

@@ -14,7 +14,8 @@ import pytest
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from scenarios.datasets.jsonl import load_jsonl
 from scenarios.transcript import Conversation, Passage, Turn
-from simulator.experiment.config import load_experiment
+from simulator.experiment.config import Experiment, load_experiment
+from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder
 from tests.builders import scored
 from tests.places import RECORDINGS
@@ -57,17 +58,9 @@ def saved_run(folder: Path) -> RunFolder:
     with run.open_conversations() as conversations, run.open_verdicts() as verdicts:
         conversations.append(held.model_dump_json())
         verdicts.append(scored("c", 0, [(11, 17)], detector="metarag").model_dump_json())
-    run.write_experiment(
-        {
-            "schema": 1,
-            "experiment": load_experiment(
-                None, {"model": "m", "chatbots": ["vanilla"], "detectors": ["metarag"]}
-            ).model_dump(mode="json"),
-            "identity": {},
-            "model_revision": None,
-            "detectors": {"metarag": "1"},
-        }
-    )
+    asked = load_experiment(None, {"model": "m", "chatbots": ["vanilla"], "detectors": ["metarag"]})
+    whole = Experiment.model_validate(asked.model_dump())
+    run.write_experiment(SavedExperiment(experiment=whole, identity={}, detectors={"metarag": "1"}))
     return run
 
 

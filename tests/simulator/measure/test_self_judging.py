@@ -18,7 +18,7 @@ from simulator.measure.self_judging import mark_self_judged
 from simulator.report.reporting import write_reports
 from simulator.report.self_judging import self_judging_notes
 from simulator.runs.folder import RunFolder
-from simulator.runs.saved_experiment import enter_folder, saved_claim_checks
+from simulator.runs.saved_experiment import enter_folder
 from tests.builders import conversation
 from tests.places import ROOT
 
@@ -85,7 +85,7 @@ def test_a_note_for_each_sign_of_a_chatbot_says_what_it_means_and_what_to_do() -
         "such a judgement may favour it. A second model for one of the two ends that (docs/experiment.md, "
         "`Not one's own judge`)."
     )
-    assert self_judging_notes({"rows": [one.model_dump() for one in rows]}) == [
+    assert self_judging_notes(rows) == [
         f"† The model by which one and two judge also verifies what bot says: {remedy}",
         f"‡ The model by which three judges also verifies what bot says, by the same question: {remedy}",
     ]
@@ -114,8 +114,8 @@ async def degrees(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) 
     await execute_experiment(experiment(**fields), run, settings, simulate=True)
     run.conversations.write_text(conversation("a", ["x"]).model_dump_json() + "\n")
     return {
-        (row["chatbot"], row["detector"]): (row["self_judged"], row["self_judged_degree"])
-        for row in write_reports(run)["rows"]
+        (row.chatbot, row.detector): (row.self_judged, row.self_judged_degree)
+        for row in write_reports(run).rows
     }
 
 
@@ -184,14 +184,14 @@ def test_a_folder_of_an_older_hallulab_has_no_marks(tmp_path: Path) -> None:
     saved = json.loads(folder.experiment.read_text())
     del saved["claim_checks"]
     folder.experiment.write_text(json.dumps(saved))
-    [only] = write_reports(folder)["rows"]
-    assert (only["self_judged"], only["self_judged_degree"], only["self_judged_reason"]) == (None, None, None)
+    [only] = write_reports(folder).rows
+    assert (only.self_judged, only.self_judged_degree, only.self_judged_reason) == (None, None, None)
 
 
 @pytest.mark.parametrize("damaged", [[], {"chatbots": {"bot": {"models": 3}}}, {"bots": {}}])
 def test_a_damaged_entry_is_one_sentence(tmp_path: Path, damaged: Any) -> None:
     folder = folder_with(tmp_path, claim_checks=damaged)
-    sentence = r"experiment\.json: in `claim_checks`, .* Restore it or use --fresh"
+    sentence = r"experiment\.json: .*field `claim_checks.* Restore it or use --fresh"
     with pytest.raises(UsageError, match=sentence):
         write_reports(folder)
 
@@ -201,5 +201,6 @@ def test_what_was_known_of_chatbots_stays_when_a_folder_is_judged_again(tmp_path
     folder = folder_with(tmp_path, claim_checks=checks)
     made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
     enter_folder(made, load_scenario("pregnancy-medication"), [], None, folder, simulate=False)
-    found = saved_claim_checks(folder, folder.read_experiment() or {})
-    assert found.chatbots == {"bot": ClaimCheck(models=("m",), prompts=VERIFY)}
+    saved = folder.read_experiment()
+    assert saved is not None
+    assert saved.claim_checks.chatbots == {"bot": ClaimCheck(models=("m",), prompts=VERIFY)}

@@ -1,22 +1,16 @@
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.measure.metrics import Row, row
 from simulator.report.charts import LEFT, RIGHT, WIDTH, axis, chart
 
 
-def line(chatbot: str, value: float | None, ci95: list[float] | None = None) -> dict[str, Any]:
-    return {
-        "chatbot": chatbot,
-        "detector": "d",
-        "hpt_1": value,
-        "hpt_1_ci95": ci95,
-        "no_interval": None if ci95 else "2 conversations; 6 needed for an interval",
-        "self_judged_degree": None,
-    }
+def line(chatbot: str, value: float | None, ci95: tuple[float, float] | None = None) -> Row:
+    reason = None if ci95 else "2 conversations; 6 needed for an interval"
+    found = {"hpt_1": value, "hpt_1_ci95": ci95, "no_interval": reason}
+    return row(chatbot, "d", []).model_copy(update=found)
 
 
 def test_an_open_axis_starts_at_zero() -> None:
@@ -35,7 +29,7 @@ def test_an_axis_of_nothing() -> None:
 
 
 def test_the_ends_of_the_axis_are_the_ends_of_the_plot() -> None:
-    drawn = chart([line("a", 0.0), line("b", 1.0, [0.5, 1.0])], "hpt_1", "t", 1, "", None)
+    drawn = chart([line("a", 0.0), line("b", 1.0, (0.5, 1.0))], "hpt_1", "t", 1, "", None)
     assert drawn.groups[0].dots[0].x == LEFT
     assert drawn.groups[1].dots[0].x == drawn.groups[1].dots[0].high == WIDTH - RIGHT
 

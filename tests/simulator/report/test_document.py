@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
+import pytest
+
+from scenarios.errors import UsageError
 from scenarios.transcript import Call
-from simulator.report.document import build_report, report_text
+from simulator.report.document import CutReplies, build_report, read_report
 from simulator.report.terminal import notes
 from tests.builders import call, conversation, scored
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
@@ -22,11 +26,12 @@ def test_the_report_has_the_designed_shape() -> None:
     report = build_report(
         run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
     )
-    assert report["schema"] == 1
-    assert len(report["rows"]) == 10
-    assert all(row.keys() >= DESIGNED_ROW for row in report["rows"])
-    assert all(line.keys() >= DESIGNED_COMPARISON for line in report["comparisons"])
-    assert report["simulator_audit"]["affected_conversations"] == 2
+    written = json.loads(report.text())
+    assert written["schema"] == 1
+    assert len(written["rows"]) == 10
+    assert all(row.keys() >= DESIGNED_ROW for row in written["rows"])
+    assert all(line.keys() >= DESIGNED_COMPARISON for line in written["comparisons"])
+    assert written["simulator_audit"]["affected_conversations"] == 2
 
 
 def test_equal_journals_in_any_order_give_equal_text() -> None:
@@ -38,17 +43,53 @@ def test_equal_journals_in_any_order_give_equal_text() -> None:
         chance.shuffle(chats)
         chance.shuffle(verdicts)
         report = build_report(chats, verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws)
-        made.add(report_text(report))
+        made.add(report.text())
     assert len(made) == 1
 
 
 def test_the_text_is_sorted_json_and_ends_in_a_line_break() -> None:
-    assert report_text({"b": None, "a": "é"}) == '{\n  "a": "é",\n  "b": null\n}\n'
+    text = build_report([], [], chatbots=["é"], detectors=["d"], flaws={}).text()
+    assert text == json.dumps(json.loads(text), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+    assert '"chatbot": "é"' in text
+
+
+def test_a_report_is_read_back_as_it_was(tmp_path: Path) -> None:
+    run = example_run()
+    report = build_report(
+        run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
+    )
+    (tmp_path / "report.json").write_text(report.text())
+    assert read_report(tmp_path / "report.json") == report
+
+
+@pytest.mark.parametrize(
+    ("change", "flaw"),
+    [
+        ({"schema": 0}, "field `schema`: input should be 1"),
+        ({"rows": [{"chatbot": "a"}]}, "field `rows.0.detector`: field required"),
+        ({"laurels": 3}, "field `laurels`: extra inputs are not permitted"),
+    ],
+)
+def test_a_report_of_another_version_is_one_sentence(
+    tmp_path: Path, change: dict[str, object], flaw: str
+) -> None:
+    held = json.loads(build_report([], [], chatbots=[], detectors=[], flaws={}).text())
+    old = tmp_path / "report.json"
+    old.write_text(json.dumps({**held, **change}))
+    with pytest.raises(UsageError) as caught:
+        read_report(old)
+    assert str(caught.value) == f"{old}: {flaw}. Make it anew with `hallulab report` on its run folder."
+
+
+def test_what_is_no_json_is_no_report(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("{")
+    with pytest.raises(UsageError, match=r"report\.json: not valid JSON \(.*\)\. Make it anew with"):
+        read_report(tmp_path / "report.json")
 
 
 def test_a_detector_without_verdicts_has_rows_with_coverage_zero() -> None:
     report = build_report([conversation("a", ["one"])], [], chatbots=["vanilla"], detectors=["d"], flaws={})
-    assert (report["rows"][0]["coverage"], report["rows"][0]["hpt_1"]) == (0.0, None)
+    assert (report.rows[0].coverage, report.rows[0].hpt_1) == (0.0, None)
 
 
 def test_verdicts_on_other_conversations_are_left_out() -> None:
@@ -59,12 +100,12 @@ def test_verdicts_on_other_conversations_are_left_out() -> None:
         detectors=["d"],
         flaws={},
     )
-    assert report["rows"][0]["hallucinations"] == 0
+    assert report.rows[0].hallucinations == 0
 
 
 def test_an_empty_run_has_a_report() -> None:
     report = build_report([], [], chatbots=["vanilla", "agent"], detectors=["d"], flaws={})
-    assert json.loads(json.dumps(report, allow_nan=False))["rows"][0]["coverage"] is None
+    assert json.loads(report.text())["rows"][0]["coverage"] is None
 
 
 def test_replies_at_the_limit_of_tokens_are_counted_and_decisions_and_queries_are_not() -> None:
@@ -78,7 +119,7 @@ def test_replies_at_the_limit_of_tokens_are_counted_and_decisions_and_queries_ar
         ),
     ]
     report = build_report(held, [], chatbots=["vanilla"], detectors=[], flaws={})
-    assert report["cut_replies"] == [{"chatbot": "vanilla", "replies": 2, "cut": 1}]
+    assert report.cut_replies == (CutReplies(chatbot="vanilla", replies=2, cut=1),)
     assert notes(report) == [
         "vanilla: 1 of 2 replies reached the limit of tokens and may be cut off "
         "(`reply_tokens`, or the chatbot's `max_tokens`)."
@@ -88,7 +129,7 @@ def test_replies_at_the_limit_of_tokens_are_counted_and_decisions_and_queries_ar
 def test_personas_that_the_audit_does_not_know_are_told() -> None:
     held = [conversation("a", ["x"], persona="anna"), conversation("b", ["x"], persona="bert")]
     report = build_report(held, [], chatbots=["vanilla"], detectors=[], flaws={}, personas=["anna"])
-    assert report["unknown_personas"] == ["bert"]
+    assert report.unknown_personas == ("bert",)
     assert notes(report) == [
         "simulated user: the audit knows nothing of bert: the scenario pack is not found, or lacks them."
     ]

@@ -6,32 +6,31 @@ from typing import Any
 
 import pytest
 
+from simulator.measure.finding import Finding
+from simulator.measure.metrics import Row, row
+from simulator.report.document import RunReport, build_report
 from simulator.report.headlines import headlines, interval_lines
 
 
-def report(finding: dict[str, Any], **rates: float | None) -> dict[str, Any]:
-    rows = [
-        {"detector": "d", "chatbot": name, "hpt_1": rate, "hpt_1_ci95": None, "self_judged_degree": None}
-        for name, rate in rates.items()
-    ]
-    blank = {
-        "detector": "d",
-        "compared": sum(rate is not None for rate in rates.values()),
-        "not_scored": [name for name, rate in rates.items() if rate is None],
-        "best": None,
-        "undecided": [],
-        "pairs": None,
-        "difference": None,
-        "conversations_needed": None,
-        "not_estimated": None,
-        "least_conversations": 6,
-    }
-    return {"rows": rows, "findings": [{**blank, **finding}]}
+def report(finding: dict[str, Any], *rows: Row, **rates: float | None) -> RunReport:
+    """With those rows, or one for each of `rates`."""
+    rows = rows or tuple(line(name, rate) for name, rate in rates.items())
+    found = Finding(
+        detector="d",
+        compared=sum(row.hpt_1 is not None for row in rows),
+        not_scored=tuple(row.chatbot for row in rows if row.hpt_1 is None),
+        **{"least_conversations": 6, **finding},
+    )
+    empty = build_report([], [], chatbots=[], detectors=[], flaws={})
+    return empty.model_copy(update={"rows": rows, "findings": (found,)})
+
+
+def line(chatbot: str, rate: float | None, detector: str = "d", **fields: Any) -> Row:
+    return row(chatbot, detector, []).model_copy(update={"hpt_1": rate, **fields})
 
 
 def test_the_best_is_named_where_the_test_says_so() -> None:
-    made = report({"best": "b"}, a=0.5, b=0.25)
-    made["rows"][1]["hpt_1_ci95"] = [0.1, 0.4]
+    made = report({"best": "b"}, line("a", 0.5), line("b", 0.25, hpt_1_ci95=(0.1, 0.4)))
     assert headlines(made) == [
         "By d, b hallucinates least: 0.25 [0.10, 0.40] per turn, which the paired test tells from every "
         "other chatbot (p < 0.05 after Holm's correction)."
@@ -39,8 +38,7 @@ def test_the_best_is_named_where_the_test_says_so() -> None:
 
 
 def test_a_best_that_is_judged_by_its_own_verifier_has_the_sign() -> None:
-    made = report({"best": "b"}, a=0.5, b=0.25)
-    made["rows"][1]["self_judged_degree"] = "same model"
+    made = report({"best": "b"}, line("a", 0.5), line("b", 0.25, self_judged_degree="same model"))
     assert headlines(made)[0].startswith("By d, b† hallucinates least")
 
 
@@ -78,9 +76,9 @@ def test_where_there_is_nothing_to_compare(rates: dict[str, float | None], sente
     assert headlines(report({}, **rates)) == [sentence]
 
 
-def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5) -> dict[str, Any]:
+def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5) -> Row:
     reason = None if number >= 6 else f"{number} conversations; 6 needed for an interval"
-    return {"detector": detector, "chatbot": chatbot, "hpt_1": hpt_1, "no_interval": reason}
+    return line(chatbot, hpt_1, detector, no_interval=reason)
 
 
 def test_one_reason_for_all_is_said_once() -> None:

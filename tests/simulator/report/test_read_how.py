@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,7 @@ from agents.models.abilities import ReadHow
 from scenarios.errors import UsageError
 from simulator.report.document import build_report
 from simulator.report.terminal import reading_lines
-from simulator.runs.folder import RunFolder
-from simulator.runs.saved_experiment import saved_read_how
+from tests.simulator.cli.test_commands import saved_run
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,16 @@ from simulator.runs.saved_experiment import saved_read_how
 )
 def test_a_line_a_model(read_how: ReadHow, line: str) -> None:
     report = build_report([], [], chatbots=[], detectors=[], flaws={}, read_how=[read_how])
-    assert reading_lines(report["read_how"]) == [line]
+    assert reading_lines(report.read_how) == [line]
 
 
-def test_a_report_of_an_older_folder_says_nothing_of_it(tmp_path: Path) -> None:
-    assert saved_read_how(RunFolder(tmp_path), {}) == ()
-    assert build_report([], [], chatbots=[], detectors=[], flaws={})["read_how"] == []
+def test_a_report_of_an_older_folder_says_nothing_of_it() -> None:
+    assert build_report([], [], chatbots=[], detectors=[], flaws={}).read_how == ()
 
 
 def test_what_is_damaged_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"experiment\.json: in `read_how`, .*Restore it or use --fresh\."):
-        saved_read_how(RunFolder(tmp_path), {"read_how": [{"model": "m", "seed": "sown"}]})
+    folder = saved_run(tmp_path)
+    saved = {**json.loads(folder.experiment.read_text()), "read_how": [{"model": "m", "seed": "sown"}]}
+    folder.experiment.write_text(json.dumps(saved))
+    with pytest.raises(UsageError, match=r"field `read_how\.0\.seed`: .*Restore it or use --fresh\."):
+        folder.read_experiment()

@@ -1,24 +1,22 @@
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 
 from scenarios.transcript import Conversation
-from simulator.report.document import build_report
+from simulator.report.document import RunReport, build_report
 from simulator.report.terminal import notes, print_report
 from tests.builders import conversation, scored, unscored
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
 
 
-def example_report(seeds: int = 1) -> dict[str, Any]:
+def example_report(seeds: int = 1) -> RunReport:
     run = example_run(seeds)
     return build_report(
         run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
     )
 
 
-def printed(report: dict[str, Any], width: int) -> list[str]:
+def printed(report: RunReport, width: int) -> list[str]:
     console = Console(width=width, no_color=True)
     with console.capture() as capture:
         print_report(report, console)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from scenarios.errors import OperationalError, UsageError
+from simulator.experiment.config import Component
 from simulator.runs.folder import RunFolder, refuse_overwriting, write_atomically, write_together
 from tests.builders import conversation
 
@@ -168,9 +170,10 @@ def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
 def test_chatbots_saved_by_name_alone_are_read_as_components(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     experiment = {"scenario": "s", "chatbots": ["vanilla"]}
-    folder.write_experiment({"identity": {}, "detectors": {}, "experiment": experiment})
-    saved = folder.read_experiment() or {}
-    assert saved["experiment"] == {"scenario": "s", "chatbots": [{"name": "vanilla", "kind": "vanilla"}]}
+    folder.experiment.write_text(json.dumps({"identity": {}, "detectors": {}, "experiment": experiment}))
+    saved = folder.read_experiment()
+    assert saved is not None
+    assert saved.experiment.chatbots == (Component(name="vanilla", kind="vanilla"),)
 
 
 def test_one_run_writes_to_a_folder_at_a_time(tmp_path: Path) -> None:

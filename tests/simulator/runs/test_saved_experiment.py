@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -83,17 +84,17 @@ def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(t
     journals = folder.read_journals()
     assert [one.id for one in journals.conversations] == ["new"]
     assert [verdict.conversation for verdict in journals.verdicts] == ["new"]
-    assert write_reports(folder)["schema"] == 1
+    assert write_reports(folder).layout == 1
 
 
 def test_damaged_makers_are_refused_by_field(tmp_path: Path) -> None:
     folder = entered(tmp_path)
-    saved = folder.read_experiment() or {}
-    folder.write_experiment({**saved, "made_by": {"user": 1, "chatbots": {}}})
+    saved = json.loads(folder.experiment.read_text())
+    folder.experiment.write_text(json.dumps({**saved, "made_by": {"user": 1, "chatbots": {}}}))
     with pytest.raises(UsageError) as caught:
         folder.read_journals()
     assert str(caught.value) == (
-        f"{folder.experiment}: in `made_by`, field `user`: input should be a valid string. "
+        f"{folder.experiment}: field `made_by.user`: input should be a valid string. "
         "Restore it or use --fresh."
     )
 
@@ -118,7 +119,7 @@ def test_a_stop_that_the_experiment_allows_is_not_premature(tmp_path: Path) -> N
     persona = load_scenario(PACK).personas[0].id
     held = conversation("a", ["No."], persona=persona).model_copy(update={"stop_reason": "gave_up"})
     folder.conversations.write_text(held.model_dump_json() + "\n")
-    assert write_reports(folder)["simulator_audit"]["affected_conversations"] == 0
+    assert write_reports(folder).simulator_audit.affected_conversations == 0
 
 
 def test_a_built_in_pack_keeps_its_name() -> None:

@@ -1,0 +1,178 @@
+"""A table's columns, declared once: its cells on the terminal, on a page and in CSV, and the glossary."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from scenarios.text.wording import NOTHING, in_brief, number
+
+NARROW = 100
+"""Columns of a terminal below which a table leaves out what it has elsewhere."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+Format = Callable[[Any], str]
+
+
+def decimals(digits: int, scale: float = 1) -> Format:
+    """How a number is written; without one, a dash."""
+    return lambda value: number(value, digits, scale)
+
+
+def grouped(digits: int = 0) -> Format:
+    """How a large number is written: `12,345`."""
+    return lambda value: NOTHING if value is None else f"{value:,.{digits}f}"
+
+
+def listed(value: Mapping[str, int]) -> str:
+    """How counts by name are written: `max turns 3, loop 1`."""
+    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in sorted(value.items()))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, whose rows are values with fields."""
+
+    label: str
+    """Its heading on a page."""
+    value: str
+    """The field that it shows, and its heading in CSV; `a.b` is field b of field a."""
+    hint: str
+    """What it means: the heading's tooltip, and the docs."""
+    format: Format = str
+    """How the value is written for people."""
+    kind: Literal["number", "name", "text", "long"] = "number"
+    """A number, what names the row, another word, or a text of more than one line."""
+    beside: str | None = None
+    """The field of what stands beside the value: its interval, its standard deviation or a word."""
+    short: str | None = None
+    """Its heading on the terminal; None: it is not there."""
+    brief: bool = False
+    """Whether the terminal leaves out what stands beside."""
+    wide: bool = False
+    """Whether only a terminal of `NARROW` columns or more has it."""
+    warns: Callable[[Any], bool] = lambda value: False
+    """Whether a value calls for attention."""
+
+    def of(self, row: Any, field: str | None = None) -> Any:
+        """The value in a row, or that of another field; None where the row has no such field."""
+        for name in (field or self.value).split("."):
+            row = row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+        return row
+
+    def text(self, row: Any) -> str:
+        """The value as people read it."""
+        return self.format(self.of(row))
+
+    def aside(self, row: Any, bound: Format | None = None) -> str:
+        """What stands beside it, such as `[0.30, 0.55]` or `± 0.02`; empty where nothing does.
+
+        Args:
+            bound: how a bound of an interval is written; None: as the value.
+        """
+        found = None if self.beside is None else self.of(row, self.beside)
+        if isinstance(found, tuple):
+            return f"[{', '.join(map(bound or self.format, found))}]"
+        if found is None or isinstance(found, str):
+            return found or ""
+        return f"± {self.format(found)}"
+
+    def has_intervals(self, rows: Iterable[Any]) -> bool:
+        """Whether any row has an interval beside the value."""
+        return self.beside is not None and any(isinstance(self.of(row, self.beside), tuple) for row in rows)
+
+
+def terminal_table(
+    columns: Sequence[Column],
+    groups: Sequence[Sequence[Any]],
+    *,
+    narrow: bool = False,
+    bound: Format | None = None,
+    gap: str = " ",
+    title: Callable[[Any], str] | None = None,
+) -> Table:
+    """The columns that have a short heading.
+
+    Args:
+        groups: rows, apart from each other.
+        narrow: whether there are less than `NARROW` columns on the terminal.
+        bound: how bounds of intervals are written; None: as the values.
+        gap: what parts an interval from its value.
+        title: of a row: what stands above its group.
+    """
+    shown = [column for column in columns if column.short is not None and not (narrow and column.wide)]
+    made = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    for column in shown:
+        rows = () if column.brief else (row for group in groups for row in group)
+        heading = Text(f"{column.short}{f'{chr(10)}[95% CI]' if column.has_intervals(rows) else ''}")
+        numbers = column.kind == "number"
+        made.add_column(
+            heading,
+            justify="right" if numbers else "left",
+            no_wrap=numbers,
+            overflow="fold",
+            max_width=26 if column.kind == "long" else None,
+        )
+    for group in groups:
+        made.add_section()
+        if title is not None:
+            made.add_row(Text(title(group[0])))
+        for row in group:
+            made.add_row(*(Text(_cell(column, row, bound, gap)) for column in shown))
+    return made
+
+
+def _cell(column: Column, row: Any, bound: Format | None, gap: str) -> str:
+    text = column.text(row) if column.kind == "number" else in_brief(column.text(row))
+    aside = "" if column.brief else column.aside(row, bound)
+    return f"{text}{gap}{aside}" if aside else text
+
+
+def csv_text(columns: Sequence[Column], rows: Iterable[Any]) -> str:
+    """The rows as CSV, numbers as they are in the JSON; the bounds of an interval are two columns."""
+    rows = list(rows)
+    written = io.StringIO()
+    lines = csv.writer(written, lineterminator="\n")
+    lines.writerow([name for column in columns for name in _csv_names(column)])
+    for row in rows:
+        lines.writerow([_harmless(cell) for column in columns for cell in _csv_cells(column, row)])
+    return written.getvalue()
+
+
+def _csv_names(column: Column) -> list[str]:
+    if column.beside is None:
+        return [column.value]
+    ends = ("_low", "_high") if column.beside.endswith("ci95") else ("",)
+    return [column.value, *(f"{column.beside}{end}" for end in ends)]
+
+
+def _csv_cells(column: Column, row: Any) -> list[Any]:
+    if column.beside is None:
+        return [column.of(row)]
+    beside = column.of(row, column.beside)
+    if column.beside.endswith("ci95"):
+        return [column.of(row), *(beside or (None, None))]
+    return [column.of(row), beside]
+
+
+def _harmless(cell: Any) -> Any:
+    """The cell; a text that a spreadsheet would compute has an apostrophe before it."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def glossary(columns: Sequence[Column]) -> str:
+    """A table of Markdown: heading, field and meaning of each column."""
+    lines = [
+        f"| {column.label or column.short} | `{column.value}` | {column.hint} |".replace("\n", " ")
+        for column in columns
+    ]
+    return "\n".join(("| column | field | meaning |", "|---|---|---|", *lines)) + "\n"

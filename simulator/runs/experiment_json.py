@@ -1,0 +1,87 @@
+"""`experiment.json`: what a run folder says of its experiment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError, field_serializer, field_validator
+
+from agents.claim_check import ClaimChecks
+from agents.models.abilities import ReadHow
+from scenarios.errors import UsageError
+from scenarios.files.data_files import read_text
+from scenarios.files.json_text import parse_json
+from scenarios.transcript import Frozen
+from simulator.experiment.config import Experiment, describe
+from simulator.experiment.makers import Makers
+
+
+class SavedExperiment(Frozen):
+    """The content of `experiment.json`. What an older hallulab did not write has its default."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    layout: Literal[1] = Field(1, alias="schema")
+    """Version of the layout."""
+    experiment: Experiment
+    """The experiment; fields that nobody knows are not set."""
+    identity: dict[str, Any]
+    """What must not change while the folder grows."""
+    seeds: tuple[int, ...] = ()
+    """Seeds of the conversations."""
+    detectors: dict[str, str]
+    """Version of each detector by its name."""
+    hallulab: str = ""
+    """Version of hallulab."""
+    packages: dict[str, str] = Field(default_factory=dict)
+    """Versions of the packages that matter."""
+    model_revision: str | None = None
+    """Revision of the model that was served, where it is known."""
+    claim_checks: ClaimChecks = ClaimChecks()
+    """How chatbots and detectors check claims."""
+    read_how: tuple[ReadHow, ...] = ()
+    """How the models' answers were read."""
+    made_by: Makers | None = None
+    """Who makes the conversations; None: nobody knows."""
+
+    @field_validator("experiment")
+    @classmethod
+    def _says_what_was_run(cls, experiment: Experiment) -> Experiment:
+        for field in ("scenario", "chatbots"):
+            if field not in experiment.model_fields_set:
+                raise ValueError(f"no `{field}`")
+        return experiment
+
+    @field_serializer("experiment")
+    def _fields_that_are_set(self, experiment: Experiment) -> dict[str, Any]:
+        return experiment.model_dump(mode="json", exclude_unset=True)
+
+    def text(self) -> str:
+        """The text of the file."""
+        unknown = {"made_by"} if self.made_by is None else set()
+        values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
+        return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def read_saved(path: Path) -> SavedExperiment | None:
+    """Read `experiment.json`; None where there is none.
+
+    Raises:
+        UsageError: it is damaged, or none of ours.
+    """
+    if not path.exists():
+        return None
+    if not path.is_file():
+        raise UsageError(f"{path}: this is no file. Restore it or use --fresh.")
+    try:
+        value = parse_json(read_text(path))
+        if not isinstance(value, dict):
+            raise UsageError(f"{path}: not an object. Restore it or use --fresh.")
+        return SavedExperiment.model_validate(value)
+    except ValidationError as error:
+        flaw = describe(error)
+    except ValueError as error:
+        flaw = f"not valid JSON ({error})."
+    raise UsageError(f"{path}: {flaw} Restore it or use --fresh.")
