@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from scenarios.labelled import LabelledReply
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import Items, Level, gold_labels, regions
-from simulator.bench.rows import counts
+from simulator.bench.rows import Counts, counts
 from simulator.measure.detection import Booleans, auroc, average_precision, decisions
+from simulator.measure.numbers import Rounded
+
+By = Literal["task", "length", "error_type"]
 
 
-def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[dict[str, Any]]:
+class PartRow(Counts):
+    """A detector on a part of the data, at a level."""
+
+    detector: str
+    """Its name."""
+    level: Level
+    """What is judged."""
+    by: By
+    """What the data is parted by."""
+    part: str
+    """Name of the part."""
+    auroc: Rounded | None
+    """Area under the ROC curve."""
+    auprc: Rounded | None
+    """Average precision."""
+    precision: Rounded | None
+    """Share of what is flagged that is hallucinated."""
+    recall: Rounded | None
+    """Share of what is hallucinated that is flagged."""
+    f1: Rounded | None
+    """Harmonic mean of the two."""
+    balanced_accuracy: Rounded | None
+    """Mean of the shares of both classes that are decided rightly."""
+    accuracy: Rounded | None
+    """Share that is decided rightly."""
+
+
+def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[PartRow]:
     """A row for each part that has items, scored or not; by `task`, `length` (thirds by words), `error_type`.
 
     A row by error type has the items with that kind of gold span as its positives and all clean items as its
@@ -22,18 +52,18 @@ def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[dict[s
     """
     replies = evaluation.replies
     found = []
-    for by, name_of in (("task", _task), ("length", _length(replies))):
+    namers: tuple[tuple[By, Callable[[LabelledReply], str]], ...] = (
+        ("task", lambda reply: reply.task),
+        ("length", _length(replies)),
+    )
+    for by, name_of in namers:
         names = [name_of(reply) for reply in replies]
         for name in dict.fromkeys(sorted(names)):
             part = np.array([other == name for other in names])[items.owners]
             found.append(_row(evaluation, level, by, name, items.part(part)))
     for kind, part in _by_error_type(replies, level, items):
         found.append(_row(evaluation, level, "error_type", kind, items.part(part)))
-    return [row for row in found if row["n"]]
-
-
-def _task(reply: LabelledReply) -> str:
-    return reply.task
+    return [row for row in found if row.n]
 
 
 def _length(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
@@ -67,17 +97,15 @@ def _of_kind(reply: LabelledReply, level: Level, kind: str) -> Booleans:
     return np.zeros(1, dtype=bool) if found is None else found
 
 
-def _row(evaluation: Evaluation, level: Level, by: str, name: str, items: Items) -> dict[str, Any]:
-    numbers: Mapping[str, float | None] = {
+def _row(evaluation: Evaluation, level: Level, by: By, name: str, items: Items) -> PartRow:
+    decided: dict[str, Any] = decisions(items.sample)
+    return PartRow(
+        detector=evaluation.detector,
+        level=level,
+        by=by,
+        part=name,
+        auroc=auroc(items.sample),
+        auprc=average_precision(items.sample),
         **counts(items),
-        "auroc": auroc(items.sample),
-        "auprc": average_precision(items.sample),
-        **decisions(items.sample),
-    }
-    return {
-        "detector": evaluation.detector,
-        "level": level,
-        "by": by,
-        "part": name,
-        **{key: round(value, 6) if isinstance(value, float) else value for key, value in numbers.items()},
-    }
+        **decided,
+    )

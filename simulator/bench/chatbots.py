@@ -13,21 +13,55 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scenarios.labelled import ChatbotTurn, LabelledReply
-from scenarios.transcript import Conversation, Judgement, Span, Turn, Verdict
+from scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
 from simulator.bench.evaluate import Evaluation
 from simulator.measure.metrics import Row, mean, rows, tally_all
+from simulator.measure.numbers import Interval, Rounded
 
 _LABELS = ""
 """What the annotators are called among the detectors; no detector can have this name."""
 
 
-def chatbot_report(evaluations: Sequence[Evaluation]) -> list[dict[str, Any]] | None:
-    """A row for each detector and chatbot, and one for their mean (`chatbot` None); None without such turns.
+class _Rates(Frozen):
+    """Hallucinations per turn by a detector, against those by the labels."""
 
-    `labels_hpt_1` is of all annotated turns, `hpt_1` of those that the detector scored and localised, and
-    `error` is how far the second is above the first, as a share of it (None where the first is 0). The mean
-    weighs each chatbot the same; its `error` is the mean of those that there are.
-    """
+    detector: str
+    """Name of the detector."""
+    turns: int
+    """Annotated turns."""
+    coverage: Rounded | None
+    """Share of them that the detector scored and localised."""
+    labels_hpt_1: Rounded | None
+    """Hallucinations per turn by the labels, over all annotated turns."""
+    hpt_1: Rounded | None
+    """Hallucinations per turn by the detector, over those that it scored and localised."""
+    error: Rounded | None
+    """How far that is above the labels', as a share of theirs; None where these are 0."""
+
+
+class ChatbotRow(_Rates):
+    """Of one chatbot."""
+
+    chatbot: str
+    """Its name."""
+    hpt_1_ci95: Interval
+    """Interval of `hpt_1`."""
+
+
+class ChatbotMean(_Rates):
+    """The mean over chatbots, each weighing the same, of the values that there are."""
+
+    chatbot: None = None
+    """No single one."""
+    chatbots: int
+    """How many there are."""
+
+
+ChatbotRows = tuple[ChatbotRow | ChatbotMean, ...]
+
+
+def chatbot_report(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
+    """A row for each detector and chatbot, and one for their mean; None without such turns."""
     replies = evaluations[0].replies if evaluations else ()
     told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
     if not told:
@@ -46,11 +80,11 @@ def chatbot_report(evaluations: Sequence[Evaluation]) -> list[dict[str, Any]] | 
     conversations = _conversations([replies[place] for place in told])
     counted = rows(tally_all(conversations, verdicts, chatbots, [_LABELS, *detectors]))
     labels = {row.chatbot: row for row in counted if row.detector == _LABELS}
-    found = []
+    found: list[ChatbotRow | ChatbotMean] = []
     for detector in detectors:
         own = [_row(labels[row.chatbot], row) for row in counted if row.detector == detector]
         found += [*own, _mean(own)]
-    return found
+    return tuple(found)
 
 
 def _conversations(replies: Sequence[LabelledReply]) -> list[Conversation]:
@@ -98,32 +132,24 @@ def _verdicts(reply: LabelledReply, judgement: Judgement, detector: str) -> Iter
         )
 
 
-def _row(labels: Row, row: Row) -> dict[str, Any]:
-    error = None
-    if labels.hpt_1 and row.hpt_1 is not None:
-        error = round(row.hpt_1 / labels.hpt_1 - 1, 6)
-    return {
-        "detector": row.detector,
-        "chatbot": row.chatbot,
-        "turns": row.turns,
-        "coverage": row.coverage,
-        "labels_hpt_1": labels.hpt_1,
-        "hpt_1": row.hpt_1,
-        "hpt_1_ci95": row.hpt_1_ci95,
-        "error": error,
-    }
+def _row(labels: Row, row: Row) -> ChatbotRow:
+    return ChatbotRow(
+        detector=row.detector,
+        chatbot=row.chatbot,
+        turns=row.turns,
+        coverage=row.coverage,
+        labels_hpt_1=labels.hpt_1,
+        hpt_1=row.hpt_1,
+        hpt_1_ci95=row.hpt_1_ci95,
+        error=row.hpt_1 / labels.hpt_1 - 1 if labels.hpt_1 and row.hpt_1 is not None else None,
+    )
 
 
-def _mean(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _mean(found: Sequence[ChatbotRow]) -> ChatbotMean:
     """The mean over chatbots of a detector's rows."""
-
-    def over(field: str) -> float | None:
-        return mean([row[field] for row in found if row[field] is not None])
-
-    return {
-        "detector": found[0]["detector"],
-        "chatbot": None,
-        "chatbots": len(found),
-        "turns": sum(row["turns"] for row in found),
-        **{field: over(field) for field in ("coverage", "labels_hpt_1", "hpt_1", "error")},
+    over: dict[str, Any] = {
+        field: mean([value for row in found if (value := getattr(row, field)) is not None])
+        for field in ("coverage", "labels_hpt_1", "hpt_1", "error")
     }
+    turns = sum(row.turns for row in found)
+    return ChatbotMean(detector=found[0].detector, chatbots=len(found), turns=turns, **over)

@@ -13,18 +13,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement
+from scenarios.transcript import Frozen, Judgement
 from simulator.bench.evaluate import Evaluation
-from simulator.bench.friedman import FEWEST, rank_test
+from simulator.bench.friedman import FEWEST, RankTest, rank_test
 from simulator.measure.metrics import mean
+from simulator.measure.numbers import Rounded
 from simulator.measure.statistics import Integers, holm
 
-METRICS = ("precision", "recall")
+Metric = Literal["precision", "recall"]
+METRICS: tuple[Metric, ...] = ("precision", "recall")
 CONVERSATION = "conversation"
 """The key of `meta` under which a reply names its conversation."""
 _MOST_EXACT = 500
@@ -32,11 +34,69 @@ _MOST_EXACT = 500
 
 Counted = Literal["spans", "turns"]
 Hits = Sequence[bool]
-Values = Mapping[str, Mapping[str, float]]
+Values = Mapping[Metric, Mapping[str, float]]
 """Metric to its value by conversation, where it has one."""
 
 
-def chat_report(evaluations: Sequence[Evaluation]) -> dict[str, Any] | None:
+class ChatRow(Frozen):
+    """A detector's means over conversations."""
+
+    detector: str
+    """Its name."""
+    conversations: int
+    """All conversations."""
+    precision: Rounded | None
+    """Mean over conversations in which something is flagged."""
+    precision_over: int
+    """How many these are."""
+    recall: Rounded | None
+    """Mean over conversations with a hallucination."""
+    recall_over: int
+    """How many these are."""
+
+
+class ChatFriedman(RankTest):
+    """All detectors over conversations; rank 1 is the highest value."""
+
+    metric: Metric
+    """What they are ranked by."""
+    conversations: int
+    """Those in which all have a value."""
+
+
+class ChatTest(Frozen):
+    """Two detectors over conversations: Wilcoxon's signed-rank test."""
+
+    metric: Metric
+    """What is compared."""
+    a: str
+    """First detector."""
+    b: str
+    """Second detector."""
+    conversations: int
+    """Those in which both have a value."""
+    difference: Rounded | None
+    """Mean of a minus b."""
+    p_value: Rounded | None
+    """Two-sided; None where no conversation differs."""
+    p_holm: Rounded | None
+    """Adjusted by Holm over the pairs of detectors."""
+
+
+class ChatReport(Frozen):
+    """Means over conversations."""
+
+    counted: Counted
+    """What is counted in a conversation."""
+    rows: tuple[ChatRow, ...]
+    """A row a detector."""
+    friedman: tuple[ChatFriedman, ...]
+    """A test a metric, where there are enough detectors and conversations."""
+    tests: tuple[ChatTest, ...]
+    """A test a metric and two detectors."""
+
+
+def chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:
     """Means by detector and tests between detectors; None where no reply names its conversation."""
     replies = evaluations[0].replies if evaluations else ()
     chats = [reply for reply in replies if _chat(reply) is not None]
@@ -44,21 +104,22 @@ def chat_report(evaluations: Sequence[Evaluation]) -> dict[str, Any] | None:
         return None
     counted: Counted = "turns" if any(reply.spans is None for reply in chats) else "spans"
     values = {evaluation.detector: by_conversation(evaluation, counted) for evaluation in evaluations}
-    rows = [
-        {
-            "detector": name,
-            "conversations": len({_chat(reply) for reply in chats}),
-            **{metric: mean(list(found[metric].values())) for metric in METRICS},
-            **{f"{metric}_over": len(found[metric]) for metric in METRICS},
-        }
-        for name, found in values.items()
-    ]
-    return {
-        "counted": counted,
-        "rows": rows,
-        "friedman": [test for metric in METRICS for test in _friedman(values, metric)],
-        "tests": [test for metric in METRICS for test in _tests(values, metric)],
-    }
+    return ChatReport(
+        counted=counted,
+        rows=tuple(
+            ChatRow(
+                detector=name,
+                conversations=len({_chat(reply) for reply in chats}),
+                precision=mean(list(found["precision"].values())),
+                precision_over=len(found["precision"]),
+                recall=mean(list(found["recall"].values())),
+                recall_over=len(found["recall"]),
+            )
+            for name, found in values.items()
+        ),
+        friedman=tuple(test for metric in METRICS for test in _friedman(values, metric)),
+        tests=tuple(test for metric in METRICS for test in _tests(values, metric)),
+    )
 
 
 def by_conversation(evaluation: Evaluation, counted: Counted) -> Values:
@@ -138,17 +199,17 @@ def _signed_rank_p(ranks: Integers, positive: int) -> float:
     return min(1.0, 2 * float(min(chances[: positive + 1].sum(), chances[positive:].sum())))
 
 
-def _friedman(values: Mapping[str, Values], metric: str) -> list[dict[str, Any]]:
+def _friedman(values: Mapping[str, Values], metric: Metric) -> list[ChatFriedman]:
     """The test over the conversations in which all detectors have a value; none with too few of either."""
     shared = sorted(set.intersection(*(set(found[metric]) for found in values.values())))
     if len(values) < FEWEST or len(shared) < FEWEST:
         return []
     # The highest value has rank 1.
     losses = {name: np.array([-found[metric][chat] for chat in shared]) for name, found in values.items()}
-    return [{"metric": metric, "conversations": len(shared), **rank_test(losses)}]
+    return [ChatFriedman(metric=metric, conversations=len(shared), **dict(rank_test(losses)))]
 
 
-def _tests(values: Mapping[str, Values], metric: str) -> list[dict[str, Any]]:
+def _tests(values: Mapping[str, Values], metric: Metric) -> list[ChatTest]:
     found = []
     for a, b in combinations(values, 2):
         one, two = values[a][metric], values[b][metric]
@@ -158,14 +219,8 @@ def _tests(values: Mapping[str, Values], metric: str) -> list[dict[str, Any]]:
         found.append((a, b, len(shared), difference, wilcoxon_p(first, second)))
     adjusted = holm([item[4] for item in found])
     return [
-        {
-            "metric": metric,
-            "a": a,
-            "b": b,
-            "conversations": pairs,
-            "difference": difference,
-            "p_value": None if p is None else round(p, 6),
-            "p_holm": None if p_holm is None else round(p_holm, 6),
-        }
+        ChatTest(
+            metric=metric, a=a, b=b, conversations=pairs, difference=difference, p_value=p, p_holm=p_holm
+        )
         for (a, b, pairs, difference, p), p_holm in zip(found, adjusted, strict=True)
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +17,11 @@ from simulator.bench.cross_validation import Jury
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.page import render_page
 from simulator.bench.raters import rater_agreement
-from simulator.bench.results import Results, measure
+from simulator.bench.results import BenchData, Results, measure
 from simulator.bench.split import Split, choose_replies, fold_replies, split_replies
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
-from simulator.bench.sweep_table import print_sweep
-from simulator.bench.table import print_report
+from simulator.bench.tables import ROWS
+from simulator.bench.terminal import print_report
 from simulator.experiment.build import (
     Settings,
     check_detectors,
@@ -31,6 +30,7 @@ from simulator.experiment.build import (
     open_recording,
 )
 from simulator.experiment.config import Component, Experiment, load_experiment
+from simulator.report.columns import csv_text
 from simulator.runs.folder import write_atomically
 from simulator.runs.outputs import check_outputs
 
@@ -71,6 +71,8 @@ class BenchSettings:
     """How: recording, replay, progress, flags of the model server."""
     json_file: Path | None
     """Where the numbers go."""
+    csv_file: Path | None
+    """Where the rows of all levels go."""
     html_file: Path | None
     """Where the page goes."""
 
@@ -104,24 +106,21 @@ async def bench_command(settings: BenchSettings) -> None:
                 update={"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
             )
             runs.append(await jury.evaluate(make_detectors(again, pool, {}), again.seed))
-    results = measure(evaluations, settings.dataset)
-    described = _described(settings, data, splits, tested)
-    described.update(seed=experiment.seed, not_trained=jury.not_trained)
-    report = {**results.report, "data": described}
-    if sweep is not None:
-        report["sweep"] = sweep_report(sweep, runs)
+    described = _described(settings, data, splits, tested, experiment.seed, jury.not_trained)
+    results = measure(evaluations, described, None if sweep is None else sweep_report(sweep, runs))
     try:
-        print_report(report)
-        if sweep is not None:
-            print_sweep(report["sweep"])
+        print_report(results.report)
     finally:
         # Whoever reads the table may stop early (`| head`), which is no reason to lose the files.
-        _write(settings, report, results)
+        _write(settings, results)
 
 
-def _write(settings: BenchSettings, report: Mapping[str, Any], results: Results) -> None:
+def _write(settings: BenchSettings, results: Results) -> None:
+    report = results.report
     if settings.json_file is not None:
-        write_atomically(settings.json_file, json.dumps(report, indent=2, allow_nan=False) + "\n")
+        write_atomically(settings.json_file, report.text())
+    if settings.csv_file is not None:
+        write_atomically(settings.csv_file, csv_text(ROWS, report.rows))
     if settings.html_file is not None:
         write_atomically(settings.html_file, render_page(report, results.samples))
 
@@ -131,7 +130,7 @@ def _check_outputs(settings: BenchSettings) -> None:
     own = None if settings.dataset in LOADERS else expanded(settings.dataset)
     run = settings.run
     check_outputs(
-        {"--json": settings.json_file, "--html": settings.html_file},
+        {"--json": settings.json_file, "--csv": settings.csv_file, "--html": settings.html_file},
         (own, settings.data, settings.train, settings.config, settings.sweep, run.replay, run.record),
     )
 
@@ -208,22 +207,29 @@ def _splits(
 
 
 def _described(
-    settings: BenchSettings, data: LabelledData, splits: Sequence[Split], tested: Sequence[LabelledReply]
-) -> dict[str, Any]:
+    settings: BenchSettings,
+    data: LabelledData,
+    splits: Sequence[Split],
+    tested: Sequence[LabelledReply],
+    seed: int,
+    not_trained: Mapping[str, str],
+) -> BenchData:
     sizes = [len(split.train) for split in splits]
     groups = [{reply.group for reply in tested} & split.tested_groups for split in splits]
     learnt = [{reply.group for reply in split.train} for split in splits]
-    return {
-        "dataset": settings.dataset,
-        "replies": len(data),
-        "left_out": dict(data.left_out),
-        "split": splits[0].how,
-        "folds": len(splits) if settings.folds is not None else None,
-        "trained_on": round(statistics.fmean(sizes)),
-        "tested_on": len(tested),
-        "groups_in_both": sum(len(known & here) for known, here in zip(learnt, groups, strict=True)),
-        "raters": rater_agreement(tested),
-    }
+    return BenchData(
+        dataset=settings.dataset,
+        replies=len(data),
+        left_out=dict(data.left_out),
+        split=splits[0].how,
+        folds=len(splits) if settings.folds is not None else None,
+        trained_on=round(statistics.fmean(sizes)),
+        tested_on=len(tested),
+        groups_in_both=sum(len(known & here) for known, here in zip(learnt, groups, strict=True)),
+        raters=rater_agreement(tested),
+        seed=seed,
+        not_trained=dict(not_trained),
+    )
 
 
 def _with_floor(experiment: Experiment) -> Experiment:

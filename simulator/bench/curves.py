@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from simulator.bench.rows import LevelRow
 from simulator.measure.detection import Sample, curve
 from simulator.measure.pareto import pareto_front
 from simulator.report.charts import Tick
@@ -88,43 +89,49 @@ def precision_recall(level: str, samples: Mapping[str, Sample], detectors: Seque
     return _unit_plot(title, "Recall", "Precision", lines, marks)
 
 
-def reliability_plot(level: str, rows: Sequence[Mapping[str, Any]], detectors: Sequence[str]) -> Plot:
+def reliability_plot(level: str, rows: Sequence[LevelRow], detectors: Sequence[str]) -> Plot:
     """Share of positives over the mean score in bins of scores; the diagonal is perfect calibration."""
     lines = [Line(_path([(0.0, 0.0), (1.0, 1.0)]), None, "perfect calibration")]
     marks = []
     for row in rows:
-        if row["level"] != level or row["detector"] not in detectors or not row["reliability"]:
+        if row.detector not in detectors or not row.reliability:
             continue
-        number = detectors.index(row["detector"])
-        points = [(score, positive) for _, score, positive in row["reliability"]]
-        lines.append(Line(_path(points), number, row["detector"]))
-        for n, score, positive in row["reliability"]:
-            title = f"{row['detector']}: {positive:.0%} of {n} with mean score {score:.2f}"
+        number = detectors.index(row.detector)
+        points = [(score, positive) for _, score, positive in row.reliability]
+        lines.append(Line(_path(points), number, row.detector))
+        for n, score, positive in row.reliability:
+            title = f"{row.detector}: {positive:.0%} of {n} with mean score {score:.2f}"
             marks.append(Mark(_x(score), _y(positive), number, title))
     title = f"Reliability, {level} level"
     return _unit_plot(title, "Mean score", "Share hallucinated", lines, marks)
 
 
+class Priced(NamedTuple):
+    """What detectors, or configurations, are compared by."""
+
+    name: str
+    quality: float | None
+    cost: float | None
+    coverage: float | None
+
+
 def frontier(
-    rows: Sequence[Mapping[str, Any]],
-    cost: str,
-    cost_label: str,
-    detectors: Sequence[str],
-    quality: str = "auroc",
+    rows: Sequence[Priced], cost_label: str, detectors: Sequence[str], quality: str = "AUROC"
 ) -> Plot | None:
     """A quality of replies over what one reply costs, on a logarithmic axis; None where nobody has that cost.
 
     What costs nothing stands left of the axis, at 0. To be beaten takes one that is as good, as cheap, and
     scored as many replies.
-
-    Args:
-        rows: one a detector, with `detector`, `coverage`, `cost` and `quality`.
     """
-    shown = [row for row in rows if row["detector"] in detectors and None not in (row[quality], row[cost])]
-    logs = [math.log10(row[cost]) for row in shown if row[cost]]
+    shown = [
+        (row, row.quality, row.cost)
+        for row in rows
+        if row.name in detectors and row.quality is not None and row.cost is not None
+    ]
+    logs = [math.log10(cost) for _, _, cost in shown if cost]
     if not logs:
         return None
-    optimal = pareto_front([(row[quality], -row[cost], row["coverage"]) for row in shown])
+    optimal = pareto_front([(value, -cost, row.coverage) for row, value, cost in shown])
     first, last = math.floor(min(logs)), math.ceil(max(logs))
     last += first == last
     places = {10.0**power: power for power in range(first, last + 1)}
@@ -133,21 +140,21 @@ def frontier(
         places = {0.0: first, **places}
     marks = [
         Mark(
-            _x(((math.log10(row[cost]) if row[cost] else first) - first) / (last - first)),
-            _y(row[quality]),
-            detectors.index(row["detector"]),
-            f"{row['detector']}: {quality.upper()} {row[quality]:.3f}, {cost_label} {row[cost]:.4g}"
-            + ("" if row["coverage"] == 1 else f", coverage {row['coverage']:.1%}"),
+            _x(((math.log10(cost) if cost else first) - first) / (last - first)),
+            _y(value),
+            detectors.index(row.name),
+            f"{row.name}: {quality} {value:.3f}, {cost_label} {cost:.4g}"
+            + ("" if row.coverage == 1 else f", coverage {row.coverage or 0:.1%}"),
             best,
         )
-        for row, best in zip(shown, optimal, strict=True)
+        for (row, value, cost), best in zip(shown, optimal, strict=True)
     ]
     front = _rising(sorted((mark.x, mark.y) for mark in marks if mark.optimal))
     ticks = tuple(Tick(_x((place - first) / (last - first)), f"{value:g}") for value, place in places.items())
     path = " ".join(f"{x:g},{y:g}" for x, y in front)
     lines = (Line(path, None, "Pareto front"),)
-    title = f"Quality and cost: {quality.upper()} of replies over {cost_label}"
-    return Plot(title, cost_label, quality.upper(), ticks, _y_ticks(), lines, tuple(marks))
+    title = f"Quality and cost: {quality} of replies over {cost_label}"
+    return Plot(title, cost_label, quality, ticks, _y_ticks(), lines, tuple(marks))
 
 
 def _rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -10,20 +10,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
+from scenarios.transcript import Frozen
 from simulator.bench.levels import Items
 from simulator.measure.detection import brier
+from simulator.measure.numbers import Rounded
 from simulator.measure.statistics import Floats, Integers
 
 FEWEST = 3
 """Detectors, and sources or conversations, below which there is no test."""
 
 
-def friedman(measured: Mapping[str, Items]) -> dict[str, Any] | None:
-    """The test's `statistic` and `p_value`, and each detector's mean rank (1: least error); None for too few.
+class RankTest(Frozen):
+    """Friedman's test."""
+
+    statistic: Rounded | None
+    """Chi-squared; None where no block tells any two detectors apart."""
+    p_value: float | None
+    """Of it, to six digits; None likewise."""
+    mean_ranks: dict[str, Rounded]
+    """Mean rank of each detector over the blocks."""
+
+
+class SourceTest(RankTest):
+    """Over sources; rank 1 is the least error."""
+
+    level: Literal["response"] = "response"
+    """What is judged."""
+    error: Literal["brier"] = "brier"
+    """What detectors are ranked by."""
+    n: int
+    """Replies that all scored."""
+    groups: int
+    """Sources of these."""
+
+
+def friedman(measured: Mapping[str, Items]) -> SourceTest | None:
+    """The test over sources; None with too few of them or of detectors.
 
     Args:
         measured: what each detector scored of the same replies, at response level.
@@ -36,17 +62,12 @@ def friedman(measured: Mapping[str, Items]) -> dict[str, Any] | None:
     sources = errors.shape[1]
     if sources < FEWEST:
         return None
-    return {
-        "level": "response",
-        "error": "brier",
-        "n": len(shared),
-        "groups": sources,
-        **rank_test(dict(zip(compared, errors, strict=True))),
-    }
+    found = rank_test(dict(zip(compared, errors, strict=True)))
+    return SourceTest(n=len(shared), groups=sources, **dict(found))
 
 
-def rank_test(losses: Mapping[str, Floats]) -> dict[str, Any]:
-    """Friedman's `statistic` and `p_value` (None where no block tells any two apart), and `mean_ranks`.
+def rank_test(losses: Mapping[str, Floats]) -> RankTest:
+    """Friedman's test.
 
     Args:
         losses: for each of at least `FEWEST` detectors what it lost in each block; in every block rank 1 goes
@@ -58,13 +79,11 @@ def rank_test(losses: Mapping[str, Floats]) -> dict[str, Any]:
     ranks: Floats = rankdata(table, axis=0)
     differ = bool((ranks != ranks[0]).any())
     found = friedmanchisquare(*table) if differ else None
-    return {
-        "statistic": None if found is None else round(float(found.statistic), 6),
-        "p_value": None if found is None else float(f"{found.pvalue:.6g}"),
-        "mean_ranks": {
-            name: round(float(rank), 6) for name, rank in zip(losses, ranks.mean(axis=1), strict=True)
-        },
-    }
+    return RankTest(
+        statistic=None if found is None else found.statistic,
+        p_value=None if found is None else float(f"{found.pvalue:.6g}"),
+        mean_ranks=dict(zip(losses, ranks.mean(axis=1), strict=True)),
+    )
 
 
 def _by_source(items: Items, shared: Integers) -> Floats:

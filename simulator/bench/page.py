@@ -7,8 +7,8 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from simulator.bench import tables
 from simulator.bench.curves import (
     BOTTOM,
     HEIGHT,
@@ -17,70 +17,63 @@ from simulator.bench.curves import (
     TOP,
     WIDTH,
     Plot,
+    Priced,
     frontier,
     precision_recall,
     reliability_plot,
 )
 from simulator.bench.levels import LEVELS, Level
-from simulator.bench.sweep_table import best_first, option_value
-from simulator.bench.table import (
-    caveats,
-    chat_friedman_lines,
-    chats_counted,
-    data_notes,
-    friedman_line,
-    interval_notes,
-    notes,
-)
+from simulator.bench.results import BenchReport
+from simulator.bench.rows import LevelRow
+from simulator.bench.sweep import SweepRow
+from simulator.bench.terminal import chat_friedman_lines, chats_counted, friedman_line, report_notes
 from simulator.measure.detection import Sample
 from simulator.report.markup import asset, render
 
 _COLOURS = 6
-_FRONTS = {"tokens": "tokens", "latency": "time", "precision_recall": "P/R"}
 _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
 
 
-def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], Sample]) -> str:
+def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]) -> str:
     """The whole page as HTML.
 
     Args:
-        report: what `--json` writes.
+        report: the numbers.
         samples: what curves are drawn from, by detector and level.
     """
-    rows = report["rows"]
     detectors = list(dict.fromkeys(name for name, _ in samples))
-    levels = list(dict.fromkeys(row["level"] for row in rows))
-    plots: dict[str, list[Plot]] = {level: [] for level in levels}
+    plots: dict[str, list[Plot]] = {level: [] for level in report.levels}
     for level in LEVELS:
         if level in plots:
             shown = {name: sample for (name, at), sample in samples.items() if at == level}
+            rows = [row for row in report.at(level) if isinstance(row, LevelRow)]
             plots[level] = [
                 precision_recall(level, shown, detectors),
                 reliability_plot(level, rows, detectors),
             ]
-    costs = [row for row in rows if row["level"] == "response" and row["detector"] in detectors]
-    sweep = report.get("sweep")
+    sweep = report.sweep
     # Configurations share answers, so the clock favours later ones; the sweep's own plot adds up requests.
-    shown_costs = _COSTS if sweep is None else {"tokens_per_reply": _COSTS["tokens_per_reply"]}
-    plots["cost"] = _frontiers(costs, detectors, "auroc", shown_costs)
-    configurations = [] if sweep is None else best_first(sweep)
-    swept = [{**row, "detector": row["name"]} for row in configurations]
-    plots["sweep"] = _frontiers(swept, detectors, "f1", _COSTS)
+    costs = ("p50_ms", "tokens_per_reply") if sweep is None else ("tokens_per_reply",)
+    plots["cost"] = _frontiers({row.detector: row for row in report.replies}, detectors, "auroc", costs)
+    if sweep is not None:
+        plots["sweep"] = _frontiers(
+            {row.name: row for row in sweep.best_first}, detectors, "f1", tuple(_COSTS)
+        )
     return render(
         "simulator.bench",
         "page.html",
         asset("simulator.report", "page.css") + asset("simulator.bench", "page.css"),
         report=report,
         detectors=detectors,
-        levels=levels,
         plots=plots,
-        sweep=sweep,
-        configurations=configurations,
-        fronts=_FRONTS,
-        friedman=None if report["friedman"] is None else friedman_line(report["friedman"]),
-        chats_counted=None if report["chats"] is None else chats_counted(report["chats"]),
-        chat_friedman=[] if report["chats"] is None else chat_friedman_lines(report["chats"]),
-        option_value=option_value,
+        tables=tables,
+        reasons=[
+            {"detector": row.detector, **dict(found)} for row in report.replies for found in row.reasons
+        ],
+        parts=sorted(report.breakdown, key=lambda row: (row.by, row.part)),
+        friedman_line=friedman_line,
+        chats_counted=chats_counted,
+        chat_friedman_lines=chat_friedman_lines,
         box={
             "width": WIDTH,
             "height": HEIGHT,
@@ -89,7 +82,7 @@ def render_page(report: Mapping[str, Any], samples: Mapping[tuple[str, Level], S
             "top": TOP,
             "bottom": BOTTOM,
         },
-        notes=[*data_notes(report["data"]), *interval_notes(rows), *notes(costs), *caveats(rows)],
+        notes=report_notes(report),
         paint=paint,
     )
 
@@ -100,7 +93,19 @@ def paint(number: int) -> str:
 
 
 def _frontiers(
-    rows: Sequence[Mapping[str, Any]], detectors: Sequence[str], quality: str, costs: Mapping[str, str]
+    rows: Mapping[str, LevelRow | SweepRow], detectors: Sequence[str], quality: str, costs: Sequence[str]
 ) -> list[Plot]:
-    drawn = (frontier(rows, cost, label, detectors, quality) for cost, label in costs.items())
+    """A chart for each cost that anybody has; `rows` by name."""
+    drawn = (
+        frontier(
+            [
+                Priced(name, getattr(row, quality), getattr(row, cost), row.coverage)
+                for name, row in rows.items()
+            ],
+            _COSTS[cost],
+            detectors,
+            quality.upper(),
+        )
+        for cost in costs
+    )
     return [plot for plot in drawn if plot is not None]

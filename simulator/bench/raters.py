@@ -10,26 +10,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
 from scenarios.labelled import LabelledReply, Ratings
+from scenarios.transcript import Frozen
 from simulator.bench.levels import group_numbers
 from simulator.measure.agreement import krippendorffs_alpha
-from simulator.measure.bootstrap import interval, replicates
+from simulator.measure.bootstrap import replicates
 from simulator.measure.detection import Sample, auroc, decisions
+from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.statistics import percentiles
 
 Rating = tuple[float, Ratings, int]
 """What one person said, by whom it is held against that, and the number of the reply's group."""
 
 
-def rater_agreement(replies: Sequence[LabelledReply]) -> dict[str, Any] | None:
-    """Agreement of the people who rated replies; None where no reply has two ratings.
+class RatingNumbers(Frozen):
+    """How well single ratings tell something, as if they were a detector's scores."""
 
-    `alpha` is Krippendorff's for nominal data, of who calls a reply clean and who does not. `label` and
-    `others` have AUROC, F1 and balanced accuracy of single ratings against the two.
-    """
+    auroc: Rounded | None
+    """Area under the ROC curve."""
+    auroc_ci95: Interval
+    """Its interval."""
+    f1: Rounded | None
+    """F1 of calling a reply hallucinated."""
+    f1_ci95: Interval
+    """Its interval."""
+    balanced_accuracy: Rounded | None
+    """Balanced accuracy of that."""
+    balanced_accuracy_ci95: Interval
+    """Its interval."""
+
+
+class RaterAgreement(Frozen):
+    """How far people agree."""
+
+    replies: int
+    """Replies with two ratings or more."""
+    ratings: int
+    """Their ratings."""
+    alpha: Rounded | None
+    """Krippendorff's, nominal, of who calls a reply clean and who does not."""
+    label: RatingNumbers
+    """Single ratings against the label, in which they had a say."""
+    others: RatingNumbers
+    """Single ratings against the median of the others."""
+
+
+def rater_agreement(replies: Sequence[LabelledReply]) -> RaterAgreement | None:
+    """Agreement of the people who rated replies; None where no reply has two ratings."""
     groups = group_numbers(replies)
     rated = [
         (reply.ratings, groups[reply.group])
@@ -39,14 +69,13 @@ def rater_agreement(replies: Sequence[LabelledReply]) -> dict[str, Any] | None:
     if not rated:
         return None
     decided = [[value < ratings.clean_from for value in ratings.values] for ratings, _ in rated]
-    alpha = krippendorffs_alpha(list(zip_longest(*decided)))
-    return {
-        "replies": len(rated),
-        "ratings": sum(map(len, decided)),
-        "alpha": None if alpha is None else round(alpha, 6),
-        "label": _numbers([(value, ratings, group) for ratings, group in rated for value in ratings.values]),
-        "others": _numbers([found for ratings, group in rated for found in _left_out(ratings, group)]),
-    }
+    return RaterAgreement(
+        replies=len(rated),
+        ratings=sum(map(len, decided)),
+        alpha=krippendorffs_alpha(list(zip_longest(*decided))),
+        label=_numbers([(value, ratings, group) for ratings, group in rated for value in ratings.values]),
+        others=_numbers([found for ratings, group in rated for found in _left_out(ratings, group)]),
+    )
 
 
 def _left_out(ratings: Ratings, group: int) -> Iterator[Rating]:
@@ -56,7 +85,7 @@ def _left_out(ratings: Ratings, group: int) -> Iterator[Rating]:
         yield value, ratings.model_copy(update={"values": others}), group
 
 
-def _numbers(ratings: Sequence[Rating]) -> dict[str, Any]:
+def _numbers(ratings: Sequence[Rating]) -> RatingNumbers:
     sample = Sample(
         labels=np.array([against.hallucinated for _, against, _ in ratings]),
         scores=np.array([-value for value, _, _ in ratings]),
@@ -65,10 +94,12 @@ def _numbers(ratings: Sequence[Rating]) -> dict[str, Any]:
         probabilities=False,
     )
     drawn = replicates(sample, int(sample.clusters.max()) + 1)
-    values = {"auroc": auroc(sample), **decisions(sample)}
-    found: dict[str, Any] = {}
-    for name in ("auroc", "f1", "balanced_accuracy"):
-        value = values[name]
-        found[name] = None if value is None else round(value, 6)
-        found[f"{name}_ci95"] = interval(drawn[name])
-    return found
+    decided = decisions(sample)
+    return RatingNumbers(
+        auroc=auroc(sample),
+        auroc_ci95=percentiles(drawn["auroc"]),
+        f1=decided["f1"],
+        f1_ci95=percentiles(drawn["f1"]),
+        balanced_accuracy=decided["balanced_accuracy"],
+        balanced_accuracy_ci95=percentiles(drawn["balanced_accuracy"]),
+    )

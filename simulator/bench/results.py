@@ -1,43 +1,140 @@
-"""All numbers of a benchmark: rows, parts, paired differences, chats; plain JSON values."""
+"""All numbers of a benchmark: rows, parts, paired differences, chats."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Literal
 
-from simulator.bench.breakdown import breakdown
-from simulator.bench.chatbots import chatbot_report
-from simulator.bench.chats import chat_report
+from pydantic import Field
+
+from scenarios.transcript import Frozen
+from simulator.bench.breakdown import PartRow, breakdown
+from simulator.bench.chatbots import ChatbotRows, chatbot_report
+from simulator.bench.chats import ChatReport, chat_report
 from simulator.bench.evaluate import Evaluation
-from simulator.bench.floors import flag_all, majority
-from simulator.bench.friedman import friedman
+from simulator.bench.floors import FLAG_ALL, MAJORITY, flag_all, majority
+from simulator.bench.friedman import SourceTest, friedman
 from simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
-from simulator.bench.rows import level_row, span_row
-from simulator.measure.bootstrap import Replicates, interval, replicates
+from simulator.bench.raters import RaterAgreement
+from simulator.bench.rows import AnyRow, LevelRow, level_row, span_row
+from simulator.bench.sweep import SweepReport
+from simulator.bench.thresholds import Thresholds
+from simulator.measure.bootstrap import Replicates, replicates
 from simulator.measure.detection import Sample, auroc, average_precision, decisions
+from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.statistics import percentiles
 
-_COMPARED = ("auroc", "auprc", "f1")
+Metric = Literal["auroc", "auprc", "f1"]
+_COMPARED: tuple[Metric, ...] = ("auroc", "auprc", "f1")
+
+
+class BenchData(Frozen):
+    """What was measured on."""
+
+    dataset: str
+    """Registered data set, or path of a file."""
+    replies: int
+    """Labelled replies of it."""
+    left_out: dict[str, int] = Field(default_factory=dict)
+    """Lines that are in no number, by reason."""
+    split: str
+    """How it was cut into what is learnt from and what is measured on."""
+    folds: int | None = None
+    """Into how many folds, if so."""
+    trained_on: int = 0
+    """Replies that detectors learnt from; of folds the mean."""
+    tested_on: int
+    """Replies measured on."""
+    groups_in_both: int = 0
+    """Groups learnt from and measured on."""
+    raters: RaterAgreement | None = None
+    """How far the people agree who made the labels."""
+    seed: int = 0
+    """Of all that was drawn."""
+    not_trained: dict[str, str] = Field(default_factory=dict)
+    """Detectors that learn and did not here, with the reason."""
+
+
+class Difference(Frozen):
+    """Two detectors on the items that both scored."""
+
+    level: Level
+    """What is judged."""
+    metric: Metric
+    """What is compared."""
+    a: str
+    """First detector."""
+    b: str
+    """Second detector."""
+    n: int
+    """Items that both scored."""
+    difference: Rounded | None
+    """First minus second."""
+    ci95: Interval
+    """Its interval, groups resampled together for both."""
+
+
+class BenchReport(Frozen):
+    """What a benchmark found: what `--json` writes."""
+
+    data: BenchData
+    """What was measured on."""
+    rows: tuple[AnyRow, ...]
+    """Each detector and floor at each level."""
+    comparisons: tuple[Difference, ...]
+    """Each two detectors at each level."""
+    friedman: SourceTest | None
+    """Whether detectors differ at all, where there are enough of them."""
+    breakdown: tuple[PartRow, ...]
+    """The same numbers for parts of the data."""
+    chats: ChatReport | None
+    """Means over conversations, where replies name theirs."""
+    chatbots: ChatbotRows | None
+    """Hallucinations per turn, where replies are turns of annotated runs."""
+    sweep: SweepReport | None = None
+    """The configurations of a sweep."""
+
+    @property
+    def levels(self) -> list[Level | Literal["span"]]:
+        """Those that have rows."""
+        return list(dict.fromkeys(row.level for row in self.rows))
+
+    @property
+    def replies(self) -> list[LevelRow]:
+        """The rows of whole replies, without floors."""
+        of_replies = (row for row in self.rows if isinstance(row, LevelRow) and row.level == "response")
+        return [row for row in of_replies if row.detector not in (FLAG_ALL, MAJORITY)]
+
+    def at(self, level: str) -> list[AnyRow]:
+        """The rows of a level."""
+        return [row for row in self.rows if row.level == level]
+
+    def text(self) -> str:
+        """The report as JSON; without a sweep there is no `sweep`."""
+        values = self.model_dump(mode="json", exclude={"sweep"} if self.sweep is None else None)
+        return json.dumps(values, indent=2, allow_nan=False) + "\n"
 
 
 @dataclass(frozen=True)
 class Results:
     """What a benchmark found."""
 
-    report: dict[str, Any]
-    """Keys `rows`, `comparisons`, `friedman`, `breakdown`, `chats`, `chatbots`; what `--json` writes."""
+    report: BenchReport
+    """The numbers."""
     samples: Mapping[tuple[str, Level], Sample]
     """What curves are drawn from, by detector and level."""
 
 
-def measure(evaluations: Sequence[Evaluation], dataset: str) -> Results:
+def measure(evaluations: Sequence[Evaluation], data: BenchData, sweep: SweepReport | None = None) -> Results:
     """Measure detectors that judged the same replies, next to the floors flag-all and majority."""
     replies = evaluations[0].replies
     groups = group_numbers(replies)
-    rows: list[dict[str, Any]] = []
-    parts: list[dict[str, Any]] = []
-    differences: list[dict[str, Any]] = []
+    rows: list[AnyRow] = []
+    parts: list[PartRow] = []
+    differences: list[Difference] = []
     samples: dict[tuple[str, Level], Sample] = {}
     for level in LEVELS:
         resamples = _Resamples(len(groups))
@@ -47,31 +144,29 @@ def measure(evaluations: Sequence[Evaluation], dataset: str) -> Results:
             continue
         for one in (*floors, *evaluations):
             items = measured[one.detector]
-            row = level_row(one, dataset, level, items, resamples(one.detector, items), len(groups))
-            rows.append(row if one in evaluations else _without_thresholds(row))
+            row = level_row(one, data.dataset, level, items, resamples(one.detector, items), len(groups))
+            if one in floors:  # another threshold would only make another floor of it
+                row = row.model_copy(update={"thresholds": Thresholds(default=row.thresholds.default)})
+            rows.append(row)
         for one in evaluations:
             parts += breakdown(one, level, measured[one.detector])
             samples[one.detector, level] = measured[one.detector].sample
         compared = {one.detector: measured[one.detector] for one in evaluations}
         differences += _differences(level, compared, resamples)
     for one in (flag_all(replies), majority(replies, "word"), *evaluations):
-        spans = span_row(one, dataset, groups)
+        spans = span_row(one, data.dataset, groups)
         rows += [spans] if spans is not None else []
-    report = {
-        "rows": rows,
-        "comparisons": differences,
-        "friedman": friedman({one.detector: items_of(one, "response", groups) for one in evaluations}),
-        "breakdown": parts,
-        "chats": chat_report(evaluations),
-        "chatbots": chatbot_report(evaluations),
-    }
+    report = BenchReport(
+        data=data,
+        rows=tuple(rows),
+        comparisons=tuple(differences),
+        friedman=friedman({one.detector: items_of(one, "response", groups) for one in evaluations}),
+        breakdown=tuple(parts),
+        chats=chat_report(evaluations),
+        chatbots=chatbot_report(evaluations),
+        sweep=sweep,
+    )
     return Results(report, samples)
-
-
-def _without_thresholds(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a floor: another threshold would only make another floor of it."""
-    own = row["thresholds"]["default"]
-    return {**row, "thresholds": {"default": own, **dict.fromkeys(("tuned", "oracle"), dict.fromkeys(own))}}
 
 
 class _Resamples:
@@ -88,7 +183,7 @@ class _Resamples:
         return self._made[key]
 
 
-def _differences(level: Level, measured: Mapping[str, Items], resamples: _Resamples) -> list[dict[str, Any]]:
+def _differences(level: Level, measured: Mapping[str, Items], resamples: _Resamples) -> list[Difference]:
     """First minus second of every two detectors, on the items that both scored; paired over groups."""
     found = []
     for a, b in combinations(measured, 2):
@@ -97,22 +192,21 @@ def _differences(level: Level, measured: Mapping[str, Items], resamples: _Resamp
         first, second = _numbers(one.sample), _numbers(two.sample)
         for metric in _COMPARED:
             x, y = first[metric], second[metric]
-            known = x is not None and y is not None
             found.append(
-                {
-                    "level": level,
-                    "metric": metric,
-                    "a": a,
-                    "b": b,
-                    "n": len(one.sample.labels),
-                    "difference": round(x - y, 6) if x is not None and y is not None else None,
-                    "ci95": interval(resamples(a, one)[metric] - resamples(b, two)[metric])
-                    if known
-                    else None,
-                }
+                Difference(
+                    level=level,
+                    metric=metric,
+                    a=a,
+                    b=b,
+                    n=len(one.sample.labels),
+                    difference=None if x is None or y is None else x - y,
+                    ci95=None
+                    if x is None or y is None
+                    else percentiles(resamples(a, one)[metric] - resamples(b, two)[metric]),
+                )
             )
     return found
 
 
-def _numbers(sample: Sample) -> dict[str, float | None]:
+def _numbers(sample: Sample) -> dict[Metric, float | None]:
     return {"auroc": auroc(sample), "auprc": average_precision(sample), "f1": decisions(sample)["f1"]}

@@ -7,17 +7,18 @@ class only, nothing flagged) is None.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from scenarios.transcript import Judgement
+from detectors.base.protocol import ThresholdProtocol
+from scenarios.transcript import Frozen, Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import Items, Level
-from simulator.bench.reasons import reasons
+from simulator.bench.reasons import Missing, reasons
 from simulator.bench.spans import SpanCounts, count_spans, span_numbers
-from simulator.bench.thresholds import threshold_protocols
-from simulator.measure.bootstrap import Replicates, f1_replicates, interval
+from simulator.bench.thresholds import Thresholds, threshold_protocols
+from simulator.measure.bootstrap import Replicates, f1_replicates
 from simulator.measure.detection import (
     auroc,
     average_precision,
@@ -26,11 +27,153 @@ from simulator.measure.detection import (
     decisions,
     reliability,
 )
+from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.statistics import percentiles
+
+
+class Costs(Frozen):
+    """What judging cost and where it failed, whatever the level."""
+
+    abstained: int
+    """Replies abstained from."""
+    failed: int
+    """Replies on which the detector failed."""
+    parse_failures: int
+    """Of these, those on which the model answered every request."""
+    reasons: tuple[Missing, ...]
+    """Why judgements are missing, the most frequent reason first."""
+    truncated: int
+    """Judgements for which something was cut to fit."""
+    truncated_scored: int
+    """Of these, those that are scored all the same."""
+    truncated_abstained: int
+    """Of these, those abstained from."""
+    calls: int
+    """Model calls."""
+    replayed_calls: int
+    """Those answered from a recording or an equal request."""
+    tokens: int
+    """Tokens read and written."""
+    calls_per_reply: Rounded | None
+    """Calls over replies."""
+    tokens_per_reply: Rounded | None
+    """Tokens over replies."""
+    computed_tokens_per_reply: Rounded | None
+    """The same without those out of the server's cache; None where it does not tell of every call."""
+    seconds: Rounded
+    """Wall-clock time of all."""
+    train_s: Rounded | None
+    """Seconds of training here."""
+    cold_s: Rounded | None
+    """Seconds of the first reply, judged alone."""
+    p50_ms: Rounded | None
+    """Median time of a scored reply without replayed answers, but the first."""
+    p95_ms: Rounded | None
+    """95th percentile of that."""
+    batched: bool
+    """Whether it judged in batches."""
+    told_origin: bool
+    """Whether it was told who wrote the replies."""
+
+
+class Counts(Frozen):
+    """What there is and what is scored."""
+
+    n: int
+    """Items that there are; of spans, replies with gold spans (perhaps none in them)."""
+    positives: int
+    """Those that are hallucinated; of spans, gold spans."""
+    scored: int
+    """Those that were scored."""
+    scored_positives: int
+    """Those that are both."""
+    coverage: Rounded | None
+    """scored / n."""
+
+
+class _Row(Counts, Costs):
+    detector: str
+    """Name of the detector."""
+    dataset: str
+    """Name of the data set."""
+    groups: int
+    """Groups of replies that share their source: the clusters of intervals."""
+    threshold_protocol: ThresholdProtocol
+    """Where the detector's threshold comes from."""
+    precision: Rounded | None
+    """Share of what is flagged that is hallucinated."""
+    recall: Rounded | None
+    """Share of what is hallucinated that is flagged."""
+    f1: Rounded | None
+    """Harmonic mean of the two."""
+    f1_ci95: Interval
+    """Its interval."""
+
+
+class LevelRow(_Row):
+    """A detector on replies, sentences or words."""
+
+    level: Level
+    """Which."""
+    auroc: Rounded | None
+    """Area under the ROC curve."""
+    auroc_ci95: Interval
+    """Its interval."""
+    auprc: Rounded | None
+    """Average precision, without interpolation."""
+    auprc_ci95: Interval
+    """Its interval."""
+    balanced_accuracy: Rounded | None
+    """Mean of the shares of both classes that are decided rightly."""
+    balanced_accuracy_ci95: Interval
+    """Its interval."""
+    ece: Rounded | None
+    """Expected calibration error."""
+    brier: Rounded | None
+    """Mean squared distance of score and label."""
+    reliability: tuple[tuple[int, Rounded, Rounded], ...]
+    """Items, mean score and share positive of each bin that has items."""
+    threshold: Rounded | None
+    """Threshold of replies."""
+    fold_thresholds: tuple[Rounded, ...]
+    """That of each fold, where the detector learnt once a fold."""
+    thresholds: Thresholds
+    """Decisions under three protocols."""
+
+
+class SpanRow(_Row):
+    """A detector on spans, by the rules of `simulator.bench.spans`; what has no prefix is by characters."""
+
+    level: Literal["span"] = "span"
+    """Always that."""
+    auroc: None = None
+    """Spans are not ranked."""
+    threshold: None = None
+    """The detector has none for them."""
+    unlocated: int
+    """Flagged spans without a place in the reply."""
+    pairwise_precision: Rounded | None
+    """By pairwise overlaps."""
+    pairwise_recall: Rounded | None
+    """Likewise."""
+    pairwise_f1: Rounded | None
+    """Likewise."""
+    iou: Rounded | None
+    """Mean intersection over union."""
+    exact_precision: Rounded | None
+    """By exact ends."""
+    exact_recall: Rounded | None
+    """Likewise."""
+    exact_f1: Rounded | None
+    """Likewise."""
+
+
+AnyRow = LevelRow | SpanRow
 
 
 def level_row(
     evaluation: Evaluation, dataset: str, level: Level, items: Items, drawn: Replicates, groups: int
-) -> dict[str, Any]:
+) -> LevelRow:
     """Ranking and calibration of the scores, agreement of the detector's own flags, coverage and cost.
 
     Args:
@@ -41,36 +184,35 @@ def level_row(
     sample = items.sample
     decided = decisions(sample)
     threshold = evaluation.threshold if level == "response" else None
-    row: dict[str, Any] = {
-        "detector": evaluation.detector,
-        "dataset": dataset,
-        "level": level,
-        "groups": groups,
+    return LevelRow(
+        detector=evaluation.detector,
+        dataset=dataset,
+        level=level,
+        groups=groups,
         **counts(items),
-        "auroc": auroc(sample),
-        "auroc_ci95": interval(drawn["auroc"]),
-        "auprc": average_precision(sample),
-        "auprc_ci95": interval(drawn["auprc"]),
-        "precision": decided["precision"],
-        "recall": decided["recall"],
-        "f1": decided["f1"],
-        "f1_ci95": interval(drawn["f1"]),
-        "balanced_accuracy": decided["balanced_accuracy"],
-        "balanced_accuracy_ci95": interval(drawn["balanced_accuracy"]),
-        "ece": calibration_error(sample),
-        "brier": brier(sample),
-        "reliability": [[item.n, item.score, item.positive] for item in reliability(sample)],
-        "threshold": threshold,
-        "fold_thresholds": list(evaluation.fold_thresholds) if level == "response" else [],
-        "threshold_protocol": evaluation.threshold_protocol,
-        "thresholds": threshold_protocols(sample, groups, threshold),
-        **costs(evaluation),
-    }
-    return {name: _rounded(value) for name, value in row.items()}
+        auroc=auroc(sample),
+        auroc_ci95=percentiles(drawn["auroc"]),
+        auprc=average_precision(sample),
+        auprc_ci95=percentiles(drawn["auprc"]),
+        precision=decided["precision"],
+        recall=decided["recall"],
+        f1=decided["f1"],
+        f1_ci95=percentiles(drawn["f1"]),
+        balanced_accuracy=decided["balanced_accuracy"],
+        balanced_accuracy_ci95=percentiles(drawn["balanced_accuracy"]),
+        ece=calibration_error(sample),
+        brier=brier(sample),
+        reliability=tuple((item.n, item.score, item.positive) for item in reliability(sample)),
+        threshold=threshold,
+        fold_thresholds=evaluation.fold_thresholds if level == "response" else (),
+        threshold_protocol=evaluation.threshold_protocol,
+        thresholds=threshold_protocols(sample, groups, threshold),
+        **dict(costs(evaluation)),
+    )
 
 
-def counts(items: Items) -> dict[str, int | float | None]:
-    """Items and positives that there are, those of them that were scored, and coverage."""
+def counts(items: Items) -> dict[str, Any]:
+    """The fields of `Counts`."""
     sample = items.sample
     return {
         "n": items.n,
@@ -81,11 +223,8 @@ def counts(items: Items) -> dict[str, int | float | None]:
     }
 
 
-def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> dict[str, Any] | None:
-    """Agreement of flagged and gold spans by the rules of `simulator.bench.spans`; None without gold spans.
-
-    `n` counts replies with gold spans (perhaps none in them).
-    """
+def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> SpanRow | None:
+    """Agreement of flagged and gold spans (`simulator.bench.spans`); None without gold spans."""
     counted: list[SpanCounts] = []
     places: list[int] = []
     n = positives = 0
@@ -99,56 +238,53 @@ def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) ->
     if not n:
         return None
     sums = [(item.characters.hits, item.characters.flagged, item.characters.gold) for item in counted]
-    row: dict[str, Any] = {
-        "detector": evaluation.detector,
-        "dataset": dataset,
-        "level": "span",
-        "n": n,
-        "positives": positives,
-        "scored": len(counted),
-        "scored_positives": sum(item.exact.gold for item in counted),
-        "unlocated": sum(item.unlocated for item in counted),
-        "groups": len(groups),
-        "coverage": len(counted) / n,
-        "auroc": None,
-        **span_numbers(counted),
-        "f1_ci95": interval(f1_replicates(sums, places, len(groups))),
-        "threshold": None,
-        "threshold_protocol": evaluation.threshold_protocol,
-        **costs(evaluation),
-    }
-    return {name: _rounded(value) for name, value in row.items()}
+    agreement: dict[str, Any] = span_numbers(counted)
+    return SpanRow(
+        detector=evaluation.detector,
+        dataset=dataset,
+        n=n,
+        positives=positives,
+        scored=len(counted),
+        scored_positives=sum(item.exact.gold for item in counted),
+        unlocated=sum(item.unlocated for item in counted),
+        groups=len(groups),
+        coverage=len(counted) / n,
+        **agreement,
+        f1_ci95=percentiles(f1_replicates(sums, places, len(groups))),
+        threshold_protocol=evaluation.threshold_protocol,
+        **dict(costs(evaluation)),
+    )
 
 
-def costs(evaluation: Evaluation) -> dict[str, Any]:
+def costs(evaluation: Evaluation) -> Costs:
     """What judging cost and where it failed, whatever the level."""
     judgements = evaluation.judgements
     calls = [call for judgement in judgements for call in judgement.calls]
     tokens = sum(call.tokens for call in calls)
     times = _times(evaluation)
     p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if times else (None, None)
-    return {
-        "abstained": sum(judgement.outcome == "abstained" for judgement in judgements),
-        "failed": sum(judgement.outcome == "failed" for judgement in judgements),
-        "parse_failures": sum(map(_unparseable, judgements)),
-        "reasons": reasons(judgements),
-        "truncated": sum(judgement.truncated for judgement in judgements),
-        "truncated_scored": sum(one.truncated and one.outcome == "scored" for one in judgements),
-        "truncated_abstained": sum(one.truncated and one.outcome == "abstained" for one in judgements),
-        "calls": len(calls),
-        "replayed_calls": sum(call.replayed for call in calls),
-        "tokens": tokens,
-        "calls_per_reply": len(calls) / len(judgements) if judgements else None,
-        "tokens_per_reply": tokens / len(judgements) if judgements else None,
-        "computed_tokens_per_reply": _computed_tokens(judgements),
-        "seconds": round(evaluation.seconds, 3),
-        "train_s": evaluation.train_s,
-        "cold_s": evaluation.cold_s,
-        "p50_ms": None if p50 is None else float(p50),
-        "p95_ms": None if p95 is None else float(p95),
-        "batched": evaluation.batched,
-        "told_origin": evaluation.told_origin,
-    }
+    return Costs(
+        abstained=sum(judgement.outcome == "abstained" for judgement in judgements),
+        failed=sum(judgement.outcome == "failed" for judgement in judgements),
+        parse_failures=sum(map(_unparseable, judgements)),
+        reasons=reasons(judgements),
+        truncated=sum(judgement.truncated for judgement in judgements),
+        truncated_scored=sum(one.truncated and one.outcome == "scored" for one in judgements),
+        truncated_abstained=sum(one.truncated and one.outcome == "abstained" for one in judgements),
+        calls=len(calls),
+        replayed_calls=sum(call.replayed for call in calls),
+        tokens=tokens,
+        calls_per_reply=len(calls) / len(judgements) if judgements else None,
+        tokens_per_reply=tokens / len(judgements) if judgements else None,
+        computed_tokens_per_reply=_computed_tokens(judgements),
+        seconds=round(evaluation.seconds, 3),
+        train_s=evaluation.train_s,
+        cold_s=evaluation.cold_s,
+        p50_ms=None if p50 is None else float(p50),
+        p95_ms=None if p95 is None else float(p95),
+        batched=evaluation.batched,
+        told_origin=evaluation.told_origin,
+    )
 
 
 def _computed_tokens(judgements: Sequence[Judgement]) -> float | None:
@@ -173,13 +309,3 @@ def _unparseable(judgement: Judgement) -> bool:
     """Whether the judgement failed though the model answered every request: in another form than asked."""
     calls = judgement.calls
     return judgement.outcome == "failed" and bool(calls) and all(call.error is None for call in calls)
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 6)
-    if isinstance(value, Mapping):
-        return {name: _rounded(item) for name, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_rounded(item) for item in value]
-    return value

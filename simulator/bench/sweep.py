@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -22,6 +22,7 @@ from simulator.bench.levels import group_numbers, items_of
 from simulator.bench.rows import costs
 from simulator.experiment.config import NAME, Component
 from simulator.measure.detection import auroc, decisions
+from simulator.measure.numbers import Rounded
 from simulator.measure.pareto import pareto_front
 
 SCHEMA = "docs/bench.md"
@@ -30,8 +31,15 @@ SCHEMA = "docs/bench.md"
 MOST_RUNS = 10_000
 """Configurations times repeats; their evaluations are held in memory."""
 
-QUALITIES = ("f1", "precision", "recall", "accuracy", "auroc")
 _COSTS = ("tokens_per_reply", "p50_ms")
+_MEASURED = ("f1", "precision", "recall", "accuracy", "auroc", *_COSTS)
+Front = Literal["tokens", "latency", "precision_recall"]
+_FRONTS: dict[Front, tuple[str, str]] = {
+    "tokens": ("f1", "tokens_per_reply"),
+    "latency": ("f1", "p50_ms"),
+    "precision_recall": ("precision", "recall"),
+}
+"""What configurations are unbeaten in, beside coverage."""
 
 
 class Sweep(Frozen):
@@ -118,7 +126,66 @@ def configurations(sweep: Sweep) -> list[Component]:
     ]
 
 
-def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> dict[str, Any]:
+class SweepRow(Frozen):
+    """A configuration: means over the repeats, and standard deviations (n − 1)."""
+
+    name: str
+    """Its name."""
+    config: dict[str, Any]
+    """The options that vary."""
+    repeats: int
+    """Runs of it."""
+    coverage: Rounded | None
+    """Share of the replies that were scored."""
+    f1: Rounded | None
+    """F1 of its flags."""
+    f1_sd: Rounded | None
+    """Its standard deviation."""
+    f1_cv: Rounded | None
+    """Its coefficient of variation."""
+    precision: Rounded | None
+    """Precision of its flags."""
+    precision_sd: Rounded | None
+    """Its standard deviation."""
+    recall: Rounded | None
+    """Recall of its flags."""
+    recall_sd: Rounded | None
+    """Its standard deviation."""
+    accuracy: Rounded | None
+    """Accuracy of its flags."""
+    accuracy_sd: Rounded | None
+    """Its standard deviation."""
+    auroc: Rounded | None
+    """Area under the ROC curve of its scores."""
+    auroc_sd: Rounded | None
+    """Its standard deviation."""
+    tokens_per_reply: Rounded | None
+    """Tokens read and written a reply."""
+    tokens_per_reply_sd: Rounded | None
+    """Its standard deviation."""
+    p50_ms: Rounded | None
+    """Median time of a reply."""
+    p50_ms_sd: Rounded | None
+    """Its standard deviation."""
+    pareto: tuple[Front, ...] = ()
+    """In what no other configuration beats it."""
+
+
+class SweepReport(Frozen):
+    """What a sweep found."""
+
+    file: Sweep
+    """The sweep."""
+    rows: tuple[SweepRow, ...]
+    """A row a configuration."""
+
+    @property
+    def best_first(self) -> list[SweepRow]:
+        """The rows, highest F1 first; those without one last."""
+        return sorted(self.rows, key=lambda row: -1.0 if row.f1 is None else row.f1, reverse=True)
+
+
+def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> SweepReport:
     """A row a configuration, and the file they come from.
 
     Args:
@@ -128,29 +195,26 @@ def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> dict[str
         _row(component, sweep, evaluations)
         for component, evaluations in zip(configurations(sweep), zip(*runs, strict=True), strict=True)
     ]
-    fronts = {
-        "tokens": _front(rows, "f1", "tokens_per_reply"),
-        "latency": _front(rows, "f1", "p50_ms"),
-        "precision_recall": _front(rows, "precision", "recall"),
-    }
-    for place, row in enumerate(rows):
-        row["pareto"] = [name for name, optimal in fronts.items() if optimal[place]]
-    return {"file": sweep.model_dump(mode="json"), "rows": rows}
+    fronts = {name: _front(rows, *fields) for name, fields in _FRONTS.items()}
+    unbeaten = ([name for name in fronts if fronts[name][place]] for place in range(len(rows)))
+    marked = (row.model_copy(update={"pareto": tuple(at)}) for row, at in zip(rows, unbeaten, strict=True))
+    return SweepReport(file=sweep, rows=tuple(marked))
 
 
-def _row(component: Component, sweep: Sweep, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+def _row(component: Component, sweep: Sweep, evaluations: Sequence[Evaluation]) -> SweepRow:
     measured = [_numbers(evaluation) for evaluation in evaluations]
-    row: dict[str, Any] = {
-        "name": component.name,
-        "config": {name: component.options[name] for name in sweep.varied},
-        "repeats": len(evaluations),
-        "coverage": _mean([one["coverage"] for one in measured]),
-    }
-    for name in (*QUALITIES, *_COSTS):
-        values = [one[name] for one in measured]
-        row[name], row[f"{name}_sd"] = _mean(values), _deviation(values)
-    row["f1_cv"] = round(row["f1_sd"] / row["f1"], 6) if row["f1"] and row["f1_sd"] is not None else None
-    return row
+    values = {name: [one[name] for one in measured] for name in ("coverage", *_MEASURED)}
+    means: dict[str, Any] = {name: _mean(values[name]) for name in values}
+    spreads: dict[str, Any] = {f"{name}_sd": _deviation(values[name]) for name in _MEASURED}
+    f1, spread = means["f1"], spreads["f1_sd"]
+    return SweepRow(
+        name=component.name,
+        config={name: component.options[name] for name in sweep.varied},
+        repeats=len(evaluations),
+        f1_cv=spread / f1 if f1 and spread is not None else None,
+        **means,
+        **spreads,
+    )
 
 
 def _numbers(evaluation: Evaluation) -> dict[str, float | None]:
@@ -160,7 +224,7 @@ def _numbers(evaluation: Evaluation) -> dict[str, float | None]:
         **decisions(items.sample),
         "auroc": auroc(items.sample),
         "coverage": len(items.sample.labels) / items.n if items.n else None,
-        "tokens_per_reply": costs(evaluation)["tokens_per_reply"],
+        "tokens_per_reply": costs(evaluation).tokens_per_reply,
         "p50_ms": statistics.median(times) * 1000 if times else None,
     }
 
@@ -191,11 +255,11 @@ def _deviation(values: Sequence[float | None]) -> float | None:
     return round(statistics.stdev(known), 6) if len(known) > 1 and len(known) == len(values) else None
 
 
-def _front(rows: Sequence[Mapping[str, Any]], *columns: str) -> list[bool]:
+def _front(rows: Sequence[SweepRow], *columns: str) -> list[bool]:
     """Which rows are optimal by these columns (of costs, the less the better) and by coverage."""
-    return pareto_front([(row["coverage"], *(_criterion(row, name) for name in columns)) for row in rows])
+    return pareto_front([(row.coverage, *(_criterion(row, name) for name in columns)) for row in rows])
 
 
-def _criterion(row: Mapping[str, Any], column: str) -> float | None:
-    value: float | None = row[column]
+def _criterion(row: SweepRow, column: str) -> float | None:
+    value: float | None = getattr(row, column)
     return -value if value is not None and column in _COSTS else value

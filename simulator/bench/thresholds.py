@@ -12,19 +12,44 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from typing import Any
 
 import numpy as np
 
+from scenarios.transcript import Frozen
 from simulator.measure.detection import Booleans, Sample, best_threshold, decisions
+from simulator.measure.numbers import Rounded
 
 _SEED = 17
-_NUMBERS = ("precision", "recall", "f1", "balanced_accuracy")
-_UNDEFINED = dict.fromkeys(("threshold", *_NUMBERS))
 
 
-def threshold_protocols(sample: Sample, clusters: int, threshold: float | None) -> dict[str, dict[str, Any]]:
-    """Threshold, precision, recall, F1 and balanced accuracy by protocol.
+class Decided(Frozen):
+    """Decisions under one protocol; all None where it has no threshold to decide by."""
+
+    threshold: Rounded | tuple[Rounded, Rounded] | None = None
+    """The threshold, or that of each half."""
+    precision: Rounded | None = None
+    """Share of what is flagged that is hallucinated."""
+    recall: Rounded | None = None
+    """Share of what is hallucinated that is flagged."""
+    f1: Rounded | None = None
+    """Harmonic mean of the two."""
+    balanced_accuracy: Rounded | None = None
+    """Mean of the shares of both classes that are decided rightly."""
+
+
+class Thresholds(Frozen):
+    """Decisions under each protocol."""
+
+    default: Decided
+    """The detector's own."""
+    tuned: Decided = Decided()
+    """By the other half of the groups."""
+    oracle: Decided = Decided()
+    """By the very items."""
+
+
+def threshold_protocols(sample: Sample, clusters: int, threshold: float | None) -> Thresholds:
+    """Decide under every protocol.
 
     Args:
         clusters: number of groups, of which `sample.clusters` are numbers.
@@ -37,11 +62,12 @@ def threshold_protocols(sample: Sample, clusters: int, threshold: float | None) 
         flags=np.where(halves, sample.flagged_from(fitted[1]).flags, sample.flagged_from(fitted[0]).flags),
     )
     oracle = best_threshold(sample)
-    return {
-        "default": {"threshold": threshold, **_measured(sample)},
-        "tuned": {"threshold": fitted, **_measured(tuned)} if None not in fitted else _UNDEFINED,
-        "oracle": {"threshold": oracle, **_measured(sample.flagged_from(oracle))},
-    }
+    one, other = fitted
+    return Thresholds(
+        default=_decided(sample, threshold),
+        tuned=Decided() if one is None or other is None else _decided(tuned, (one, other)),
+        oracle=_decided(sample.flagged_from(oracle), oracle),
+    )
 
 
 def dev_half(clusters: int) -> Booleans:
@@ -52,6 +78,6 @@ def dev_half(clusters: int) -> Booleans:
     return mask
 
 
-def _measured(sample: Sample) -> dict[str, float | None]:
+def _decided(sample: Sample, threshold: float | tuple[float, float] | None) -> Decided:
     found = decisions(sample)
-    return {name: found[name] for name in _NUMBERS}
+    return Decided(threshold=threshold, **{name: found[name] for name in found if name != "accuracy"})

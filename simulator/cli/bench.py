@@ -84,6 +84,7 @@ class ResultOptions:
     """Where the results go beside the terminal."""
 
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the numbers into this file.")] = None
+    csv: Annotated[Path | None, typer.Option(help="Write the rows of all levels into this file.")] = None
     html: Annotated[Path | None, typer.Option(help="Write a page with curves into this file.")] = None
 
 
@@ -121,6 +122,7 @@ def bench(
         flags=flags_of(models),
         run=settings(context, recording),
         json_file=results.as_json,
+        csv_file=results.csv,
         html_file=results.html,
     )
     run_until_stopped(bench_command(chosen))

@@ -16,7 +16,6 @@ from simulator.measure.statistics import (
     Floats,
     Integers,
     cluster_weights,
-    percentiles,
 )
 
 RESAMPLES = 1_000
@@ -46,12 +45,6 @@ def replicates(sample: Sample, clusters: int) -> Replicates:
     if any(_too_few(sample.clusters[chosen]) for chosen in (sample.labels, ~sample.labels)):
         drawn |= dict.fromkeys(("auroc", "balanced_accuracy"), nothing)
     return drawn
-
-
-def interval(values: Floats) -> list[float] | None:
-    """95% percentile interval, rounded to 6 decimals; None where `percentiles` has none."""
-    found = percentiles(values)
-    return None if found is None else [round(bound, 6) for bound in found]
 
 
 def f1_replicates(counts: Sequence[tuple[int, int, int]], groups: Sequence[int], clusters: int) -> Floats:

@@ -24,9 +24,6 @@ from simulator.measure.metrics import Row, rows, tally_all
 from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
 
-SCHEMA = 1
-"""Version of the layout of `report.json`; it goes up when a field changes its meaning or goes away."""
-
 
 class Intervals(Frozen):
     """What intervals need."""
@@ -77,8 +74,8 @@ class CutReplies(Frozen):
 class RunReport(Frozen):
     """What a run found: `report.json`."""
 
-    layout: Literal[1] = Field(SCHEMA, alias="schema")
-    """See `SCHEMA`."""
+    layout: Literal[1] = Field(default=1, alias="schema")
+    """Version of the layout; it goes up when a field changes its meaning or goes away."""
     intervals: Intervals = Intervals()
     """What intervals need."""
     findings: tuple[Finding, ...]

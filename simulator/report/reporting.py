@@ -1,4 +1,4 @@
-"""From a run folder's journals to its report.json and report.html."""
+"""From a run folder's journals to its report.json, report.csv and report.html."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from scenarios.packs.pack import Persona
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import in_brief
 from scenarios.transcript import Conversation, Verdict
+from simulator.report.columns import csv_text
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
+from simulator.report.tables import RESULTS
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals, current_verdicts
@@ -30,7 +32,7 @@ class _Derived:
 
 
 def write_reports(folder: RunFolder, journals: Journals | None = None) -> RunReport:
-    """Derive both reports from the folder's journals, write them, and return the report.
+    """Derive the reports from the folder's journals, write them, and return the report.
 
     Args:
         folder: the run.
@@ -41,7 +43,7 @@ def write_reports(folder: RunFolder, journals: Journals | None = None) -> RunRep
         OperationalError: a report cannot be written; the old ones are intact.
     """
     folder.require()
-    folder.refuse_links_out((folder.report, folder.page))
+    folder.refuse_links_out(folder.derived)
     journals = journals or folder.read_journals()
     derived = _derive(folder, journals)
     page = render_page(
@@ -52,8 +54,10 @@ def write_reports(folder: RunFolder, journals: Journals | None = None) -> RunRep
         personas=derived.personas,
         experiment=derived.experiment,
     )
-    write_together({folder.report: derived.report.text(), folder.page: page})
-    return derived.report
+    report = derived.report
+    table = csv_text(RESULTS, report.rows)
+    write_together({folder.report: report.text(), folder.table: table, folder.page: page})
+    return report
 
 
 def report_of(folder: RunFolder, journals: Journals) -> RunReport:

@@ -23,7 +23,7 @@ class SavedExperiment(Frozen):
 
     model_config = ConfigDict(extra="ignore")
 
-    layout: Literal[1] = Field(1, alias="schema")
+    layout: Literal[1] = Field(default=1, alias="schema")
     """Version of the layout."""
     experiment: Experiment
     """The experiment; fields that nobody knows are not set."""

@@ -27,9 +27,12 @@ class RunFolder:
         self.conversations = path / "conversations.jsonl"
         self.verdicts = path / "verdicts.jsonl"
         self.report = path / "report.json"
+        self.table = path / "report.csv"
         self.page = path / "report.html"
-        self.files = (self.report, self.page, self.verdicts, self.conversations, self.experiment)
-        """The five, in the order in which they may go."""
+        self.derived = (self.report, self.table, self.page)
+        """What is made of the others."""
+        self.files = (*self.derived, self.verdicts, self.conversations, self.experiment)
+        """All, in the order in which they may go."""
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -78,7 +81,7 @@ class RunFolder:
                 )
 
     def clear(self) -> None:
-        """Delete the run's own five files, and nothing else in the folder."""
+        """Delete the run's own files, and nothing else in the folder."""
         for file in self.files:
             file.unlink(missing_ok=True)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from simulator.measure import bootstrap
-from simulator.measure.bootstrap import RESAMPLES, f1_replicates, interval, replicates
+from simulator.measure.bootstrap import RESAMPLES, f1_replicates, replicates
 from simulator.measure.detection import Sample, auroc, average_precision, decisions
-from simulator.measure.statistics import cluster_weights
+from simulator.measure.statistics import cluster_weights, percentiles
 
 
 def random_sample(n: int, clusters: int) -> Sample:
@@ -44,16 +44,16 @@ def test_six_groups_are_the_fewest_with_an_interval(groups: int, there: bool) ->
     labels = np.tile([True, False], groups)
     sample = Sample(labels, labels.astype(float), labels, np.repeat(np.arange(groups), 2))
     drawn = replicates(sample, groups)
-    assert {name: interval(values) is not None for name, values in drawn.items()} == dict.fromkeys(
+    assert {name: percentiles(values) is not None for name, values in drawn.items()} == dict.fromkeys(
         ("auroc", "auprc", "f1", "balanced_accuracy"), there
     )
     spans = f1_replicates([(1, 2, 2)] * groups, list(range(groups)), groups)
-    assert (interval(spans) is not None) == there
+    assert (percentiles(spans) is not None) == there
 
 
 def test_one_group_with_items_among_several_has_no_interval() -> None:
     sample = dataclasses.replace(random_sample(20, 1), clusters=np.full(20, 3))
-    assert {interval(values) for values in replicates(sample, 5).values()} == {None}
+    assert {percentiles(values) for values in replicates(sample, 5).values()} == {None}
 
 
 @pytest.mark.parametrize("rare", [True, False])
@@ -63,17 +63,17 @@ def test_classes_are_compared_where_six_groups_have_each(groups: int, there: boo
     labels[:groups] = rare
     sample = Sample(labels, np.arange(40.0), np.arange(40) > 3, np.arange(40))
     drawn = replicates(sample, 40)
-    assert (interval(drawn["auroc"]) is not None) == there
-    assert (interval(drawn["balanced_accuracy"]) is not None) == there
-    assert interval(drawn["auprc"]) is not None
+    assert (percentiles(drawn["auroc"]) is not None) == there
+    assert (percentiles(drawn["balanced_accuracy"]) is not None) == there
+    assert percentiles(drawn["auprc"]) is not None
 
 
 def test_more_than_a_twentieth_undefined_is_no_interval() -> None:
     values = np.arange(1000.0)
     values[:50] = np.nan
-    assert interval(values) == pytest.approx([73.725, 975.275])
+    assert percentiles(values) == pytest.approx([73.725, 975.275])
     values[50] = np.nan
-    assert interval(values) is None
+    assert percentiles(values) is None
 
 
 def test_f1_is_undefined_in_a_resample_without_positives() -> None:
@@ -85,20 +85,20 @@ def test_f1_is_undefined_in_a_resample_without_positives() -> None:
 
 def test_one_group_has_no_interval() -> None:
     sample = random_sample(20, 1)
-    assert interval(replicates(sample, 1)["auroc"]) is None
+    assert percentiles(replicates(sample, 1)["auroc"]) is None
 
 
 def test_nothing_scored_has_no_interval() -> None:
-    assert interval(replicates(random_sample(0, 3), 3)["auroc"]) is None
+    assert percentiles(replicates(random_sample(0, 3), 3)["auroc"]) is None
 
 
 def test_equal_ratios_have_an_interval_of_no_width() -> None:
     counts = [(n, 2 * n, 2 * n) for n in range(1, 7)]
-    assert interval(f1_replicates(counts, range(6), 6)) == [0.5, 0.5]
+    assert percentiles(f1_replicates(counts, range(6), 6)) == (0.5, 0.5)
 
 
 def test_spans_of_one_group_have_no_interval() -> None:
-    assert interval(f1_replicates([(1, 2, 2), (2, 4, 4)], [1, 1], 3)) is None
+    assert percentiles(f1_replicates([(1, 2, 2), (2, 4, 4)], [1, 1], 3)) is None
 
 
 def test_spans_of_the_only_group_have_no_f1_in_any_resample() -> None:

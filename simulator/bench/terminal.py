@@ -1,0 +1,261 @@
+"""Rows of numbers as tables on the terminal, at most 80 columns wide: one for each level, and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from scenarios.text.wording import NOTHING, counted, in_brief, noun, number, one_line
+from simulator.bench.chats import ChatFriedman, ChatReport
+from simulator.bench.friedman import RankTest, SourceTest
+from simulator.bench.raters import RaterAgreement
+from simulator.bench.results import BenchData, BenchReport
+from simulator.bench.rows import AnyRow, LevelRow, SpanRow
+from simulator.bench.sweep import SweepReport
+from simulator.bench.tables import CHATBOTS, CHATS, COSTS, LEVELS, SPANS, sweep_columns
+from simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
+from simulator.report.columns import NARROW, terminal_table
+from simulator.report.terminal import standard_output
+
+_NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
+
+
+def print_report(report: BenchReport, console: Console | None = None) -> None:
+    """Print the tables of a benchmark; what is not defined is shown as a dash."""
+    console = console or standard_output()
+    narrow = console.width < NARROW
+    for level in report.levels:
+        rows = report.at(level)
+        console.print(Text(_heading(rows[0])))
+        columns = SPANS if level == "span" else LEVELS
+        console.print(terminal_table(columns, [rows], narrow=narrow, bound=_bound))
+    console.print(Text("Cost and failures"))
+    console.print(terminal_table(COSTS, [report.replies]))
+    if report.friedman is not None:
+        console.print(Text(one_line(friedman_line(report.friedman))))
+    if report.chats is not None:
+        _print_chats(report.chats, console)
+    if report.chatbots is not None:
+        console.print(Text("Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"))
+        console.print(terminal_table(CHATBOTS, [report.chatbots]))
+    console.print(
+        Text(
+            "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on "
+            "these scores, chosen on these very items."
+        )
+    )
+    for note in (*report_notes(report), *reason_lines(report.replies)):
+        console.print(Text(one_line(note)))
+    if report.sweep is not None:
+        _print_sweep(report.sweep, console)
+
+
+def _bound(bound: float) -> str:
+    """A bound of an interval in [0, 1], such as `.71`."""
+    return f"{bound:.2f}".removeprefix("0")
+
+
+def report_notes(report: BenchReport) -> list[str]:
+    """Sentences on what the numbers leave out and what flatters them."""
+    return [
+        *data_notes(report.data),
+        *interval_notes(report),
+        *notes(report.replies),
+        *caveats(report.rows),
+    ]
+
+
+def data_notes(data: BenchData) -> list[str]:
+    """Sentences on what is not measured on, and what was learnt from."""
+    found = []
+    if data.left_out:
+        reasons = (f"{in_brief(reason)} ({lines:,})" for reason, lines in data.left_out.items())
+        found.append(f"Left out of the data, and in no number: {', '.join(reasons)}.")
+    if data.folds:
+        found.append(
+            f"{data.split}: each learner judged every fold as trained on the others, on "
+            f"{data.trained_on:,} replies in the mean; measured on {data.tested_on:,}."
+        )
+    elif data.trained_on:
+        learnt = counted(data.trained_on, "training example")
+        found.append(f"{learnt}: {data.split}; measured on {data.tested_on}.")
+    if data.groups_in_both:
+        both = counted(data.groups_in_both, "group")
+        found.append(f"{both} learnt from and measured on: what was learnt there flatters the numbers.")
+    found += [f"{name} was not trained here: {reason}" for name, reason in data.not_trained.items()]
+    if data.raters is not None:
+        found.append(raters_line(data.raters))
+    return found
+
+
+def interval_notes(report: BenchReport) -> list[str]:
+    """Why numbers have no interval."""
+    found = []
+    for level in report.levels:
+        rows = report.at(level)
+        too_few = no_interval(rows[0].groups, "group")
+        lacking = [row.detector for row in rows if _lacks_an_interval(row)]
+        if too_few is not None:
+            found.append(f"{level} level: {too_few}.")
+        elif lacking:
+            found.append(
+                f"{level} level, {', '.join(lacking)}: what fewer than {LEAST_FOR_INTERVAL} groups bear out "
+                "(for AUROC: groups with positives, and with negatives) has no interval."
+            )
+    return found
+
+
+def _lacks_an_interval(row: AnyRow) -> bool:
+    """Whether a number that is there could have an interval, and has none."""
+    fields = ("f1",) if isinstance(row, SpanRow) else ("auroc", "auprc", "f1", "balanced_accuracy")
+    return any(getattr(row, f"{field}_ci95") is None and getattr(row, field) is not None for field in fields)
+
+
+def raters_line(found: RaterAgreement) -> str:
+    """How far the people agree who made the labels, in a sentence."""
+    label, others = (
+        f"AUROC {number(one.auroc, 3)}, balanced accuracy {number(one.balanced_accuracy, 3)}, "
+        f"F1 {number(one.f1, 3)}"
+        for one in (found.label, found.others)
+    )
+    made = f"{found.ratings:,} ratings of {found.replies:,} {noun(found.replies, 'reply', 'replies')}"
+    return (
+        f"Raters ({made}): Krippendorff's alpha {number(found.alpha, 3)}. One rater against the label, in "
+        f"which that one has a say: {label}; against the median of the others: {others}."
+    )
+
+
+def notes(costs: Sequence[LevelRow]) -> list[str]:
+    """Sentences on what the numbers leave out, and how to read them."""
+    found = []
+    for row in costs:
+        gaps = {"abstained": "abstention", "failed": "failure"}
+        listed = ", ".join(
+            counted(count, word) for field, word in gaps.items() if (count := getattr(row, field))
+        )
+        if row.parse_failures:
+            listed += f" ({row.parse_failures} by an unreadable answer)"
+        if listed:
+            found.append(f"{row.detector}: in no number but coverage: {listed}.")
+    for row in costs:
+        own = row.fold_thresholds
+        if len(set(own)) > 1:
+            spread = f"{number(min(own), 3)} to {number(max(own), 3)}"
+            found.append(
+                f"{row.detector}: its threshold is the mean of {len(own)} folds' own, {spread}; each "
+                "reply was decided by its fold's."
+            )
+    batched = [row.detector for row in costs if row.batched]
+    if batched:
+        found.append(
+            f"Judged in batches (time of a reply is its batch's over its size): {', '.join(batched)}."
+        )
+    told = [row.detector for row in costs if row.told_origin]
+    if told:
+        found.append(f"Told who wrote each reply, which nobody knows of a new chatbot: {', '.join(told)}.")
+    replayed = [row.detector for row in costs if row.replayed_calls]
+    if replayed:
+        found.append(
+            "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are of the "
+            "replies without any: "
+            f"{', '.join(replayed)}."
+        )
+    return found
+
+
+def caveats(rows: Sequence[AnyRow]) -> list[str]:
+    """Sentences on what flatters a detector's numbers: cut replies, and quotations that are nowhere."""
+    found = []
+    for row in rows:
+        cut = row.truncated_scored + row.truncated_abstained
+        if row.level == "response" and cut:
+            found.append(
+                f"{row.detector}: replies cut to fit: {row.truncated_scored} scored, "
+                f"{row.truncated_abstained} abstained from; one counts only if what was left is flagged, "
+                "so no miss among them lowers recall."
+            )
+    for row in rows:
+        if isinstance(row, SpanRow) and row.unlocated:
+            found.append(
+                f"{row.detector}: {counted(row.unlocated, 'flagged span')} without a place in the "
+                "reply: wrong by the exact rule, in no other number on spans."
+            )
+    return found
+
+
+def friedman_line(found: SourceTest) -> str:
+    """The test over all detectors in a sentence."""
+    return (
+        f"Friedman test over {found.groups:,} sources, detectors ranked in each by their Brier score: "
+        f"{p_value(found.p_value)}. Mean ranks (1: least error): {_ranks(found)}."
+    )
+
+
+def chats_counted(chats: ChatReport) -> str:
+    """What the means over conversations count, in a sentence."""
+    if chats.counted == "spans":
+        return "Counted are hallucinations: flagged spans that meet annotated ones."
+    return "Counted are turns, not single hallucinations: not every turn says where they are."
+
+
+def chat_friedman_lines(tests: Sequence[ChatFriedman]) -> list[str]:
+    """The tests over all detectors on conversations, a sentence each."""
+    return [
+        f"Friedman test of {found.metric} over {counted(found.conversations, 'chat')}: "
+        f"{p_value(found.p_value)}. Mean ranks (1: highest): {_ranks(found)}."
+        for found in tests
+    ]
+
+
+def _ranks(found: RankTest) -> str:
+    ranked = sorted(found.mean_ranks.items(), key=lambda pair: pair[1])
+    return ", ".join(f"{name} {number(rank, 2)}" for name, rank in ranked)
+
+
+def p_value(p: float | None) -> str:
+    """A p-value for people; a dash where there was nothing to test."""
+    return f"p = {NOTHING if p is None else format(p, '.3g')}"
+
+
+def reason_lines(costs: Sequence[LevelRow]) -> list[str]:
+    """Why judgements are missing, by detector."""
+    return [
+        f"{row.detector}: {found.n} {found.outcome}: {found.reason}" for row in costs for found in row.reasons
+    ]
+
+
+def _heading(row: AnyRow) -> str:
+    groups = f"{row.groups:,} {noun(row.groups, 'group')}"
+    words = f"{row.level} level: {row.n:,} {_NOUNS[row.level]} in {groups}"
+    if isinstance(row, SpanRow):
+        return f"{words}, {row.positives:,} gold spans"
+    share = number(row.positives / row.n if row.n else None, 1, 100)
+    return f"{words}, {share}% hallucinated"
+
+
+def _print_chats(chats: ChatReport, console: Console) -> None:
+    console.print(Text(f"Means over conversations. {chats_counted(chats)}"))
+    console.print(terminal_table(CHATS, [chats.rows]))
+    tests = [
+        f"{test.metric}, {test.a} − {test.b}: {number(test.difference, 3)} over {test.conversations} chats, "
+        f"{p_value(test.p_holm)} (Wilcoxon, Holm)"
+        for test in chats.tests
+    ]
+    for line in (*chat_friedman_lines(chats.friedman), *tests):
+        console.print(Text(one_line(line)))
+
+
+def _print_sweep(sweep: SweepReport, console: Console) -> None:
+    """Print the configurations, highest F1 first: the columns of MetaRAG's tables 2 and 3."""
+    rows = [row.model_copy(update={"name": row.name.rsplit("-", 1)[-1]}) for row in sweep.best_first]
+    heading = f"Sweep of {sweep.file.detector}, {sweep.file.repeats} seeds each. "
+    console.print(Text(one_line(f"{heading}Config: {' / '.join(sweep.file.varied)}")))
+    console.print(terminal_table(sweep_columns(sweep.file.varied), [rows]))
+    console.print(
+        Text("Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.")
+    )
+    console.print(
+        Text("p50: of what the requests of a reply took, added up; without requests, by the clock.")
+    )
