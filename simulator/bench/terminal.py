@@ -49,7 +49,7 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
     for note in (*report_notes(report), *reason_lines(report.replies)):
         console.print(Text(one_line(note)))
     if report.sweep is not None:
-        _print_sweep(report.sweep, console)
+        print_sweep(report.sweep, console)
 
 
 def _bound(bound: float) -> str:
@@ -247,7 +247,7 @@ def _print_chats(chats: ChatReport, console: Console) -> None:
         console.print(Text(one_line(line)))
 
 
-def _print_sweep(sweep: SweepReport, console: Console) -> None:
+def print_sweep(sweep: SweepReport, console: Console) -> None:
     """Print the configurations, highest F1 first: the columns of MetaRAG's tables 2 and 3."""
     rows = [row.model_copy(update={"name": row.name.rsplit("-", 1)[-1]}) for row in sweep.best_first]
     heading = f"Sweep of {sweep.file.detector}, {sweep.file.repeats} seeds each. "

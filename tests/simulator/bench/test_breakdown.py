@@ -9,14 +9,15 @@ from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.results import measure
 from tests.simulator.bench.test_levels import FAILED_SENTENCE, judged, reply
+from tests.simulator.bench_data import DATA
 
 FAILED = Judgement(outcome="failed", error="no answer")
 
 
 def parts(level: str, by: str, *judged: tuple[LabelledReply, Judgement]) -> dict[str, dict[str, Any]]:
     replies, judgements = tuple(one for one, _ in judged), tuple(one for _, one in judged)
-    found = measure([Evaluation("d", 0.5, "given", replies, judgements, 0.0)], "d").report["breakdown"]
-    return {row["part"]: row for row in found if (row["level"], row["by"]) == (level, by)}
+    found = measure([Evaluation("d", 0.5, "given", replies, judgements, 0.0)], DATA).report.breakdown
+    return {row.part: row for row in found if (row.level, row.by) == (level, by)}
 
 
 def of_task(one: LabelledReply, task: str) -> LabelledReply:
@@ -31,8 +32,8 @@ def test_a_part_of_which_nothing_was_scored_stays_without_numbers() -> None:
         (of_task(reply((0, 5), group="h"), "summary"), FAILED),
     )
     numbers = ("n", "positives", "scored", "scored_positives", "coverage", "f1")
-    assert [found["qa"][name] for name in numbers] == [1, 1, 1, 1, 1.0, 1.0]
-    assert [found["summary"][name] for name in numbers] == [1, 1, 0, 0, 0.0, None]
+    assert [getattr(found["qa"], name) for name in numbers] == [1, 1, 1, 1, 1.0, 1.0]
+    assert [getattr(found["summary"], name) for name in numbers] == [1, 1, 0, 0, 0.0, None]
 
 
 def test_items_of_a_part_that_could_not_be_scored_lower_its_coverage() -> None:
@@ -43,8 +44,8 @@ def test_items_of_a_part_that_could_not_be_scored_lower_its_coverage() -> None:
         (reply((18, 36), group="h"), judged((0, 17), units=FAILED_SENTENCE)),
     )
     numbers = ("n", "positives", "scored", "scored_positives", "precision")
-    assert [found["qa"][name] for name in numbers] == [2, 1, 1, 0, 0.0]
-    assert [found["summary"][name] for name in numbers] == [2, 1, 2, 1, None]
+    assert [getattr(found["qa"], name) for name in numbers] == [2, 1, 1, 0, 0.0]
+    assert [getattr(found["summary"], name) for name in numbers] == [2, 1, 2, 1, None]
 
 
 def test_an_error_type_has_its_own_items_and_all_clean_ones() -> None:
@@ -57,12 +58,12 @@ def test_an_error_type_has_its_own_items_and_all_clean_ones() -> None:
     )
     row = found["hallucination"]
     numbers = ("n", "positives", "scored", "scored_positives", "coverage", "recall", "precision")
-    assert [row[name] for name in numbers] == [6, 3, 3, 1, 0.5, 1.0, 0.5]
+    assert [getattr(row, name) for name in numbers] == [6, 3, 3, 1, 0.5, 1.0, 0.5]
 
 
 def test_lengths_are_thirds_of_the_replies_by_their_words() -> None:
     each = [(reply(text=" ".join(["word"] * n), group=str(n)), judged()) for n in range(1, 7)]
-    assert {name: row["n"] for name, row in parts("response", "length", *each).items()} == {
+    assert {name: row.n for name, row in parts("response", "length", *each).items()} == {
         "1: up to 2 words": 2,
         "2: up to 4 words": 2,
         "3: more than 4 words": 2,
@@ -81,7 +82,7 @@ def test_items_of_another_error_type_are_in_no_number_of_an_error_type() -> None
         (of_kind("baseless", "h"), judged((0, 5))),
         (reply(group="i"), judged()),
     )
-    assert [found["conflict"][name] for name in ("n", "positives", "precision")] == [2, 1, 1.0]
+    assert [getattr(found["conflict"], name) for name in ("n", "positives", "precision")] == [2, 1, 1.0]
 
 
 UNKNOWN = reply(group="z").model_copy(update={"spans": None, "label": True})
@@ -92,9 +93,9 @@ def test_a_reply_without_gold_spans_is_in_no_part_of_the_sentences() -> None:
     found = parts(
         "sentence", "task", (of_task(UNKNOWN, "summary"), judged()), (reply((0, 5)), judged((0, 5)))
     )
-    assert {name: row["n"] for name, row in found.items()} == {"qa": 2}
+    assert {name: row.n for name, row in found.items()} == {"qa": 2}
 
 
 def test_a_reply_without_gold_spans_does_not_shift_the_sentences_of_an_error_type() -> None:
     found = parts("sentence", "error_type", (UNKNOWN, judged()), (reply((0, 5)), judged((0, 5))))
-    assert [found["hallucination"][name] for name in ("n", "positives")] == [2, 1]
+    assert [getattr(found["hallucination"], name) for name in ("n", "positives")] == [2, 1]

@@ -6,7 +6,7 @@ import pytest
 
 from scenarios.labelled import ChatbotTurn, LabelledReply
 from scenarios.transcript import Judgement, Span
-from simulator.bench.chatbots import chatbot_report
+from simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
 from simulator.bench.evaluate import Evaluation
 from tests.builders import labelled, places
 
@@ -43,7 +43,7 @@ REPLIES = (
 )
 
 
-def report(*judgements: Judgement) -> list[dict[str, object]]:
+def report(*judgements: Judgement) -> ChatbotRows:
     found = chatbot_report([Evaluation("d", 0.5, "given", REPLIES, judgements, 0.0)])
     assert found is not None
     return found
@@ -51,25 +51,26 @@ def report(*judgements: Judgement) -> list[dict[str, object]]:
 
 def test_a_shared_reply_counts_for_each_chatbot_and_an_unlocated_span_counts() -> None:
     a, b, mean = report(judged(1), judged(0, flagged=False), judged(3), judged(0, flagged=False))
-    assert (a["chatbot"], a["turns"], a["labels_hpt_1"], a["hpt_1"], a["error"]) == ("a", 2, 1.0, 0.5, -0.5)
-    assert (b["chatbot"], b["turns"], b["labels_hpt_1"], b["hpt_1"]) == ("b", 3, 1.333333, 1.333333)
-    assert b["error"] == 0.0
-    assert (mean["chatbot"], mean["chatbots"], mean["turns"], mean["error"]) == (None, 2, 5, -0.25)
-    assert (mean["labels_hpt_1"], mean["hpt_1"]) == pytest.approx((7 / 6, 11 / 12), abs=1e-6)
+    assert (a.chatbot, a.turns, a.labels_hpt_1, a.hpt_1, a.error) == ("a", 2, 1.0, 0.5, -0.5)
+    assert (b.chatbot, b.turns, b.labels_hpt_1, b.hpt_1) == ("b", 3, 1.333333, 1.333333)
+    assert b.error == 0.0
+    assert isinstance(mean, ChatbotMean)
+    assert (mean.chatbot, mean.chatbots, mean.turns, mean.error) == (None, 2, 5, -0.25)
+    assert (mean.labels_hpt_1, mean.hpt_1) == pytest.approx((7 / 6, 11 / 12), abs=1e-6)
 
 
 def test_turns_that_the_detector_did_not_localise_are_in_no_number_but_coverage() -> None:
     failed = Judgement(outcome="failed", error="no answer")
     a, b, _ = report(judged(None), failed, judged(1), judged(3))
-    assert (a["coverage"], a["hpt_1"], a["error"], a["labels_hpt_1"]) == (0.0, None, None, 1.0)
-    assert (b["coverage"], b["hpt_1"]) == (0.666667, 2.0)
+    assert (a.coverage, a.hpt_1, a.error, a.labels_hpt_1) == (0.0, None, None, 1.0)
+    assert (b.coverage, b.hpt_1) == (0.666667, 2.0)
 
 
 def test_a_chatbot_without_hallucination_has_no_error() -> None:
     clean = (reply(0, ("a", "a1", 0)),)
     found = chatbot_report([Evaluation("d", 0.5, "given", clean, (judged(1),), 0.0)])
     assert found is not None
-    assert [(row["hpt_1"], row["error"]) for row in found] == [(1.0, None), (1.0, None)]
+    assert [(row.hpt_1, row.error) for row in found] == [(1.0, None), (1.0, None)]
 
 
 def test_data_that_names_no_turns_has_no_such_rows() -> None:

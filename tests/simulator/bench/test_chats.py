@@ -84,16 +84,9 @@ def test_a_turn_that_was_not_scored_is_no_miss() -> None:
 def test_means_are_over_conversations() -> None:
     report = chat_report([evaluation("a", REPLIES, [True, True, True, False, False, False])])
     assert report is not None
-    assert report["rows"] == [
-        {
-            "detector": "a",
-            "conversations": 3,
-            "precision": 0.75,
-            "recall": 0.75,
-            "precision_over": 2,
-            "recall_over": 2,
-        }
-    ]
+    [row] = report.rows
+    assert (row.detector, row.conversations) == ("a", 3)
+    assert (row.precision, row.precision_over, row.recall, row.recall_over) == (0.75, 2, 0.75, 2)
 
 
 def test_detectors_are_tested_on_conversations_that_both_have() -> None:
@@ -104,17 +97,17 @@ def test_detectors_are_tested_on_conversations_that_both_have() -> None:
         ]
     )
     assert report is not None
-    precision, recall = report["tests"]
-    assert (precision["conversations"], precision["difference"], precision["p_value"]) == (2, -0.25, 1.0)
-    assert (recall["conversations"], recall["difference"]) == (2, 0.25)
+    precision, recall = report.tests
+    assert (precision.conversations, precision.difference, precision.p_value) == (2, -0.25, 1.0)
+    assert (recall.conversations, recall.difference) == (2, 0.25)
 
 
 def test_p_values_of_a_metric_are_adjusted_together_but_for_pairs_that_never_differ() -> None:
     replies = turns(*[[True]] * 6)
     report = chat_report([evaluation(name, replies, [name == "a"] * 6) for name in "abc"])
     assert report is not None
-    recall = [test for test in report["tests"] if test["metric"] == "recall"]
-    assert [(test["a"], test["b"], test["p_value"], test["p_holm"]) for test in recall] == [
+    recall = [test for test in report.tests if test.metric == "recall"]
+    assert [(test.a, test.b, test.p_value, test.p_holm) for test in recall] == [
         ("a", "b", 0.03125, 0.0625),
         ("a", "c", 0.03125, 0.0625),
         ("b", "c", None, None),
@@ -164,13 +157,13 @@ def test_replies_that_name_no_conversation_are_no_chats() -> None:
 def test_two_conversations_of_a_persona_are_two() -> None:
     report = chat_report([evaluation("a", turns([True], [True]), [True, False])])
     assert report is not None
-    assert [row["conversations"] for row in report["rows"]] == [2]
+    assert [row.conversations for row in report.rows] == [2]
 
 
 def test_without_gold_spans_turns_are_counted() -> None:
     report = chat_report([evaluation("a", REPLIES, [True] * 6)])
     assert report is not None
-    assert report["counted"] == "turns"
+    assert report.counted == "turns"
 
 
 def test_with_gold_spans_each_hallucination_is_counted() -> None:
@@ -178,9 +171,9 @@ def test_with_gold_spans_each_hallucination_is_counted() -> None:
     report = chat_report([flagging("a", replies, [(0, 7), (14, 18), (19, 23)], [])])
     assert report is not None
     # One of three flagged spans meets a gold one; one of two gold ones is met.
-    assert (report["counted"], report["rows"][0]["precision"], report["rows"][0]["recall"]) == (
+    assert (report.counted, report.rows[0].precision, report.rows[0].recall) == (
         "spans",
-        pytest.approx(1 / 3),
+        0.333333,
         0.5,
     )
 
@@ -218,7 +211,7 @@ def test_a_turn_without_gold_spans_makes_all_be_counted_by_turns() -> None:
     replies = (*marked([[(0, 3)]]), turn("chat-1", True))
     report = chat_report([flagging("a", replies, [(0, 3)], [])])
     assert report is not None
-    assert report["counted"] == "turns"
+    assert report.counted == "turns"
 
 
 def test_three_detectors_are_ranked_in_each_conversation() -> None:
@@ -232,15 +225,15 @@ def test_three_detectors_are_ranked_in_each_conversation() -> None:
         ]
     )
     assert report is not None
-    precision, recall = report["friedman"]
-    assert precision == {
+    precision, recall = report.friedman
+    assert precision.model_dump() == {
         "metric": "precision",
         "conversations": 3,
         "statistic": 6.0,  # 12 / (3·3·4) · (9 + 36 + 81) − 3·3·4
         "p_value": pytest.approx(0.0497871),
         "mean_ranks": {"a": 1.0, "b": 2.0, "c": 3.0},
     }
-    assert (recall["metric"], recall["mean_ranks"]) == ("recall", {"a": 1.5, "b": 1.5, "c": 3.0})
+    assert (recall.metric, recall.mean_ranks) == ("recall", {"a": 1.5, "b": 1.5, "c": 3.0})
 
 
 def test_only_conversations_in_which_all_have_a_value_are_ranked() -> None:
@@ -254,10 +247,10 @@ def test_only_conversations_in_which_all_have_a_value_are_ranked() -> None:
         ]
     )
     assert report is not None
-    assert [found["conversations"] for found in report["friedman"]] == [3, 4]
+    assert [found.conversations for found in report.friedman] == [3, 4]
 
 
 def test_two_detectors_are_not_ranked() -> None:
     report = chat_report([evaluation(name, REPLIES, [True] * 6) for name in "ab"])
     assert report is not None
-    assert report["friedman"] == []
+    assert report.friedman == ()

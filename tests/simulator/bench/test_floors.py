@@ -12,7 +12,10 @@ from detectors.lexical.detector import LexicalDetector
 from detectors.registry import DETECTORS
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.results import measure
+from simulator.bench.rows import LevelRow
+from simulator.bench.thresholds import Decided
 from tests.simulator.bench.test_levels import judged, reply
+from tests.simulator.bench_data import DATA
 from tests.simulator.command_line import CommandLine
 
 
@@ -20,11 +23,11 @@ from tests.simulator.command_line import CommandLine
 def test_a_floor_has_no_threshold_to_choose(floor: str) -> None:
     replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate([[(0, 5)], [], [], [(0, 5)], []]))
     said = Evaluation("d", 0.5, "given", replies, (judged(),) * 5, 1.0)
-    rows = [row for row in measure([said], "d").report["rows"] if row["detector"] == floor]
-    undefined = dict.fromkeys(("threshold", "precision", "recall", "f1", "balanced_accuracy"))
+    rows = [row for row in measure([said], DATA).report.rows if row.detector == floor]
     for row in rows[:3]:
-        assert (row["thresholds"]["tuned"], row["thresholds"]["oracle"]) == (undefined, undefined)
-        assert row["thresholds"]["default"]["f1"] == row["f1"]
+        assert isinstance(row, LevelRow)
+        assert (row.thresholds.tuned, row.thresholds.oracle) == (Decided(), Decided())
+        assert row.thresholds.default.f1 == row.f1
 
 
 @pytest.mark.parametrize("name", ["flag-all", "majority"])

@@ -15,8 +15,10 @@ from scenarios.transcript import Judgement, Span, Unit
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.levels import covered_of, flags_of, gold_labels, group_numbers, items_of, scores_of
 from simulator.bench.results import measure
+from simulator.bench.rows import LevelRow
 from simulator.bench.spans import count_spans, span_numbers
 from tests.builders import labelled, places
+from tests.simulator.bench_data import DATA
 
 TEXT = "Chalk came first. Crayons cost Rs 5."
 NOTHING = float("-inf")
@@ -218,34 +220,34 @@ def test_gold_as_prediction_scores_one_by_every_rule_at_every_level(replies: lis
         judged(*((span.start, span.end) for span in one.spans or ()), text=one.reply) for one in replies
     )
     gold = Evaluation("gold", 0.5, "given", tuple(replies), judgements, 0.0)
-    for row in measure([gold], "d").report["rows"]:
-        if row["detector"] != "gold":
+    for row in measure([gold], DATA).report.rows:
+        if row.detector != "gold":
             continue
         rules = ("precision", "recall", "f1", "auroc", "auprc", "balanced_accuracy", "iou")
-        prefixed = [name for name in row if name.startswith(("pairwise_", "exact_"))]
-        values = [row[name] for name in (*rules, *prefixed) if row.get(name) is not None]
+        prefixed = [name for name, _ in row if name.startswith(("pairwise_", "exact_"))]
+        values = [value for name in (*rules, *prefixed) if (value := getattr(row, name, None)) is not None]
         assert set(values) <= {1.0}
-        assert row["coverage"] == 1.0
+        assert row.coverage == 1.0
         if any(one.spans for one in replies):
-            assert (row["precision"], row["recall"], row["f1"]) == (1.0, 1.0, 1.0)
-            if row["level"] != "span":
-                assert row["thresholds"]["oracle"]["f1"] == 1.0
-                assert (row["ece"], row["brier"], row["auprc"] is None) == (0.0, 0.0, row["auroc"] is None)
+            assert (row.precision, row.recall, row.f1) == (1.0, 1.0, 1.0)
+            if isinstance(row, LevelRow):
+                assert row.thresholds.oracle.f1 == 1.0
+                assert (row.ece, row.brier, row.auprc is None) == (0.0, 0.0, row.auroc is None)
 
 
 def test_data_without_spans_has_the_response_level_alone() -> None:
     one = reply().model_copy(update={"spans": None})
     gold = Evaluation("gold", 0.5, "given", (one,), (judged(),), 0.0)
-    assert {row["level"] for row in measure([gold], "d").report["rows"]} == {"response"}
+    assert {row.level for row in measure([gold], DATA).report.rows} == {"response"}
 
 
 def test_majority_is_of_the_level() -> None:
     replies = (reply((0, 5)), reply((0, 5), group="h"), reply(group="i"))
     gold = Evaluation("gold", 0.5, "given", replies, (judged((0, 5)), judged((0, 5)), judged()), 0.0)
-    rows = {(row["detector"], row["level"]): row for row in measure([gold], "d").report["rows"]}
-    assert rows["majority", "response"]["recall"] == 1.0
-    assert rows["majority", "word"]["recall"] == 0.0
-    assert rows["flag-all", "word"]["precision"] == pytest.approx(2 / 21, abs=1e-6)
+    rows = {(row.detector, row.level): row for row in measure([gold], DATA).report.rows}
+    assert rows["majority", "response"].recall == 1.0
+    assert rows["majority", "word"].recall == 0.0
+    assert rows["flag-all", "word"].precision == pytest.approx(2 / 21, abs=1e-6)
 
 
 FAILED_SENTENCE = (unit(0, 17, 0.9, "sentence"), unit(18, 36, None, "sentence"))
@@ -254,8 +256,8 @@ FAILED_SENTENCE = (unit(0, 17, 0.9, "sentence"), unit(18, 36, None, "sentence"))
 def rows_of(name: str, replies: Sequence[LabelledReply], *judgements: Judgement) -> dict[str, dict[str, Any]]:
     """The rows of one detector by level."""
     evaluation = Evaluation(name, 0.5, "given", tuple(replies), judgements, 0.0)
-    rows = measure([evaluation], "d").report["rows"]
-    return {row["level"]: row for row in rows if row["detector"] == name}
+    rows = measure([evaluation], DATA).report.rows
+    return {row.level: row for row in rows if row.detector == name}
 
 
 def test_what_the_detector_could_not_score_is_not_covered() -> None:
@@ -273,8 +275,8 @@ def test_a_score_or_a_flag_covers_what_another_unit_could_not_score() -> None:
 
 def test_items_that_could_not_be_scored_lower_coverage_and_nothing_else() -> None:
     row = rows_of("d", [reply((18, 36))], judged((0, 17), units=FAILED_SENTENCE))["sentence"]
-    assert (row["n"], row["positives"], row["scored"], row["scored_positives"]) == (2, 1, 1, 0)
-    assert (row["coverage"], row["recall"], row["precision"]) == (0.5, None, 0.0)
+    assert (row.n, row.positives, row.scored, row.scored_positives) == (2, 1, 1, 0)
+    assert (row.coverage, row.recall, row.precision) == (0.5, None, 0.0)
 
 
 def test_a_paired_difference_is_over_items_that_both_scored() -> None:
@@ -283,13 +285,13 @@ def test_a_paired_difference_is_over_items_that_both_scored() -> None:
         Evaluation("a", 0.5, "given", replies, (judged((0, 17), units=FAILED_SENTENCE),), 0.0),
         Evaluation("b", 0.5, "given", replies, (judged((18, 36)),), 0.0),
     ]
-    found = measure(evaluations, "d").report["comparisons"]
-    assert {item["n"] for item in found if item["level"] == "sentence"} == {1}
+    found = measure(evaluations, DATA).report.comparisons
+    assert {item.n for item in found if item.level == "sentence"} == {1}
 
 
 def test_where_no_reply_is_hallucinated_no_level_has_an_f1() -> None:
     for row in rows_of("d", [reply(), reply(group="h")], judged((0, 5)), judged()).values():
-        assert (row["precision"], row["recall"], row["f1"], row["f1_ci95"]) == (0.0, None, None, None)
+        assert (row.precision, row.recall, row.f1, row.f1_ci95) == (0.0, None, None, None)
 
 
 def test_spans_without_a_place_are_counted() -> None:
@@ -297,13 +299,13 @@ def test_spans_without_a_place_are_counted() -> None:
     row = rows_of("d", [reply((0, 5))], Judgement(outcome="scored", score=1, flagged=True, spans=spans))[
         "span"
     ]
-    assert (row["precision"], row["exact_precision"], row["unlocated"]) == (1.0, 0.1, 9)
+    assert (row.precision, row.exact_precision, row.unlocated) == (1.0, 0.1, 9)
 
 
 def test_gold_spans_of_replies_that_were_not_scored_are_positives_too() -> None:
     failed = Judgement(outcome="failed", error="no answer")
     row = rows_of("d", [reply((0, 5)), reply((0, 5), (11, 16), group="h")], judged((0, 5)), failed)["span"]
-    assert (row["positives"], row["scored_positives"], row["coverage"]) == (3, 1, 0.5)
+    assert (row.positives, row.scored_positives, row.coverage) == (3, 1, 0.5)
 
 
 def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
@@ -314,23 +316,23 @@ def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
         Evaluation("a", 0.5, "given", replies, tuple(right), 0.0),
         Evaluation("b", 0.5, "given", replies, (lost, lost, judged(), judged((0, 5))), 0.0),
     ]
-    found = measure(evaluations, "d").report["comparisons"]
-    first = next(item for item in found if item["metric"] == "auroc" and item["level"] == "response")
-    assert (first["a"], first["b"], first["n"], first["difference"]) == ("a", "b", 2, 1.0)
-    assert first["ci95"] is None
-    assert np.isfinite(first["difference"])
+    found = measure(evaluations, DATA).report.comparisons
+    first = next(item for item in found if item.metric == "auroc" and item.level == "response")
+    assert (first.a, first.b, first.n, first.difference) == ("a", "b", 2, 1.0)
+    assert first.ci95 is None
+    assert np.isfinite(first.difference)
 
 
 def test_replies_without_gold_spans_are_none_of_the_span_level() -> None:
     unknown = reply(group="h").model_copy(update={"spans": None})
     row = rows_of("d", [reply((0, 5)), unknown], judged((0, 5)), judged())["span"]
-    assert (row["n"], row["coverage"]) == (1, 1.0)
+    assert (row.n, row.coverage) == (1, 1.0)
 
 
 def test_span_f1_has_an_interval_over_groups() -> None:
     replies = [reply((0, 10), group=group) for group in "abcdef"]
     row = rows_of("d", replies, *[judged((0, 5))] * 6)["span"]
-    assert (row["f1"], row["f1_ci95"]) == (0.666667, [0.666667, 0.666667])
+    assert (row.f1, row.f1_ci95) == (0.666667, (0.666667, 0.666667))
 
 
 TWELVE = tuple(reply(*spans, group=str(number)) for number, spans in enumerate([[(0, 5)], []] * 6))
@@ -343,33 +345,33 @@ def test_each_number_of_a_row_has_the_interval_of_its_own() -> None:
     doubtful = judged().model_copy(update={"score": 0.4})
     row = rows_of("d", TWELVE, *(judged((0, 5)), judged(), doubtful, judged((0, 5))) * 3)["response"]
     names = ("auroc", "auprc", "f1", "balanced_accuracy")
-    assert {name: (row[name], row[f"{name}_ci95"]) for name in names} == {
-        "auroc": (0.625, [0.228571, 1.0]),
-        "auprc": (0.583333, [0.277778, 1.0]),
-        "f1": (0.5, [0.166346, 0.8]),
-        "balanced_accuracy": (0.5, [0.171429, 0.8]),
+    assert {name: (getattr(row, name), getattr(row, f"{name}_ci95")) for name in names} == {
+        "auroc": (0.625, (0.228571, 1.0)),
+        "auprc": (0.583333, (0.277778, 1.0)),
+        "f1": (0.5, (0.166346, 0.8)),
+        "balanced_accuracy": (0.5, (0.171429, 0.8)),
     }
 
 
-def f1_difference(first: Sequence[Judgement], second: Sequence[Judgement]) -> tuple[float, list[float]]:
+def f1_difference(first: Sequence[Judgement], second: Sequence[Judgement]) -> tuple[object, object]:
     """First minus second on `TWELVE`, at response level, and its interval."""
     evaluations = [
         Evaluation(name, 0.5, "given", TWELVE, tuple(said), 0.0)
         for name, said in (("a", first), ("b", second))
     ]
-    found = measure(evaluations, "d").report["comparisons"]
-    [one] = [item for item in found if (item["level"], item["metric"]) == ("response", "f1")]
-    return one["difference"], one["ci95"]
+    found = measure(evaluations, DATA).report.comparisons
+    [one] = [item for item in found if (item.level, item.metric) == ("response", "f1")]
+    return one.difference, one.ci95
 
 
 def test_a_paired_difference_is_first_minus_second_with_its_interval() -> None:
-    assert f1_difference(RIGHT, FLAG_ALL) == (0.333333, [0.090909, 0.6])
+    assert f1_difference(RIGHT, FLAG_ALL) == (0.333333, (0.090909, 0.6))
 
 
 def test_detectors_that_say_the_same_differ_by_nothing_in_any_resample() -> None:
-    assert f1_difference(FLAG_ALL, FLAG_ALL) == (0.0, [0.0, 0.0])
+    assert f1_difference(FLAG_ALL, FLAG_ALL) == (0.0, (0.0, 0.0))
 
 
 def test_a_reply_that_one_detector_lost_is_left_out_of_both_their_resamples() -> None:
     lost = Judgement(outcome="failed", error="no answer")
-    assert f1_difference(FLAG_ALL, (lost, lost, *FLAG_ALL[2:])) == (0.0, [0.0, 0.0])
+    assert f1_difference(FLAG_ALL, (lost, lost, *FLAG_ALL[2:])) == (0.0, (0.0, 0.0))

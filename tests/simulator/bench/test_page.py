@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -15,11 +15,21 @@ from hypothesis import strategies as st
 
 from scenarios.labelled import GoldSpan
 from scenarios.transcript import Judgement, Span
-from simulator.bench.curves import BOTTOM, HEIGHT, LEFT, POINTS, RIGHT, WIDTH, frontier, precision_recall
+from simulator.bench.curves import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    POINTS,
+    RIGHT,
+    WIDTH,
+    Priced,
+    frontier,
+    precision_recall,
+)
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.page import paint, render_page
-from simulator.bench.results import measure
-from simulator.bench.sweep import Sweep, sweep_report
+from simulator.bench.results import BenchData, measure
+from simulator.bench.sweep import Sweep, SweepReport, sweep_report
 from simulator.measure.detection import Sample
 from simulator.measure.pareto import pareto_front
 from tests.builders import labelled
@@ -42,23 +52,19 @@ LOST = Judgement(outcome="failed", error=HOSTILE)
 EVALUATION = Evaluation(
     "d0", 0.5, "given", REPLIES, (JUDGED, JUDGED, LOST, JUDGED), 1.0, 0.5, (None, 0.1, 0.1, 0.1)
 )
-DATA = {
-    "dataset": HOSTILE,
-    "left_out": {HOSTILE: 7},
-    "replies": 4,
-    "tested_on": 4,
-    "trained_on": 0,
-    "split": "all replies",
-    "folds": None,
-    "groups_in_both": 0,
-    "not_trained": {"d0": HOSTILE},
-    "raters": None,
-}
+DATA = BenchData(
+    dataset=HOSTILE,
+    left_out={HOSTILE: 7},
+    replies=4,
+    tested_on=4,
+    split="all replies",
+    not_trained={"d0": HOSTILE},
+)
 
 
-def page(evaluations: Sequence[Evaluation] = (EVALUATION,), more: Mapping[str, object] | None = None) -> str:
-    results = measure(evaluations, "d")
-    return render_page({**results.report, "data": DATA, **(more or {})}, results.samples)
+def page(evaluations: Sequence[Evaluation] = (EVALUATION,), sweep: SweepReport | None = None) -> str:
+    results = measure(evaluations, DATA, sweep)
+    return render_page(results.report, results.samples)
 
 
 class Tags(HTMLParser):
@@ -114,7 +120,7 @@ def test_a_sweep_has_its_means_and_fronts() -> None:
     )
     half = replace(right, judgements=(judged[True], *(judged[False],) * 3))
     sweep = Sweep(detector="d", grid={"model": [HOSTILE]}, repeats=2)
-    made = page([right], {"sweep": sweep_report(sweep, [[right], [half]])})
+    made = page([right], sweep_report(sweep, [[right], [half]]))
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in made
     assert '<td class="n">0.833 <span class="ci">± 0.236</span></td><td class="n">28.28</td>' in made
     assert '<td class="long">tokens, time, P/R</td>' in made
@@ -169,19 +175,14 @@ def test_a_long_curve_is_thinned() -> None:
     assert len(path.split()) == POINTS
 
 
-def row(name: str, auroc: float | None, cost: float | None, coverage: float = 1.0) -> dict[str, object]:
-    return {
-        "detector": name,
-        "level": "response",
-        "auroc": auroc,
-        "p50_ms": cost,
-        "coverage": coverage,
-    }
-
-
 def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
-    rows = [row("a", 0.7, 1.0), row("b", 0.6, 10.0), row("c", 0.9, 100.0), row("d", None, 1.0)]
-    plot = frontier(rows, "p50_ms", "ms", ["a", "b", "c", "d"])
+    rows = [
+        Priced("a", 0.7, 1.0, 1.0),
+        Priced("b", 0.6, 10.0, 1.0),
+        Priced("c", 0.9, 100.0, 1.0),
+        Priced("d", None, 1.0, 1.0),
+    ]
+    plot = frontier(rows, "ms", ["a", "b", "c", "d"])
     assert plot is not None
     assert [mark.optimal for mark in plot.marks] == [True, False, True]
     assert [tick.label for tick in plot.x_ticks] == ["1", "10", "100"]
@@ -189,12 +190,12 @@ def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
 
 
 def test_nobody_with_that_cost_has_no_frontier() -> None:
-    assert frontier([row("a", 0.7, 0.0), row("b", 0.7, None)], "p50_ms", "ms", ["a", "b"]) is None
+    assert frontier([Priced("a", 0.7, 0.0, 1.0), Priced("b", 0.7, None, 1.0)], "ms", ["a", "b"]) is None
 
 
 def test_what_costs_nothing_stands_left_of_the_logarithmic_axis_and_beats_the_dearer() -> None:
-    rows = [row("a", 0.9, 0.0), row("b", 0.8, 10.0), row("c", 0.95, 100.0)]
-    plot = frontier(rows, "p50_ms", "ms", ["a", "b", "c"])
+    rows = [Priced("a", 0.9, 0.0, 1.0), Priced("b", 0.8, 10.0, 1.0), Priced("c", 0.95, 100.0, 1.0)]
+    plot = frontier(rows, "ms", ["a", "b", "c"])
     assert plot is not None
     assert [tick.label for tick in plot.x_ticks] == ["0", "10", "100"]
     assert [mark.x for mark in plot.marks] == [tick.at for tick in plot.x_ticks]
@@ -203,8 +204,8 @@ def test_what_costs_nothing_stands_left_of_the_logarithmic_axis_and_beats_the_de
 
 
 def test_who_scored_fewer_replies_beats_nobody_who_scored_more() -> None:
-    rows = [row("a", 1.0, 1.0, coverage=0.02), row("b", 0.9, 10.0)]
-    plot = frontier(rows, "p50_ms", "ms", ["a", "b"])
+    rows = [Priced("a", 1.0, 1.0, 0.02), Priced("b", 0.9, 10.0, 1.0)]
+    plot = frontier(rows, "ms", ["a", "b"])
     assert plot is not None
     assert [mark.optimal for mark in plot.marks] == [True, True]
     assert plot.marks[0].title == "a: AUROC 1.000, ms 1, coverage 2.0%"

@@ -13,6 +13,7 @@ from simulator.bench.results import measure
 from simulator.bench.rows import costs, level_row
 from simulator.measure.bootstrap import replicates
 from tests.builders import call, labelled
+from tests.simulator.bench_data import DATA
 
 SKIPPED = Judgement(outcome="abstained", error="there is no evidence")
 FAILED = Judgement(outcome="failed", error="the model did not answer", calls=(call("detector.ask"),))
@@ -31,7 +32,8 @@ def row(labels: Sequence[bool | None], judgements: Sequence[Judgement]) -> dict[
     evaluation = Evaluation("judge", 0.5, "published", replies, tuple(judgements), 1.23456)
     groups = group_numbers(replies)
     items = items_of(evaluation, "response", groups)
-    return level_row(evaluation, "d", "response", items, replicates(items.sample, len(groups)), len(groups))
+    drawn = replicates(items.sample, len(groups))
+    return level_row(evaluation, "d", "response", items, drawn, len(groups)).model_dump(mode="json")
 
 
 def times(*judged: tuple[Judgement, float | None]) -> tuple[object, object]:
@@ -39,7 +41,7 @@ def times(*judged: tuple[Judgement, float | None]) -> tuple[object, object]:
     replies = tuple(reply(number, True) for number in range(len(judged)))
     judgements, seconds = tuple(one for one, _ in judged), tuple(each for _, each in judged)
     found = costs(Evaluation("judge", 0.5, "published", replies, judgements, 9.0, latencies_s=seconds))
-    return found["p50_ms"], found["p95_ms"]
+    return found.p50_ms, found.p95_ms
 
 
 def test_every_number_of_a_row() -> None:
@@ -125,7 +127,7 @@ def test_a_reply_with_a_replayed_answer_has_no_time() -> None:
 
 def computed(*judgements: Judgement) -> object:
     replies = tuple(reply(number, True) for number in range(len(judgements)))
-    return costs(Evaluation("judge", 0.5, "published", replies, judgements, 9.0))["computed_tokens_per_reply"]
+    return costs(Evaluation("judge", 0.5, "published", replies, judgements, 9.0)).computed_tokens_per_reply
 
 
 def test_computed_tokens_are_without_cached_ones_and_told_of_all_calls_or_not_at_all() -> None:
@@ -198,8 +200,8 @@ async def test_severities_that_all_lie_within_one_have_no_calibration() -> None:
             return Judgement(outcome="scored", score=1.0, flagged=False)
 
     rated = await evaluate(Rated(), [reply(0, False), reply(1, False)], 1)
-    row = next(row for row in measure([rated], "d").report["rows"] if row["detector"] == "rated")
-    assert (row["brier"], row["ece"], row["reliability"]) == (None, None, [])
+    row = next(row for row in measure([rated], DATA).report.rows if row.detector == "rated")
+    assert (row.brier, row.ece, row.reliability) == (None, None, ())
 
 
 async def test_a_score_that_is_no_number_is_a_failure() -> None:

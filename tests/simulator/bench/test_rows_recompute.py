@@ -182,7 +182,7 @@ def test_walking_over_characters_finds_the_tokens() -> None:
 
 def write_run(folder: Path, hostile: bool) -> None:
     """A run folder of the example run, with its report."""
-    from simulator.report.document import build_report, report_text
+    from simulator.report.document import build_report
     from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 
     run = example_run(seeds=2, hostile=hostile)
@@ -192,7 +192,7 @@ def write_run(folder: Path, hostile: bool) -> None:
     report = build_report(
         run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
     )
-    (folder / "report.json").write_text(report_text(report), encoding="utf-8")
+    (folder / "report.json").write_text(report.text(), encoding="utf-8")
 
 
 @pytest.mark.parametrize("hostile", [False, True])

@@ -13,7 +13,7 @@ from scenarios.errors import UsageError
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
-from simulator.bench.sweep_table import print_sweep
+from simulator.bench.terminal import print_sweep
 from tests.builders import call, labelled
 
 LABELS = (True, True, False, False)
@@ -51,8 +51,8 @@ def test_configurations_can_be_listed_one_by_one() -> None:
         ("metarag-1", {"reading": "word", "mutations": 2, "tau": 0.3}),
         ("metarag-2", {"reading": "word", "mutations": 5, "tau": 0.5}),
     ]
-    rows = sweep_report(sweep, [[said(LABELS, 1), said(LABELS, 1)]])["rows"]
-    assert [list(row["config"].items()) for row in rows] == [
+    rows = sweep_report(sweep, [[said(LABELS, 1), said(LABELS, 1)]]).rows
+    assert [list(row.config.items()) for row in rows] == [
         [("mutations", 2), ("tau", 0.3)],
         [("mutations", 5), ("tau", 0.5)],
     ]
@@ -82,15 +82,15 @@ def test_means_deviations_and_fronts_by_hand() -> None:
     right, half = said(LABELS, 2), said([True, False, False, False], 2)
     dear = said(LABELS, 9)
     report = sweep_report(sweep, [[right, dear], [half, dear]])
-    cheap, other = report["rows"]
-    assert (cheap["config"], cheap["repeats"]) == ({"mutations": 2}, 2)
-    assert (cheap["f1"], cheap["f1_sd"]) == (0.833333, 0.235702)
-    assert cheap["f1_cv"] == pytest.approx(0.235702 / 0.833333, abs=1e-6)
-    assert (cheap["tokens_per_reply"], other["tokens_per_reply"]) == (24.0, 108.0)
-    assert (cheap["accuracy"], other["accuracy"]) == (0.875, 1.0)
-    assert (cheap["pareto"], other["pareto"]) == (
-        ["tokens", "latency"],
-        ["tokens", "latency", "precision_recall"],
+    cheap, other = report.rows
+    assert (cheap.config, cheap.repeats) == ({"mutations": 2}, 2)
+    assert (cheap.f1, cheap.f1_sd) == (0.833333, 0.235702)
+    assert cheap.f1_cv == pytest.approx(0.235702 / 0.833333, abs=1e-6)
+    assert (cheap.tokens_per_reply, other.tokens_per_reply) == (24.0, 108.0)
+    assert (cheap.accuracy, other.accuracy) == (0.875, 1.0)
+    assert (cheap.pareto, other.pareto) == (
+        ("tokens", "latency"),
+        ("tokens", "latency", "precision_recall"),
     )
 
 
@@ -105,20 +105,20 @@ def remembered(evaluation: Evaluation) -> Evaluation:
 
 def test_times_do_not_depend_on_the_order_of_configurations() -> None:
     sweep = Sweep(detector="d", grid={"a": [1, 2]})
-    rows = sweep_report(sweep, [[said(LABELS, 2), remembered(said(LABELS, 2))]])["rows"]
-    assert [row["p50_ms"] for row in rows] == [1000.0, 1000.0]
-    assert ["latency" in row["pareto"] for row in rows] == [True, True]
+    rows = sweep_report(sweep, [[said(LABELS, 2), remembered(said(LABELS, 2))]]).rows
+    assert [row.p50_ms for row in rows] == [1000.0, 1000.0]
+    assert ["latency" in row.pareto for row in rows] == [True, True]
 
 
 def test_without_requests_the_clock_tells_the_time() -> None:
-    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 0)]])["rows"][0]
-    assert row["p50_ms"] == 200.0
+    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 0)]]).rows[0]
+    assert row.p50_ms == 200.0
 
 
 def test_the_time_of_a_configuration_is_the_median_and_not_the_mean() -> None:
     slow = replace(said(LABELS, 0), latencies_s=(0.1, 0.1, 0.1, 0.9))
-    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[slow]])["rows"][0]
-    assert row["p50_ms"] == 100.0
+    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[slow]]).rows[0]
+    assert row.p50_ms == 100.0
 
 
 def test_times_in_a_sweep_are_of_scored_replies_alone() -> None:
@@ -126,43 +126,43 @@ def test_times_in_a_sweep_are_of_scored_replies_alone() -> None:
     failed = Judgement(outcome="failed", error="no answer", calls=(call("detector.ask", seconds=60.0),))
     none = replace(one, judgements=(failed,) * 4)
     some = replace(one, judgements=(*one.judgements[:1], *(failed,) * 3))
-    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, none]])["rows"]
-    assert [row["p50_ms"] for row in rows] == [500.0, None]
+    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, none]]).rows
+    assert [row.p50_ms for row in rows] == [500.0, None]
 
 
 def test_a_cheaper_configuration_that_scored_fewer_replies_beats_nobody_who_scored_more() -> None:
     one = said(LABELS, 1)
     some = replace(one, judgements=(Judgement(outcome="abstained", error="too long"), *one.judgements[1:]))
-    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, said(LABELS, 2)]])["rows"]
-    assert [row["pareto"] for row in rows] == [
-        ["tokens", "latency"],
-        ["tokens", "latency", "precision_recall"],
+    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, said(LABELS, 2)]]).rows
+    assert [row.pareto for row in rows] == [
+        ("tokens", "latency"),
+        ("tokens", "latency", "precision_recall"),
     ]
 
 
 def test_one_repeat_has_no_deviation() -> None:
-    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 1)]])["rows"][0]
-    assert (row["f1"], row["f1_sd"], row["f1_cv"]) == (1.0, None, None)
+    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 1)]]).rows[0]
+    assert (row.f1, row.f1_sd, row.f1_cv) == (1.0, None, None)
 
 
 def test_a_repeat_without_a_value_leaves_none() -> None:
     report = sweep_report(
         Sweep(detector="d", grid={"a": [1]}, repeats=2), [[said(LABELS, 1)], [said([False] * 4, 1)]]
     )
-    assert (report["rows"][0]["precision"], report["rows"][0]["recall"]) == (None, 0.5)
+    assert (report.rows[0].precision, report.rows[0].recall) == (None, 0.5)
 
 
 def test_a_repeat_without_a_value_leaves_no_deviation_of_the_others() -> None:
     runs = [[said(LABELS, 1)], [said(LABELS, 1)], [said([False] * 4, 1)]]
-    row = sweep_report(Sweep(detector="d", grid={"a": [1]}, repeats=3), runs)["rows"][0]
-    assert (row["precision"], row["precision_sd"]) == (None, None)
+    row = sweep_report(Sweep(detector="d", grid={"a": [1]}, repeats=3), runs).rows[0]
+    assert (row.precision, row.precision_sd) == (None, None)
 
 
 def test_the_more_precise_and_the_more_complete_configuration_are_both_worth_it() -> None:
     precise, complete = said([True, False, False, False], 1), said([True] * 4, 1)
-    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[precise, complete]])["rows"]
-    assert [(row["precision"], row["recall"]) for row in rows] == [(1.0, 0.5), (0.5, 1.0)]
-    assert ["precision_recall" in row["pareto"] for row in rows] == [True, True]
+    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[precise, complete]]).rows
+    assert [(row.precision, row.recall) for row in rows] == [(1.0, 0.5), (0.5, 1.0)]
+    assert ["precision_recall" in row.pareto for row in rows] == [True, True]
 
 
 def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:

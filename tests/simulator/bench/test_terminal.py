@@ -5,9 +5,14 @@ from __future__ import annotations
 from rich.console import Console
 
 from scenarios.transcript import Judgement
+from simulator.bench.chats import ChatFriedman, ChatReport
 from simulator.bench.evaluate import Evaluation
+from simulator.bench.friedman import SourceTest
+from simulator.bench.raters import RaterAgreement, RatingNumbers
+from simulator.bench.reasons import Missing
 from simulator.bench.results import measure
-from simulator.bench.table import (
+from simulator.bench.rows import SpanRow
+from simulator.bench.terminal import (
     caveats,
     chat_friedman_lines,
     chats_counted,
@@ -19,17 +24,16 @@ from simulator.bench.table import (
     reason_lines,
 )
 from tests.simulator.bench.test_levels import judged, reply
+from tests.simulator.bench_data import DATA
 
-DATA = {
-    "left_out": {},
-    "trained_on": 0,
-    "folds": None,
-    "groups_in_both": 0,
-    "not_trained": {},
-    "raters": None,
-    "split": "all replies",
-    "tested_on": 3,
-}
+EVALUATION = Evaluation("d", 0.5, "given", (reply(),), (judged(),), 1.0, 0.5)
+REPORT = measure([EVALUATION], DATA).report
+RESPONSE = REPORT.replies[0]
+SPANS = SpanRow.model_validate(REPORT.at("span")[-1].model_dump())
+
+
+def told(**fields: object) -> list[str]:
+    return data_notes(DATA.model_copy(update=fields))
 
 
 def printed(name: str, groups: int = 12) -> list[str]:
@@ -37,10 +41,9 @@ def printed(name: str, groups: int = 12) -> list[str]:
     replies = tuple(reply(*spans, group=str(n % groups)) for n, spans in enumerate(found))
     judgements = (judged((0, 5)), judged(), Judgement(outcome="failed", error="no answer")) * 4
     evaluation = Evaluation(name, 0.5, "given", replies, judgements, 1.0, 0.5, (None, *[0.1] * 11))
-    report = {**measure([evaluation], "d").report, "data": DATA}
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        print_report(report, console)
+        print_report(measure([evaluation], DATA).report, console)
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
@@ -56,19 +59,22 @@ def test_too_few_groups_have_the_reason_in_place_of_intervals() -> None:
 
 def test_too_few_groups_of_a_class_are_told_of_the_detectors_they_concern() -> None:
     fields = ("auroc", "auprc", "f1", "balanced_accuracy")
-    whole = {"level": "response", "groups": 40, **dict.fromkeys(fields, 0.0)}
-    whole |= {f"{field}_ci95": [0.0, 0.0] for field in fields}
-    rows = [
-        {**whole, "detector": "a"},
-        {**whole, "detector": "b", "auroc_ci95": None},
-        {**whole, "detector": "c", "f1": None, "f1_ci95": None},
-        {"level": "span", "groups": 40, "detector": "d", "auroc": None, "f1": 0.5, "f1_ci95": None},
-    ]
+    ends = {f"{field}_ci95": (0.0, 0.0) for field in fields}
+    whole = RESPONSE.model_copy(update={"groups": 40, **dict.fromkeys(fields, 0.0), **ends})
+    rows = (
+        whole.model_copy(update={"detector": "a"}),
+        whole.model_copy(update={"detector": "b", "auroc_ci95": None}),
+        whole.model_copy(update={"detector": "c", "f1": None, "f1_ci95": None}),
+        SPANS.model_copy(update={"groups": 40, "detector": "d", "f1": 0.5, "f1_ci95": None}),
+    )
     reason = (
         "what fewer than 6 groups bear out (for AUROC: groups with positives, and with negatives) has no "
         "interval."
     )
-    assert interval_notes(rows) == [f"response level, b: {reason}", f"span level, d: {reason}"]
+    assert interval_notes(REPORT.model_copy(update={"rows": rows})) == [
+        f"response level, b: {reason}",
+        f"span level, d: {reason}",
+    ]
 
 
 def test_eighty_columns_are_enough_for_a_usual_name() -> None:
@@ -93,9 +99,11 @@ def test_what_is_not_defined_is_a_dash() -> None:
 
 
 def test_how_far_raters_agree_is_told() -> None:
-    numbers = {"auroc": 0.86, "balanced_accuracy": 0.84, "f1": 0.7}
-    raters = {"replies": 216, "ratings": 645, "alpha": 0.25, "label": numbers, "others": numbers}
-    assert data_notes({**DATA, "raters": raters}) == [
+    numbers = RatingNumbers(
+        auroc=0.86, auroc_ci95=None, f1=0.7, f1_ci95=None, balanced_accuracy=0.84, balanced_accuracy_ci95=None
+    )
+    raters = RaterAgreement(replies=216, ratings=645, alpha=0.25, label=numbers, others=numbers)
+    assert told(raters=raters) == [
         "Raters (645 ratings of 216 replies): Krippendorff's alpha 0.250. One rater against the label, in "
         "which that one has a say: AUROC 0.860, balanced accuracy 0.840, F1 0.700; against the median of the "
         "others: AUROC 0.860, balanced accuracy 0.840, F1 0.700."
@@ -103,14 +111,11 @@ def test_how_far_raters_agree_is_told() -> None:
 
 
 def test_leaks_and_replays_are_told() -> None:
-    data = {**DATA, "trained_on": 5, "groups_in_both": 2, "split": "learnt from there"}
-    assert data_notes(data) == [
+    assert told(trained_on=5, groups_in_both=2, split="learnt from there") == [
         "5 training examples: learnt from there; measured on 3.",
         "2 groups learnt from and measured on: what was learnt there flatters the numbers.",
     ]
-    row = {
-        "detector": "d",
-        "fold_thresholds": [],
+    said = {
         "abstained": 1,
         "failed": 2,
         "parse_failures": 1,
@@ -118,7 +123,7 @@ def test_leaks_and_replays_are_told() -> None:
         "told_origin": True,
         "replayed_calls": 4,
     }
-    assert notes([row]) == [
+    assert notes([RESPONSE.model_copy(update=said)]) == [
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
         "Told who wrote each reply, which nobody knows of a new chatbot: d.",
@@ -128,60 +133,51 @@ def test_leaks_and_replays_are_told() -> None:
 
 
 def test_what_was_left_out_of_the_data_is_told() -> None:
-    data = {**DATA, "left_out": {"unlabelled": 1200, "quality\ngod": 1}}
-    assert data_notes(data) == [
+    assert told(left_out={"unlabelled": 1200, "quality\ngod": 1}) == [
         "Left out of the data, and in no number: unlabelled (1,200), quality god (1)."
     ]
 
 
 def test_folds_and_their_thresholds_are_told() -> None:
-    data = {**DATA, "folds": 3, "trained_on": 20, "split": "3 folds over sources, seed 0", "tested_on": 30}
-    assert data_notes(data) == [
+    assert told(folds=3, trained_on=20, split="3 folds over sources, seed 0", tested_on=30) == [
         "3 folds over sources, seed 0: each learner judged every fold as trained on the others, on 20 "
         "replies in the mean; measured on 30."
     ]
-    row = {
-        "detector": "d",
-        "fold_thresholds": [0.25, 0.75, 0.5],
-        "abstained": 0,
-        "failed": 0,
-        "parse_failures": 0,
-        "batched": False,
-        "told_origin": False,
-        "replayed_calls": 0,
-    }
-    assert notes([row]) == [
+    assert notes([RESPONSE.model_copy(update={"fold_thresholds": (0.25, 0.75, 0.5)})]) == [
         "d: its threshold is the mean of 3 folds' own, 0.250 to 0.750; each reply was decided by its fold's."
     ]
 
 
 def test_why_judgements_are_missing_is_told() -> None:
-    found = {"outcome": "failed", "reason": "no answer", "n": 2}
-    assert reason_lines([{"detector": "d", "reasons": [found]}]) == ["d: 2 failed: no answer"]
+    found = Missing(outcome="failed", reason="no answer", n=2)
+    assert reason_lines([RESPONSE.model_copy(update={"reasons": (found,)})]) == ["d: 2 failed: no answer"]
     assert "e: 4 failed: no answer" in printed("e")
 
 
 def test_the_test_over_all_detectors_is_one_sentence_the_best_first() -> None:
-    found = {"groups": 40, "p_value": 0.00123456, "mean_ranks": {"a": 2.5, "b": 1.25, "c": 2.25}}
+    found = SourceTest(
+        n=80, groups=40, statistic=9.0, p_value=0.00123456, mean_ranks={"a": 2.5, "b": 1.25, "c": 2.25}
+    )
     assert friedman_line(found) == (
         "Friedman test over 40 sources, detectors ranked in each by their Brier score: p = 0.00123. "
         "Mean ranks (1: least error): b 1.25, c 2.25, a 2.50."
     )
-    assert "p = –." in friedman_line({**found, "p_value": None})
+    assert "p = –." in friedman_line(found.model_copy(update={"p_value": None}))
 
 
 def test_means_over_conversations_say_what_they_count() -> None:
-    assert chats_counted({"counted": "spans"}) == (
+    assert chats_counted(ChatReport(counted="spans", rows=(), friedman=(), tests=())) == (
         "Counted are hallucinations: flagged spans that meet annotated ones."
     )
-    assert chats_counted({"counted": "turns"}) == (
+    assert chats_counted(ChatReport(counted="turns", rows=(), friedman=(), tests=())) == (
         "Counted are turns, not single hallucinations: not every turn says where they are."
     )
 
 
 def test_the_tests_over_conversations_are_a_sentence_each() -> None:
-    found = {"metric": "recall", "conversations": 4, "p_value": 0.5, "mean_ranks": {"a": 2.0, "b": 1.0}}
-    assert chat_friedman_lines({"friedman": [found]}) == [
+    ranks = {"a": 2.0, "b": 1.0}
+    found = ChatFriedman(metric="recall", conversations=4, statistic=1.0, p_value=0.5, mean_ranks=ranks)
+    assert chat_friedman_lines([found]) == [
         "Friedman test of recall over 4 chats: p = 0.5. Mean ranks (1: highest): b 1.00, a 2.00."
     ]
 
@@ -193,19 +189,17 @@ def test_conversations_fit_eighty_columns() -> None:
     )
     judgements = (judged((0, 5)), judged(), judged())
     evaluation = Evaluation("d", 0.5, "given", replies, judgements, 1.0, 0.5)
-    report = {**measure([evaluation], "d").report, "data": DATA}
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        print_report(report, console)
+        print_report(measure([evaluation], DATA).report, console)
     lines = [" ".join(line.split()) for line in capture.get().splitlines()]
     at = lines.index("Means over conversations. Counted are hallucinations: flagged spans that meet")
     assert lines[at + 4] == "d 2 1.000 1 0.500 2"
 
 
 def test_cut_replies_and_quotations_that_are_nowhere_are_told() -> None:
-    response = {"detector": "d", "level": "response", "truncated_scored": 2, "truncated_abstained": 3}
-    spans = {**response, "level": "span", "unlocated": 1}
-    assert caveats([response, spans]) == [
+    response = RESPONSE.model_copy(update={"truncated_scored": 2, "truncated_abstained": 3})
+    assert caveats([response, SPANS.model_copy(update={"unlocated": 1})]) == [
         "d: replies cut to fit: 2 scored, 3 abstained from; one counts only if what was left is flagged, so "
         "no miss among them lowers recall.",
         "d: 1 flagged span without a place in the reply: wrong by the exact rule, in no other number on "
@@ -214,5 +208,4 @@ def test_cut_replies_and_quotations_that_are_nowhere_are_told() -> None:
 
 
 def test_nothing_cut_and_all_spans_in_place_need_no_sentence() -> None:
-    response = {"detector": "d", "level": "response", "truncated_scored": 0, "truncated_abstained": 0}
-    assert caveats([response, {**response, "level": "span", "unlocated": 0}]) == []
+    assert caveats([RESPONSE, SPANS]) == []

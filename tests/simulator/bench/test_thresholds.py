@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.bench.thresholds import dev_half, threshold_protocols
+from simulator.bench.thresholds import Decided, dev_half, threshold_protocols
 from simulator.measure.detection import Sample
 
 
@@ -23,11 +23,11 @@ def test_each_half_is_decided_by_the_others_threshold() -> None:
         clusters=np.array([first, first, second, second]),
     )
     found = threshold_protocols(sample, 2, 0.55)
-    assert (found["default"]["threshold"], found["default"]["f1"]) == (0.55, 0.5)
+    assert (found.default.threshold, found.default.f1) == (0.55, 0.5)
     # 0.9, best on the first group, finds nothing in the second; 0.5 flags all of the first.
-    assert found["tuned"]["threshold"] == [0.9, 0.5]
-    assert (found["tuned"]["precision"], found["tuned"]["recall"]) == (0.5, 0.5)
-    assert (found["oracle"]["threshold"], found["oracle"]["f1"]) == (0.5, pytest.approx(0.8))
+    assert found.tuned.threshold == (0.9, 0.5)
+    assert (found.tuned.precision, found.tuned.recall) == (0.5, 0.5)
+    assert (found.oracle.threshold, found.oracle.f1) == (0.5, pytest.approx(0.8))
 
 
 def test_a_half_without_positives_tunes_nothing() -> None:
@@ -38,4 +38,4 @@ def test_a_half_without_positives_tunes_nothing() -> None:
         flags=np.array([True, False]),
         clusters=np.array([int(np.flatnonzero(dev)[0]), int(np.flatnonzero(~dev)[0])]),
     )
-    assert set(threshold_protocols(sample, 2, None)["tuned"].values()) == {None}
+    assert threshold_protocols(sample, 2, None).tuned == Decided()
