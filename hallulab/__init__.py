@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Unit,
     )
     from simulator.experiment.config import Experiment
+    from simulator.report.document import RunReport, read_report
 
 __all__ = [
     "Call",
@@ -55,12 +56,14 @@ __all__ = [
     "Reply",
     "Retriever",
     "Run",
+    "RunReport",
     "Span",
     "Step",
     "Turn",
     "TurnView",
     "Unit",
     "UsageError",
+    "read_report",
     "run",
 ]
 
@@ -88,6 +91,7 @@ _HOMES = {
         "Unit",
     ),
     "simulator.experiment.config": ("Experiment",),
+    "simulator.report.document": ("RunReport", "read_report"),
 }
 """Module → the names that come from it: what type checkers read above, for `__getattr__`."""
 

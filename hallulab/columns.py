@@ -1,4 +1,4 @@
-"""The columns of the frames that a `Run` gives: name, pandas dtype and meaning, in one place.
+"""The columns of the frames that a `Run` gives: name, pandas dtype, meaning and cell, in one place.
 
 What is not known or was not judged is `pandas.NA` in every column, so it is never counted as clean.
 docs/python.md shows the same tables; a test holds it to this module.
@@ -6,7 +6,27 @@ docs/python.md shows the same tables; a test holds it to this module.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from scenarios.transcript import Call, Conversation
+from simulator.measure.metrics import known_sum
+
+
+class Source(NamedTuple):
+    """What a row is made of."""
+
+    conversation: Conversation
+    """Whose turn it is about."""
+    turn: int
+    """Index of that turn."""
+    of: Any
+    """The `Turn`, a `Verdict` on it, or a `Span` of that."""
+    calls: Sequence[Call] = ()
+    """The model calls that it took."""
+    detector: str = ""
+    """Who judged it."""
 
 
 class Column(NamedTuple):
@@ -18,63 +38,78 @@ class Column(NamedTuple):
     """Its pandas dtype; a cell of dtype `object` is a list of texts."""
     meaning: str
     """What stands in it."""
+    cell: Callable[[Source], Any]
+    """What that is, of a row's source."""
+
+
+def _column(name: str, dtype: str, meaning: str, cell: str | Callable[[Source], Any] = "") -> Column:
+    """A column; its cell is a field of the source, by default that of the column's name in `of`."""
+    return Column(name, dtype, meaning, attrgetter(cell or f"of.{name}") if isinstance(cell, str) else cell)
 
 
 _TURN = (
-    Column("conversation", "string", "identifier of the conversation; with `turn` it names a reply"),
-    Column("persona", "string", "identifier of the persona in its pack"),
-    Column("chatbot", "string", "name of the chatbot"),
-    Column("seed", "Int64", "seed of the conversation; persona and seed pair conversations of chatbots"),
-    Column("turn", "Int64", "index of the turn, from 0"),
-)
+    _column("conversation", "string", "identifier of the conversation; with `turn` it names a reply",
+            "conversation.id"),
+    _column("persona", "string", "identifier of the persona in its pack", "conversation.persona"),
+    _column("chatbot", "string", "name of the chatbot", "conversation.chatbot"),
+    _column("seed", "Int64", "seed of the conversation; persona and seed pair conversations of chatbots",
+            "conversation.seed"),
+    _column("turn", "Int64", "index of the turn, from 0", "turn"),
+)  # fmt: skip
 """What every frame begins with."""
 
 _COSTS = (
-    Column("prompt_tokens", "Int64", "tokens that these calls read, as far as the servers told"),
-    Column("completion_tokens", "Int64", "tokens that they wrote, likewise"),
-    Column("seconds", "Float64", "their latencies, added up"),
-)
+    _column("prompt_tokens", "Int64", "tokens that these calls read, as far as the servers told",
+            lambda source: known_sum([call.prompt_tokens for call in source.calls])),
+    _column("completion_tokens", "Int64", "tokens that they wrote, likewise",
+            lambda source: known_sum([call.completion_tokens for call in source.calls])),
+    _column("seconds", "Float64", "their latencies, added up",
+            lambda source: sum(call.latency_s for call in source.calls)),
+)  # fmt: skip
 
 TURNS = (
     *_TURN,
-    Column("scenario", "string", "name of the scenario pack"),
-    Column("model", "string", "name of the chatbot's model"),
-    Column("user", "string", "what the user said"),
-    Column("query", "string", "the stand-alone query that was searched for, where the chatbot made one"),
-    Column("reply", "string", "what the chatbot answered"),
-    Column("passages", "object", "texts of the passages that the chatbot was given, best first"),
-    Column("documents", "object", "names of the documents that they were cut from, in the same order"),
-    Column("calls", "Int64", "model calls of the chatbot"),
+    _column("scenario", "string", "name of the scenario pack", "conversation.scenario"),
+    _column("model", "string", "name of the chatbot's model", "conversation.model"),
+    _column("user", "string", "what the user said"),
+    _column("query", "string", "the stand-alone query that was searched for, where the chatbot made one"),
+    _column("reply", "string", "what the chatbot answered"),
+    _column("passages", "object", "texts of the passages that the chatbot was given, best first",
+            lambda source: [passage.text for passage in source.of.passages]),
+    _column("documents", "object", "names of the documents that they were cut from, in the same order",
+            lambda source: [passage.document for passage in source.of.passages]),
+    _column("calls", "Int64", "model calls of the chatbot", lambda source: len(source.calls)),
     *_COSTS,
-    Column("stop_reason", "string", "why the conversation ended: `goal_reached`, `gave_up`, `max_turns`, "
-           "`loop` or `error`"),
+    _column("stop_reason", "string", "why the conversation ended: `goal_reached`, `gave_up`, `max_turns`, "
+            "`loop` or `error`", "conversation.stop_reason"),
 )  # fmt: skip
 """Columns of `Run.turns`."""
 
 VERDICTS = (
     *_TURN,
-    Column("detector", "string", "name of the detector"),
-    Column("version", "string", "version of the detector"),
-    Column("outcome", "string", "`scored`, `abstained` or `failed`"),
-    Column("score", "Float64", "score of the reply, higher is worse"),
-    Column("flagged", "boolean", "whether the score reaches the detector's threshold"),
-    Column("spans", "Int64", "number of hallucinations; missing where the verdict does not say where"),
-    Column("truncated", "boolean", "whether evidence or reply were cut to fit the model"),
-    Column("calls", "Int64", "model calls of the detector"),
+    _column("detector", "string", "name of the detector"),
+    _column("version", "string", "version of the detector"),
+    _column("outcome", "string", "`scored`, `abstained` or `failed`"),
+    _column("score", "Float64", "score of the reply, higher is worse"),
+    _column("flagged", "boolean", "whether the score reaches the detector's threshold"),
+    _column("spans", "Int64", "number of hallucinations; missing where the verdict does not say where",
+            lambda source: len(source.of.spans or ()) if source.of.localised else None),
+    _column("truncated", "boolean", "whether evidence or reply were cut to fit the model"),
+    _column("calls", "Int64", "model calls of the detector", lambda source: len(source.calls)),
     *_COSTS,
-    Column("error", "string", "why it abstained or failed"),
-)
+    _column("error", "string", "why it abstained or failed"),
+)  # fmt: skip
 """Columns of `Run.verdicts`."""
 
 SPANS = (
     *_TURN,
-    Column("detector", "string", "name of the detector"),
-    Column("start", "Int64", "first character in the reply; missing where the text was not found there"),
-    Column("end", "Int64", "one past the last character, likewise"),
-    Column("text", "string", "the flagged text: `reply[start:end]`, or else the detector's quotation"),
-    Column("severity", "Float64", "1 (harmless) to 5 (critical), of detectors that rate it"),
-    Column("score", "Float64", "the detector's score of the span, higher is worse"),
-    Column("reason", "string", "why it was flagged"),
-    Column("evidence", "string", "text or identifier of the passage that the judgement rests on"),
+    _column("detector", "string", "name of the detector", "detector"),
+    _column("start", "Int64", "first character in the reply; missing where the text was not found there"),
+    _column("end", "Int64", "one past the last character, likewise"),
+    _column("text", "string", "the flagged text: `reply[start:end]`, or else the detector's quotation"),
+    _column("severity", "Float64", "1 (harmless) to 5 (critical), of detectors that rate it"),
+    _column("score", "Float64", "the detector's score of the span, higher is worse"),
+    _column("reason", "string", "why it was flagged"),
+    _column("evidence", "string", "text or identifier of the passage that the judgement rests on"),
 )
 """Columns of `Run.spans`."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hallulab.columns import SPANS, TURNS, VERDICTS, Column
-from scenarios.transcript import Call, Conversation, Turn, Verdict
-from simulator.measure.metrics import known_sum
+from hallulab.columns import SPANS, TURNS, VERDICTS, Column, Source
+from scenarios.transcript import Conversation, Verdict
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import current_verdicts
 
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     import pandas
 
     from simulator.report.document import RunReport
-
-Cells = Mapping[str, Any]
-"""A row of a frame by column."""
 
 
 class Run:
@@ -71,18 +67,34 @@ class Run:
 
     def turns(self) -> pandas.DataFrame:
         """The turns, a row each; columns: `hallulab.columns.TURNS`."""
-        return _frame(TURNS, [_turn(held, turn) for held in self._conversations for turn in held.turns])
+        return _frame(
+            TURNS,
+            [
+                Source(held, turn.index, turn, [call for call in turn.calls if call.role == "chatbot"])
+                for held in self._conversations
+                for turn in held.turns
+            ],
+        )
 
     def verdicts(self) -> pandas.DataFrame:
         """The verdicts, a row for each turn and detector; columns: `hallulab.columns.VERDICTS`."""
-        return _frame(VERDICTS, [_verdict(held, verdict) for held, verdict in self._verdicts])
+        return _frame(
+            VERDICTS, [Source(held, found.turn, found, found.calls) for held, found in self._verdicts]
+        )
 
     def spans(self) -> pandas.DataFrame:
         """The hallucinations that detectors found, a row each; columns: `hallulab.columns.SPANS`.
 
         A verdict that is flagged and says nowhere has no row here.
         """
-        return _frame(SPANS, [row for held, verdict in self._verdicts for row in _spans(held, verdict)])
+        return _frame(
+            SPANS,
+            [
+                Source(held, verdict.turn, span, detector=verdict.detector)
+                for held, verdict in self._verdicts
+                for span in verdict.spans or ()
+            ],
+        )
 
     def report(self) -> RunReport:
         """What stands in `report.json`, derived from the journals.
@@ -109,67 +121,12 @@ def _place(conversation: Conversation) -> tuple[str, int, str, str]:
     return (conversation.persona, conversation.seed, conversation.chatbot, conversation.id)
 
 
-def _frame(columns: Sequence[Column], rows: Sequence[Cells]) -> pandas.DataFrame:
+def _frame(columns: Sequence[Column], rows: Sequence[Source]) -> pandas.DataFrame:
     import pandas
 
     return pandas.DataFrame(
         {
-            column.name: pandas.Series([row[column.name] for row in rows], dtype=column.dtype)
+            column.name: pandas.Series([column.cell(row) for row in rows], dtype=column.dtype)
             for column in columns
         }
     )
-
-
-def _turn(conversation: Conversation, turn: Turn) -> Cells:
-    return {
-        **_about(conversation, turn.index),
-        **_costs([call for call in turn.calls if call.role == "chatbot"]),
-        "scenario": conversation.scenario,
-        "model": conversation.model,
-        "user": turn.user,
-        "query": turn.query,
-        "reply": turn.reply,
-        "passages": [passage.text for passage in turn.passages],
-        "documents": [passage.document for passage in turn.passages],
-        "stop_reason": conversation.stop_reason,
-    }
-
-
-def _verdict(conversation: Conversation, verdict: Verdict) -> Cells:
-    return {
-        **_about(conversation, verdict.turn),
-        **_costs(verdict.calls),
-        "detector": verdict.detector,
-        "version": verdict.version,
-        "outcome": verdict.outcome,
-        "score": verdict.score,
-        "flagged": verdict.flagged,
-        "spans": len(verdict.spans or ()) if verdict.localised else None,
-        "truncated": verdict.truncated,
-        "error": verdict.error,
-    }
-
-
-def _spans(conversation: Conversation, verdict: Verdict) -> Iterator[Cells]:
-    about = {**_about(conversation, verdict.turn), "detector": verdict.detector}
-    for span in verdict.spans or ():
-        yield {**about, **dict(span)}
-
-
-def _about(conversation: Conversation, turn: int) -> Cells:
-    return {
-        "conversation": conversation.id,
-        "persona": conversation.persona,
-        "chatbot": conversation.chatbot,
-        "seed": conversation.seed,
-        "turn": turn,
-    }
-
-
-def _costs(calls: Sequence[Call]) -> Cells:
-    return {
-        "calls": len(calls),
-        "prompt_tokens": known_sum([call.prompt_tokens for call in calls]),
-        "completion_tokens": known_sum([call.completion_tokens for call in calls]),
-        "seconds": sum(call.latency_s for call in calls),
-    }

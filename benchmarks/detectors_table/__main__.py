@@ -65,8 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.out is not None:
         write_atomically(given.out, text)
     if given.json is not None:
-        write_atomically(given.json, json.dumps(report, indent=2, allow_nan=False) + "\n")
-    stale = [f"{line['dataset']}.{line['detector']}" for line in report["lines"] if line["stale"]]
+        values = report.model_dump(mode="json")
+        write_atomically(given.json, json.dumps(values, indent=2, allow_nan=False) + "\n")
+    stale = [f"{line.dataset}.{line.detector}" for line in report.lines if line.stale]
     if stale:
         print(
             f"error: these recordings do not fit: {', '.join(stale)}. Go on with --record.", file=sys.stderr

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from agents.models.recording import Recording
 from benchmarks.detectors_table.recordings import growing, recorded
@@ -15,11 +15,12 @@ from benchmarks.detectors_table.samples import CHOSEN_ON, LEARNT_FROM, SEED, sam
 from detectors.base.protocol import Detector, TrainableDetector
 from scenarios.errors import ReplayMiss, UsageError
 from scenarios.labelled import LabelledReply
-from simulator.bench.chatbots import chatbot_report
+from scenarios.transcript import Frozen
+from simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
 from simulator.bench.cross_validation import Jury
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.levels import Level, group_numbers, items_of
-from simulator.bench.rows import level_row
+from simulator.bench.rows import LevelRow, level_row
 from simulator.bench.split import fold_replies
 from simulator.experiment.build import Settings, check_detectors, make_detectors, open_pool
 from simulator.experiment.config import Experiment, load_experiment
@@ -52,20 +53,56 @@ class Asked:
     """Its name; None: hallulab's default model."""
 
 
-def measure_one(dataset: str, detector: str, asked: Asked) -> dict[str, Any]:
-    """The numbers of a detector on a data set, or why there are none.
+class _Line(Frozen):
+    dataset: str
+    """The data set."""
+    detector: str
+    """The detector."""
 
-    `rows` has the response level, and the sentence level where the data has spans; `chatbots` are those of
-    `simulator.bench.chatbots`. `learnt` says what the detector's model comes from (`folds`, `shipped`), and
-    `chosen_here` whether what is shipped was chosen on this data set, so that the numbers flatter. Where
-    nothing was measured, `missing` says why, and `stale` whether there is a recording that does not fit.
+
+class Unmeasured(_Line):
+    """A detector on a data set that nothing was measured of."""
+
+    missing: str
+    """Why."""
+    stale: bool
+    """Whether there is a recording that does not fit."""
+
+
+class Measured(_Line):
+    """The numbers of a detector on a data set."""
+
+    missing: None = None
+    """Nothing is."""
+    stale: Literal[False] = False
+    """Nor is the recording."""
+    learnt: Literal["folds", "shipped"]
+    """What the detector's model comes from."""
+    chosen_here: bool
+    """Whether what is shipped was chosen on this data set, so that the numbers flatter."""
+    rows: dict[Level, LevelRow]
+    """The response level, and the sentence level where the data has spans."""
+    chatbots: ChatbotRows | None
+    """Those of `simulator.bench.chatbots`."""
+
+    @property
+    def hpt_error(self) -> float | None:
+        """How far hallucinations per turn are above the labels', mean over chatbots."""
+        means = [row.error for row in self.chatbots or () if isinstance(row, ChatbotMean)]
+        return means[0] if means else None
+
+
+Line = Measured | Unmeasured
+
+
+def measure_one(dataset: str, detector: str, asked: Asked) -> Line:
+    """The numbers of a detector on a data set, or why there are none.
 
     Raises:
         UsageError: data, detector or model are wrong.
         OperationalError: the model does not answer, or a recording cannot be written.
     """
-    found = asyncio.run(_measured(dataset, detector, asked))
-    return {"dataset": dataset, "detector": detector, "missing": None, "stale": False, **found}
+    return asyncio.run(_measured(dataset, detector, asked))
 
 
 async def asks(detector: str, asked: Asked) -> bool:
@@ -82,25 +119,28 @@ def _experiment(detector: str, asked: Asked) -> Experiment:
     return load_experiment(None, flags)
 
 
-async def _measured(dataset: str, detector: str, asked: Asked) -> dict[str, Any]:
+async def _measured(dataset: str, detector: str, asked: Asked) -> Line:
     replies = sample(dataset, asked.data, asked.limit)
     known = recorded(asked.recordings, dataset, detector)
     try:
         evaluation, learnt = await _judged(dataset, detector, asked, replies)
     except ReplayMiss:
-        return {"missing": UNRECORDED if known is None else STALE, "stale": known is not None}
-    return {
-        "learnt": learnt,
-        "chosen_here": learnt == "shipped"
+        missing = UNRECORDED if known is None else STALE
+        return Unmeasured(dataset=dataset, detector=detector, missing=missing, stale=known is not None)
+    return Measured(
+        dataset=dataset,
+        detector=detector,
+        learnt=learnt,
+        chosen_here=learnt == "shipped"
         and any(dataset in seen.get(detector, ()) for seen in (LEARNT_FROM, CHOSEN_ON)),
-        "rows": rows(evaluation, dataset),
-        "chatbots": chatbot_report([evaluation]),
-    }
+        rows=rows(evaluation, dataset),
+        chatbots=chatbot_report([evaluation]),
+    )
 
 
 async def _judged(
     dataset: str, name: str, asked: Asked, replies: Sequence[LabelledReply]
-) -> tuple[Evaluation, str]:
+) -> tuple[Evaluation, Literal["folds", "shipped"]]:
     """What the detector says, as learnt by folds where what is shipped has seen the data, or as shipped.
 
     It learns from the sample alone: with the rest of the data, it would take an hour to record.
@@ -144,10 +184,10 @@ async def _by_folds(
     return None if jury.not_trained else evaluation
 
 
-def rows(evaluation: Evaluation, dataset: str) -> dict[str, dict[str, Any]]:
+def rows(evaluation: Evaluation, dataset: str) -> dict[Level, LevelRow]:
     """The numbers by level; of sentences only where the data says where some are hallucinated."""
     groups = group_numbers(evaluation.replies)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[Level, LevelRow] = {}
     for level in LEVELS:
         items = items_of(evaluation, level, groups)
         if level == "response" or items.gold.any():

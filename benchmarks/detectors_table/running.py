@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from typing import Any
 
 from agents.machine.progress import bars
-from benchmarks.detectors_table.measuring import Asked, asks, measure_one
-from benchmarks.detectors_table.samples import SOURCES, described
+from benchmarks.detectors_table.measuring import Asked, Line, asks, measure_one
+from benchmarks.detectors_table.samples import Described, described
 from scenarios.errors import UsageError
+from scenarios.transcript import Frozen
 from simulator.experiment.build import with_model
 from simulator.experiment.config import Experiment
 
@@ -23,10 +23,21 @@ _LONGEST = "combined"
 """Begun first, as it learns longest."""
 
 
+class TableReport(Frozen):
+    """All numbers: what `--json` writes."""
+
+    model: str | None
+    """The model that detectors asked."""
+    data: tuple[Described, ...]
+    """What is measured on."""
+    lines: tuple[Line, ...]
+    """Each detector on each data set."""
+
+
 def table(
     asked: Asked, datasets: Sequence[str], detectors: Sequence[str], workers: int, quiet: bool = False
-) -> dict[str, Any]:
-    """The report: what is measured on (`data`), by which `model`, and the `lines` of `measure_one`.
+) -> TableReport:
+    """Measure every detector on every data set.
 
     Args:
         workers: processes that measure; with one, this one does.
@@ -39,19 +50,19 @@ def table(
         for name in detectors:
             if asyncio.run(asks(name, asked)):
                 raise UsageError(f"--record: {name} asks a model. Say where it is served with --base-url.")
-    data = [{"title": SOURCES[name].title, **described(name, asked.data, asked.limit)} for name in datasets]
+    data = tuple(described(name, asked.data, asked.limit) for name in datasets)
     jobs = [(dataset, detector) for dataset in datasets for detector in detectors]
     found = {}
     with bars(quiet) as shown:
         task = shown.add_task("measuring", total=len(jobs))
         for line in _measured(sorted(jobs, key=lambda job: job[1] != _LONGEST), asked, workers):
-            found[line["dataset"], line["detector"]] = line
+            found[line.dataset, line.detector] = line
             shown.advance(task)
     model = with_model(Experiment(model=asked.model)).model
-    return {"model": model, "data": data, "lines": [found[job] for job in jobs]}
+    return TableReport(model=model, data=data, lines=tuple(found[job] for job in jobs))
 
 
-def _measured(jobs: Sequence[tuple[str, str]], asked: Asked, workers: int) -> Iterator[dict[str, Any]]:
+def _measured(jobs: Sequence[tuple[str, str]], asked: Asked, workers: int) -> Iterator[Line]:
     """The lines, as they get ready."""
     if workers == 1:
         yield from (measure_one(dataset, detector, asked) for dataset, detector in jobs)

@@ -6,7 +6,6 @@ import gzip
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from scenarios.datasets import load_labelled
@@ -14,8 +13,10 @@ from scenarios.errors import UsageError
 from scenarios.files.data_files import check_record
 from scenarios.files.jsonl import parsed_lines
 from scenarios.labelled import LabelledReply
-from simulator.bench.raters import rater_agreement
+from scenarios.transcript import Frozen
+from simulator.bench.raters import RaterAgreement, rater_agreement
 from simulator.bench.split import choose_replies
+from simulator.measure.numbers import Rounded
 
 KEPT = Path("tests") / "recordings" / "labelled"
 """The samples that the repository holds, seen from it; its README says where the texts come from."""
@@ -112,15 +113,35 @@ def _read(path: Path) -> list[LabelledReply]:
         ]
 
 
-def described(dataset: str, data: Path, limit: int) -> dict[str, Any]:
+class Described(Frozen):
+    """A sample."""
+
+    title: str
+    """What the data set is called."""
+    dataset: str
+    """The name of its loader."""
+    replies: int
+    """Replies measured on."""
+    groups: int
+    """Groups of replies that share their source."""
+    hallucinated: Rounded
+    """Share of the replies that is hallucinated."""
+    flag_all_f1: Rounded
+    """F1 of flagging all."""
+    raters: RaterAgreement | None
+    """How far its raters agree."""
+
+
+def described(dataset: str, data: Path, limit: int) -> Described:
     """Size, base rate and floor of a sample, and how far its raters agree."""
     replies = sample(dataset, data, limit)
     share = sum(bool(reply.label) for reply in replies) / len(replies)
-    return {
-        "dataset": dataset,
-        "replies": len(replies),
-        "groups": len({reply.group for reply in replies}),
-        "hallucinated": round(share, 6),
-        "flag_all_f1": round(2 * share / (1 + share), 6),
-        "raters": rater_agreement(replies),
-    }
+    return Described(
+        title=SOURCES[dataset].title,
+        dataset=dataset,
+        replies=len(replies),
+        groups=len({reply.group for reply in replies}),
+        hallucinated=share,
+        flag_all_f1=2 * share / (1 + share),
+        raters=rater_agreement(replies),
+    )

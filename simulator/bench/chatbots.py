@@ -47,6 +47,11 @@ class ChatbotRow(_Rates):
     hpt_1_ci95: Interval
     """Interval of `hpt_1`."""
 
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.chatbot
+
 
 class ChatbotMean(_Rates):
     """The mean over chatbots, each weighing the same, of the values that there are."""
@@ -55,6 +60,11 @@ class ChatbotMean(_Rates):
     """No single one."""
     chatbots: int
     """How many there are."""
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return f"mean of {self.chatbots}"
 
 
 ChatbotRows = tuple[ChatbotRow | ChatbotMean, ...]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from simulator.report.columns import Column, decimals
+from simulator.report.columns import Column, Format, decimals
 from simulator.report.tables import lacking
 
 _THREE = decimals(3)
@@ -24,7 +24,7 @@ def _config(config: dict[str, Any]) -> str:
     return "/".join(map(option_value, config.values()))
 
 
-def _fronts(words: dict[str, str], between: str) -> Any:
+def _fronts(words: dict[str, str], between: str) -> Format:
     return lambda fronts: between.join(words[front] for front in fronts)
 
 
@@ -63,45 +63,18 @@ LEVELS = (
     _AUPRC,
     _PRECISION,
     _RECALL,
-    Column(
-        "F1",
-        "f1",
-        "harmonic mean of precision and recall, of the detector's own flags",
-        _THREE,
-        beside="f1_ci95",
-        short="F1",
-        brief=True,
-    ),
-    Column(
-        "F1, tuned",
-        "thresholds.tuned.f1",
-        "at the threshold that is best on the other half of the groups",
-        _THREE,
-        short="F1\ntun.",
-    ),
-    Column(
-        "F1, oracle",
-        "thresholds.oracle.f1",
-        "at the threshold that is best on these very items: no result",
-        _THREE,
-        short="F1\nmax",
-    ),
-    Column(
-        "Balanced accuracy",
-        "balanced_accuracy",
-        "mean of the shares of both classes that are decided rightly",
-        _THREE,
-    ),
-    Column(
-        "ECE",
-        "ece",
-        "calibration error of the scores, ten bins of equal width",
-        _THREE,
-        short="ECE",
-        wide=True,
-    ),
+    Column("F1", "f1", "harmonic mean of precision and recall, of the detector's own flags", _THREE,
+           beside="f1_ci95", short="F1", brief=True),
+    Column("F1, tuned", "thresholds.tuned.f1",
+           "at the threshold that is best on the other half of the groups", _THREE, short="F1\ntun."),
+    Column("F1, oracle", "thresholds.oracle.f1",
+           "at the threshold that is best on these very items: no result", _THREE, short="F1\nmax"),
+    Column("Balanced accuracy", "balanced_accuracy",
+           "mean of the shares of both classes that are decided rightly", _THREE),
+    Column("ECE", "ece", "calibration error of the scores, ten bins of equal width", _THREE, short="ECE",
+           wide=True),
     Column("Brier", "brier", "mean squared distance of score and label", _THREE),
-)
+)  # fmt: skip
 """Of `rows` at response, sentence and word level."""
 
 SPANS = (
@@ -110,65 +83,35 @@ SPANS = (
     _COVERAGE,
     _PRECISION,
     _RECALL,
-    Column(
-        "F1 of characters",
-        "f1",
-        "of the characters under flagged and under gold spans",
-        _THREE,
-        beside="f1_ci95",
-        short="F1",
-    ),
-    Column(
-        "F1, pairwise",
-        "pairwise_f1",
-        "of overlaps of every flagged with every gold span",
-        _THREE,
-        short="Pairwise\nF1",
-    ),
-    Column(
-        "Mean IoU",
-        "iou",
-        "characters in both over characters in either, mean over replies",
-        _THREE,
-        short="IoU",
-    ),
+    Column("F1 of characters", "f1", "of the characters under flagged and under gold spans", _THREE,
+           beside="f1_ci95", short="F1"),
+    Column("F1, pairwise", "pairwise_f1", "of overlaps of every flagged with every gold span", _THREE,
+           short="Pairwise\nF1"),
+    Column("Mean IoU", "iou", "characters in both over characters in either, mean over replies", _THREE,
+           short="IoU"),
     Column("F1, exact", "exact_f1", "of spans with the same two ends", _THREE, short="Exact\nF1"),
-)
+)  # fmt: skip
 """Of `rows` at span level; precision and recall are of characters."""
 
 COSTS = (
     _DETECTOR,
-    Column(
-        "Threshold",
-        "threshold",
-        "score from which a reply is flagged, and where it comes from",
-        _THREE,
-        beside="threshold_protocol",
-        short="Thres-\nhold",
-    ),
+    Column("Threshold", "threshold", "score from which a reply is flagged, and where it comes from", _THREE,
+           beside="threshold_protocol", short="Thres-\nhold"),
     Column("Abstained", "abstained", "replies that the detector abstained from", short="Abst."),
     Column("Failed", "failed", "replies that it failed on", short="Failed"),
     Column("of these unreadable", "parse_failures", "failures though the model answered every request"),
-    Column(
-        "Cut to fit", "truncated", "replies of which, or of whose evidence, something was cut", short="Cut"
-    ),
+    Column("Cut to fit", "truncated", "replies of which, or of whose evidence, something was cut",
+           short="Cut"),
     Column("Calls / reply", "calls_per_reply", "model calls", decimals(1), short="Calls\n/reply"),
-    Column(
-        "Tokens / reply", "tokens_per_reply", "tokens read and written", decimals(0), short="Tokens\n/reply"
-    ),
+    Column("Tokens / reply", "tokens_per_reply", "tokens read and written", decimals(0),
+           short="Tokens\n/reply"),
     Column("Training s", "train_s", "seconds of training here", decimals(1)),
-    Column(
-        "First reply s", "cold_s", "seconds of the first reply, judged alone", decimals(2), short="Cold\ns"
-    ),
-    Column(
-        "p50 ms",
-        "p50_ms",
-        "median time of the others, as far as they were scored",
-        decimals(1),
-        short="p50\nms",
-    ),
+    Column("First reply s", "cold_s", "seconds of the first reply, judged alone", decimals(2),
+           short="Cold\ns"),
+    Column("p50 ms", "p50_ms", "median time of the others, as far as they were scored", decimals(1),
+           short="p50\nms"),
     Column("p95 ms", "p95_ms", "95th percentile of these times", decimals(1), short="p95\nms"),
-)
+)  # fmt: skip
 """Of `rows` at response level."""
 
 REASONS = (
@@ -185,26 +128,20 @@ DIFFERENCES = (
     Column("a", "a", "a detector", kind="name"),
     Column("b", "b", "another one", kind="name"),
     Column("Items", "n", "items that both scored"),
-    Column(
-        "Difference", "difference", "a minus b, groups resampled together for both", _THREE, beside="ci95"
-    ),
-)
+    Column("Difference", "difference", "a minus b, groups resampled together for both", _THREE,
+           beside="ci95"),
+)  # fmt: skip
 """Of `comparisons`."""
 
 CHATS = (
     _DETECTOR,
     Column("Chats", "conversations", "all conversations", short="Chats"),
-    Column(
-        "Precision",
-        "precision",
-        "mean over conversations in which something is flagged",
-        _THREE,
-        short="Precision",
-    ),
+    Column("Precision", "precision", "mean over conversations in which something is flagged", _THREE,
+           short="Precision"),
     Column("over", "precision_over", "how many these are", short="over"),
     Column("Recall", "recall", "mean over conversations with a hallucination", _THREE, short="Recall"),
     Column("over", "recall_over", "how many these are", short="over"),
-)
+)  # fmt: skip
 """Of `chats`."""
 
 CHAT_TESTS = (
@@ -222,16 +159,11 @@ CHATBOTS = (
     Column("Chatbot", "title", "whose replies they are; or the mean of all", kind="text", short="Chatbot"),
     Column("Turns", "turns", "annotated turns", short="Turns"),
     _COVERAGE,
-    Column(
-        "Labels' HPT-1",
-        "labels_hpt_1",
-        "hallucinations per turn by the labels",
-        _THREE,
-        short="Labels'\nHPT-1",
-    ),
+    Column("Labels' HPT-1", "labels_hpt_1", "hallucinations per turn by the labels", _THREE,
+           short="Labels'\nHPT-1"),
     Column("HPT-1", "hpt_1", "hallucinations per scored turn by the detector", _THREE, short="HPT-1"),
     Column("Error %", "error", "how far the second is above the first", _PERCENT, short="Error\n%"),
-)
+)  # fmt: skip
 """Of `chatbots`."""
 
 PARTS = (
@@ -255,62 +187,27 @@ def sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
     return (
         Column("Configuration", "name", "name of the configuration", kind="name", short="ID"),
         Column("", "config", "the options that vary", _config, kind="long", short="Config"),
-        *(
-            Column(name, f"config.{name}", "an option that varies", option_value, kind="text")
-            for name in options
-        ),
+        *(Column(name, f"config.{name}", "an option", option_value, kind="text") for name in options),
         Column("Coverage %", "coverage", "share of the replies that were scored", _PERCENT),
         Column("F1", "f1", "of the flags", _THREE, beside="f1_sd", short="F1 ± sd"),
-        Column(
-            "CV %", "f1_cv", "coefficient of variation of F1 over the repeats", decimals(2, 100), short="CV %"
-        ),
-        Column(
-            "Precision", "precision", _PRECISION.hint, _THREE, beside="precision_sd", short="P", brief=True
-        ),
+        Column("CV %", "f1_cv", "coefficient of variation of F1 over the repeats", decimals(2, 100),
+               short="CV %"),
+        Column("Precision", "precision", _PRECISION.hint, _THREE, beside="precision_sd", short="P",
+               brief=True),
         Column("Recall", "recall", _RECALL.hint, _THREE, beside="recall_sd", short="R", brief=True),
-        Column(
-            "Accuracy",
-            "accuracy",
-            "share of the replies that are decided rightly",
-            _THREE,
-            beside="accuracy_sd",
-            short="Acc",
-            brief=True,
-        ),
+        Column("Accuracy", "accuracy", "share of the replies that are decided rightly", _THREE,
+               beside="accuracy_sd", short="Acc", brief=True),
         Column("AUROC", "auroc", _AUROC.hint, _THREE, beside="auroc_sd"),
-        Column(
-            "Tokens / reply",
-            "tokens_per_reply",
-            "tokens read and written",
-            decimals(0),
-            beside="tokens_per_reply_sd",
-            short="Tokens\n/reply",
-            brief=True,
-        ),
-        Column(
-            "p50 ms",
-            "p50_ms",
-            "median of what the requests of a reply took, added up",
-            decimals(1),
-            beside="p50_ms_sd",
-            short="p50\nms",
-            brief=True,
-        ),
-        Column(
-            "Unbeaten in",
-            "pareto",
-            "where no other is as good, as cheap and covers as much",
-            _fronts({"tokens": "tokens", "latency": "time", "precision_recall": "P/R"}, ", "),
-            kind="long",
-        ),
-        Column(
-            "",
-            "pareto",
-            "the same in letters",
-            _fronts({"tokens": "T", "latency": "L", "precision_recall": "P"}, ""),
-            short="Front",
-        ),
-    )
+        Column("Tokens / reply", "tokens_per_reply", "tokens read and written", decimals(0),
+               beside="tokens_per_reply_sd", short="Tokens\n/reply", brief=True),
+        Column("p50 ms", "p50_ms", "median of what the requests of a reply took, added up", decimals(1),
+               beside="p50_ms_sd", short="p50\nms", brief=True),
+        Column("Unbeaten in", "pareto", "where no other is as good, as cheap and covers as much",
+               _fronts({"tokens": "tokens", "latency": "time", "precision_recall": "P/R"}, ", "),
+               kind="long"),
+        Column("", "pareto", "the same in letters",
+               _fronts({"tokens": "T", "latency": "L", "precision_recall": "P"}, ""), short="Front"),
+    )  # fmt: skip
 
 
 ROWS = tuple({column.value: column for column in (_DETECTOR, _LEVEL, *LEVELS, *SPANS, *COSTS)}.values())

@@ -30,7 +30,7 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
         rows = report.at(level)
         console.print(Text(_heading(rows[0])))
         columns = SPANS if level == "span" else LEVELS
-        console.print(terminal_table(columns, [rows], narrow=narrow, bound=_bound))
+        console.print(terminal_table(columns, [rows], narrow=narrow, bound=brief_bound))
     console.print(Text("Cost and failures"))
     console.print(terminal_table(COSTS, [report.replies]))
     if report.friedman is not None:
@@ -52,7 +52,7 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
         print_sweep(report.sweep, console)
 
 
-def _bound(bound: float) -> str:
+def brief_bound(bound: float) -> str:
     """A bound of an interval in [0, 1], such as `.71`."""
     return f"{bound:.2f}".removeprefix("0")
 

@@ -46,8 +46,8 @@ class Column:
     """Its heading on a page."""
     value: str
     """The field that it shows, and its heading in CSV; `a.b` is field b of field a."""
-    hint: str
-    """What it means: the heading's tooltip, and the docs."""
+    hint: str = ""
+    """What it means: the heading's tooltip, and a line of docs/metrics.md."""
     format: Format = str
     """How the value is written for people."""
     kind: Literal["number", "name", "text", "long"] = "number"

@@ -28,68 +28,38 @@ def _relative(value: float | None) -> str:
 RESULTS = (
     Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot"),
     Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True),
-    Column(
-        "Calls / reply",
-        "calls_per_reply",
-        "model calls of the chatbot a turn",
-        decimals(1),
-        short="Calls/\nreply",
-    ),
+    Column("Calls / reply", "calls_per_reply", "model calls of the chatbot a turn", decimals(1),
+           short="Calls/\nreply"),
     Column("HPT-1", "hpt_1", _HPT, decimals(2), beside="hpt_1_ci95", short="HPT-1"),
     Column("HPT-2", "hpt_2", _MEAN, decimals(2), short="HPT-2"),
     Column("TokAcc-1 %", "tokacc_1", _TOKACC, decimals(1, 100), beside="tokacc_1_ci95", short="TokAcc-1 %"),
     Column("TokAcc-2 %", "tokacc_2", _MEAN, decimals(1, 100), short="TokAcc\n-2 %"),
-    Column(
-        "Chats with hallucination %",
-        "hallucinated_chats",
-        "share of the conversations with a scored turn that have a hallucination",
-        _PERCENT,
-        short="Halluc.\nchats %",
-    ),
-    Column(
-        "Coverage %",
-        "coverage",
-        "share of the turns that the detector scored and said where",
-        _PERCENT,
-        short="Cov.\n%",
-        warns=lacking,
-    ),
+    Column("Chats with hallucination %", "hallucinated_chats",
+           "share of the conversations with a scored turn that have a hallucination", _PERCENT,
+           short="Halluc.\nchats %"),
+    Column("Coverage %", "coverage", "share of the turns that the detector scored and said where", _PERCENT,
+           short="Cov.\n%", warns=lacking),
     Column("Scored turns", "scored_turns", "these turns, of which all numbers are made"),
     Column("of", "turns", "all turns of the chatbot's conversations"),
-)
+)  # fmt: skip
 """Of `rows`: a chatbot under a detector."""
 
 COMPARISONS = (
     Column("a", "a", "a chatbot", kind="name"),
     Column("b", "b", "another one", kind="name"),
     Column("Pairs", "hpt_1.pairs", "conversations with the same persona and seed that both have"),
-    Column(
-        "Δ HPT-1",
-        "hpt_1.difference",
-        "HPT-1 of a minus that of b, over the pairs",
-        decimals(2),
-        beside="hpt_1.ci95",
-    ),
+    Column("Δ HPT-1", "hpt_1.difference", "HPT-1 of a minus that of b, over the pairs", decimals(2),
+           beside="hpt_1.ci95"),
     Column("p (Holm)", "hpt_1.p_holm", "paired permutation test of HPT-1, adjusted by Holm", p_text),
-    Column(
-        "Δ TokAcc-1, points",
-        "tokacc_1.difference",
-        "TokAcc-1 of a minus that of b, over the pairs",
-        decimals(1, 100),
-        beside="tokacc_1.ci95",
-    ),
+    Column("Δ TokAcc-1, points", "tokacc_1.difference", "TokAcc-1 of a minus that of b, over the pairs",
+           decimals(1, 100), beside="tokacc_1.ci95"),
     Column("p (Holm)", "tokacc_1.p_holm", "paired permutation test of TokAcc-1, adjusted by Holm", p_text),
-)
+)  # fmt: skip
 """Of `comparisons`: two chatbots under a detector, by both metrics."""
 
 LEDGER = (
-    Column(
-        "Role",
-        "role",
-        "who asked: the simulated user of a chatbot, a chatbot or a detector",
-        lambda role: "user of" if role == "user" else str(role),
-        kind="text",
-    ),
+    Column("Role", "role", "who asked: the simulated user of a chatbot, a chatbot or a detector",
+           lambda role: "user of" if role == "user" else str(role), kind="text"),
     Column("Name", "name", "name of the chatbot or detector", kind="name"),
     Column("Calls", "calls", "model calls, failed and replayed ones too", grouped()),
     Column("Failed", "failed", "calls without an answer", grouped(), warns=bool),
@@ -97,35 +67,24 @@ LEDGER = (
     Column("Prompt tokens", "prompt_tokens", "tokens read, as far as servers told", grouped()),
     Column("of these cached", "cached_tokens", "those out of the server's prefix cache", grouped()),
     Column("Completion tokens", "completion_tokens", "tokens written, as far as servers told", grouped()),
-    Column(
-        "Seconds",
-        "seconds",
-        "latencies added up; calls run at the same time, so the run took less",
-        grouped(1),
-    ),
-)
+    Column("Seconds", "seconds", "latencies added up; calls run at the same time, so the run took less",
+           grouped(1)),
+)  # fmt: skip
 """Of `ledger`: what a role spent."""
 
 EFFICIENCY = (
     Column("What", "role", "chatbot or detector", kind="text"),
     Column("Name", "name", "its name", kind="name"),
-    Column(
-        "On chats of",
-        "on",
-        "whose conversations: a chatbot's own; a detector's are Vanilla's, or all without Vanilla",
-        kind="text",
-    ),
+    Column("On chats of", "on",
+           "whose conversations: a chatbot's own; a detector's are Vanilla's, or all without Vanilla",
+           kind="text"),
     Column("Chats", "conversations", "conversations averaged over"),
     Column("Calls / chat", "calls_per_chat", "mean number of model calls a conversation", decimals(1)),
     Column("Tokens / chat", "tokens_per_chat", "mean of tokens read and written a conversation", grouped()),
     Column("Seconds / chat", "seconds_per_chat", "mean of the latencies' sum a conversation", decimals(1)),
-    Column(
-        "Tokens relative to Vanilla",
-        "relative_to_vanilla",
-        "tokens over those of the Vanilla chatbot on the same conversations",
-        _relative,
-    ),
-)
+    Column("Tokens relative to Vanilla", "relative_to_vanilla",
+           "tokens over those of the Vanilla chatbot on the same conversations", _relative),
+)  # fmt: skip
 """Of `efficiency`: what a conversation costs."""
 
 LENGTHS = (
@@ -133,15 +92,11 @@ LENGTHS = (
     Column("Chats", "conversations", "its conversations"),
     Column("Turns, mean", "turns_mean", "mean number of turns", decimals(2)),
     Column("std", "turns_std", "standard deviation of it (n − 1)", decimals(2)),
-    Column(
-        "Tokens, mean",
-        "tokens_mean",
-        "mean number of tokens of all messages, by the shared tokenizer",
-        decimals(1),
-    ),
+    Column("Tokens, mean", "tokens_mean", "mean number of tokens of all messages, by the shared tokenizer",
+           decimals(1)),
     Column("std", "tokens_std", "standard deviation of it (n − 1)", decimals(1)),
     Column("Ended by", "stop_reasons", "conversations by the reason they ended", listed, kind="text"),
-)
+)  # fmt: skip
 """Of `conversations`: how long a chatbot's are."""
 
 _WITHOUT = "the same without conversations in which the simulated user has a flaw"

@@ -19,8 +19,8 @@ from agents.retrieval.embedding import Embedder
 from benchmarks import stub_endpoint
 from benchmarks.detectors_table.__main__ import DETECTORS, main
 from benchmarks.detectors_table.markdown import render
-from benchmarks.detectors_table.measuring import STALE, UNRECORDED, Asked
-from benchmarks.detectors_table.running import table
+from benchmarks.detectors_table.measuring import STALE, UNRECORDED, Asked, Measured
+from benchmarks.detectors_table.running import TableReport, table
 from benchmarks.detectors_table.samples import SOURCES
 from benchmarks.pack_recordings import pack
 from benchmarks.stub_endpoint import MODEL
@@ -76,7 +76,7 @@ def asked(folder: Path, url: str | None = None) -> Asked:
     return Asked(folder / "data", folder / "recordings", 200, url is not None, url, MODEL)
 
 
-def numbers(report: dict[str, Any]) -> list[Any]:
+def numbers(report: TableReport) -> list[Any]:
     """What a report says, without what took which time."""
     timed = {"seconds", "train_s", "cold_s", "p50_ms", "p95_ms", "replayed_calls"}
     return [
@@ -87,7 +87,7 @@ def numbers(report: dict[str, Any]) -> list[Any]:
                 for level, row in line["rows"].items()
             },
         }
-        for line in report["lines"]
+        for line in report.model_dump(mode="json")["lines"]
     ]
 
 
@@ -115,8 +115,9 @@ def test_what_was_recorded_and_packed_is_replayed_with_the_same_numbers(
     replayed = table(asked(tmp_path), tuple(SOURCES), ASKING, workers=1, quiet=True)
     assert _rounded(numbers(replayed)) == _rounded(numbers(recorded))
     covered = {
-        (line["dataset"], line["detector"]): line["rows"]["response"]["coverage"]
-        for line in replayed["lines"]
+        (line.dataset, line.detector): line.rows["response"].coverage
+        for line in replayed.lines
+        if isinstance(line, Measured)
     }
     # Without a question nothing can be asked again: MTRAG's, RAGTruth's and WiCE's lines here have none.
     unasked = {(data, "self-check") for data in ("mtrag", "ragtruth", "wice")}
@@ -127,7 +128,7 @@ def test_every_detector_has_a_line_for_every_data_set(tmp_path: Path) -> None:
     write_data(tmp_path / "data")
     some = ("lexical", "evidence-chain-lr", "metarag")
     report = table(asked(tmp_path), ("ragtruth", "gold", "mtrag"), some, workers=1, quiet=True)
-    learnt = {(line["dataset"], line["detector"]): line.get("learnt") for line in report["lines"]}
+    learnt = {(line.dataset, line.detector): getattr(line, "learnt", None) for line in report.lines}
     assert (learnt["ragtruth", "evidence-chain-lr"], learnt["gold", "evidence-chain-lr"]) == (
         "folds",
         "shipped",

@@ -1,0 +1,34 @@
+"""docs/metrics.md, made from the columns of the tables: `python -m benchmarks.glossary > docs/metrics.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from simulator.bench.tables import TABLES as BENCH
+from simulator.report.columns import Column, glossary
+from simulator.report.tables import TABLES as RUN
+
+_HEAD = """# What the columns mean
+
+Each table of a run and of `hallulab bench`: the heading on the page, the field of the row (in JSON and
+CSV), the meaning. The page shows the meaning when the pointer is on a heading. The terminal has the columns that fit, in
+the same order, under shorter headings.
+
+`python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, which stand in
+`simulator/report/tables.py` and `simulator/bench/tables.py`. [methods.md](methods.md) and [bench.md](bench.md)
+say how the numbers are counted.
+"""
+
+
+def page() -> str:
+    """The whole of docs/metrics.md."""
+    parts = (*_tables("A run", RUN), *_tables("`hallulab bench`", BENCH))
+    return "\n".join((_HEAD, *parts))
+
+
+def _tables(title: str, tables: Mapping[str, Sequence[Column]]) -> list[str]:
+    return [f"## {title}\n", *(f"### {name}\n\n{glossary(columns)}" for name, columns in tables.items())]
+
+
+if __name__ == "__main__":
+    print(page(), end="")
