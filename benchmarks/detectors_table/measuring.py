@@ -55,18 +55,14 @@ class Asked:
 
 class _Line(Frozen):
     dataset: str
-    """The data set."""
     detector: str
-    """The detector."""
 
 
 class Unmeasured(_Line):
-    """A detector on a data set that nothing was measured of."""
+    """Why nothing was measured, and whether there is a recording that does not fit."""
 
     missing: str
-    """Why."""
     stale: bool
-    """Whether there is a recording that does not fit."""
 
 
 class Measured(_Line):

@@ -27,11 +27,8 @@ class TableReport(Frozen):
     """All numbers: what `--json` writes."""
 
     model: str | None
-    """The model that detectors asked."""
     data: tuple[Described, ...]
-    """What is measured on."""
     lines: tuple[Line, ...]
-    """Each detector on each data set."""
 
 
 def table(

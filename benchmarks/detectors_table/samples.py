@@ -114,22 +114,15 @@ def _read(path: Path) -> list[LabelledReply]:
 
 
 class Described(Frozen):
-    """A sample."""
+    """A sample: its size, base rate and floor, and how far its raters agree."""
 
     title: str
-    """What the data set is called."""
     dataset: str
-    """The name of its loader."""
     replies: int
-    """Replies measured on."""
     groups: int
-    """Groups of replies that share their source."""
     hallucinated: Rounded
-    """Share of the replies that is hallucinated."""
     flag_all_f1: Rounded
-    """F1 of flagging all."""
     raters: RaterAgreement | None
-    """How far its raters agree."""
 
 
 def described(dataset: str, data: Path, limit: int) -> Described:

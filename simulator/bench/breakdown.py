@@ -18,30 +18,19 @@ By = Literal["task", "length", "error_type"]
 
 
 class PartRow(Counts):
-    """A detector on a part of the data, at a level."""
+    """A detector on a part of the data, at a level; docs/metrics.md says what the fields mean."""
 
     detector: str
-    """Its name."""
     level: Level
-    """What is judged."""
     by: By
-    """What the data is parted by."""
     part: str
-    """Name of the part."""
     auroc: Rounded | None
-    """Area under the ROC curve."""
     auprc: Rounded | None
-    """Average precision."""
     precision: Rounded | None
-    """Share of what is flagged that is hallucinated."""
     recall: Rounded | None
-    """Share of what is hallucinated that is flagged."""
     f1: Rounded | None
-    """Harmonic mean of the two."""
     balanced_accuracy: Rounded | None
-    """Mean of the shares of both classes that are decided rightly."""
     accuracy: Rounded | None
-    """Share that is decided rightly."""
 
 
 def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[PartRow]:

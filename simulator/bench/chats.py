@@ -39,61 +39,42 @@ Values = Mapping[Metric, Mapping[str, float]]
 
 
 class ChatRow(Frozen):
-    """A detector's means over conversations."""
+    """A detector's means, and over how many conversations they are."""
 
     detector: str
-    """Its name."""
     conversations: int
-    """All conversations."""
     precision: Rounded | None
-    """Mean over conversations in which something is flagged."""
     precision_over: int
-    """How many these are."""
     recall: Rounded | None
-    """Mean over conversations with a hallucination."""
     recall_over: int
-    """How many these are."""
 
 
 class ChatFriedman(RankTest):
     """All detectors over conversations; rank 1 is the highest value."""
 
     metric: Metric
-    """What they are ranked by."""
     conversations: int
-    """Those in which all have a value."""
 
 
 class ChatTest(Frozen):
     """Two detectors over conversations: Wilcoxon's signed-rank test."""
 
     metric: Metric
-    """What is compared."""
     a: str
-    """First detector."""
     b: str
-    """Second detector."""
     conversations: int
-    """Those in which both have a value."""
     difference: Rounded | None
-    """Mean of a minus b."""
     p_value: Rounded | None
-    """Two-sided; None where no conversation differs."""
     p_holm: Rounded | None
-    """Adjusted by Holm over the pairs of detectors."""
 
 
 class ChatReport(Frozen):
     """Means over conversations."""
 
     counted: Counted
-    """What is counted in a conversation."""
     rows: tuple[ChatRow, ...]
-    """A row a detector."""
     friedman: tuple[ChatFriedman, ...]
-    """A test a metric, where there are enough detectors and conversations."""
     tests: tuple[ChatTest, ...]
-    """A test a metric and two detectors."""
 
 
 def chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:

@@ -25,27 +25,20 @@ FEWEST = 3
 
 
 class RankTest(Frozen):
-    """Friedman's test."""
+    """Friedman's test by chi-squared; None where no block tells any two detectors apart."""
 
     statistic: Rounded | None
-    """Chi-squared; None where no block tells any two detectors apart."""
     p_value: float | None
-    """Of it, to six digits; None likewise."""
     mean_ranks: dict[str, Rounded]
-    """Mean rank of each detector over the blocks."""
 
 
 class SourceTest(RankTest):
     """Over sources; rank 1 is the least error."""
 
     level: Literal["response"] = "response"
-    """What is judged."""
     error: Literal["brier"] = "brier"
-    """What detectors are ranked by."""
     n: int
-    """Replies that all scored."""
     groups: int
-    """Sources of these."""
 
 
 def friedman(measured: Mapping[str, Items]) -> SourceTest | None:

@@ -8,20 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from simulator.bench import tables
-from simulator.bench.curves import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Plot,
-    Priced,
-    frontier,
-    precision_recall,
-    reliability_plot,
-)
+from simulator.bench import curves, tables
+from simulator.bench.curves import Plot, Priced, frontier, precision_recall, reliability_plot
 from simulator.bench.levels import LEVELS, Level
 from simulator.bench.results import BenchReport
 from simulator.bench.rows import LevelRow
@@ -74,14 +62,7 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
         friedman_line=friedman_line,
         chats_counted=chats_counted,
         chat_friedman_lines=chat_friedman_lines,
-        box={
-            "width": WIDTH,
-            "height": HEIGHT,
-            "left": LEFT,
-            "right": RIGHT,
-            "top": TOP,
-            "bottom": BOTTOM,
-        },
+        box=curves,
         notes=report_notes(report),
         paint=paint,
     )

@@ -30,32 +30,24 @@ class RatingNumbers(Frozen):
     """How well single ratings tell something, as if they were a detector's scores."""
 
     auroc: Rounded | None
-    """Area under the ROC curve."""
     auroc_ci95: Interval
-    """Its interval."""
     f1: Rounded | None
-    """F1 of calling a reply hallucinated."""
     f1_ci95: Interval
-    """Its interval."""
     balanced_accuracy: Rounded | None
-    """Balanced accuracy of that."""
     balanced_accuracy_ci95: Interval
-    """Its interval."""
 
 
 class RaterAgreement(Frozen):
-    """How far people agree."""
+    """How far people agree on replies with two ratings or more; `alpha` is Krippendorff's, nominal.
+
+    Single ratings are held against the label, in which they had a say, and the median of the others.
+    """
 
     replies: int
-    """Replies with two ratings or more."""
     ratings: int
-    """Their ratings."""
     alpha: Rounded | None
-    """Krippendorff's, nominal, of who calls a reply clean and who does not."""
     label: RatingNumbers
-    """Single ratings against the label, in which they had a say."""
     others: RatingNumbers
-    """Single ratings against the median of the others."""
 
 
 def rater_agreement(replies: Sequence[LabelledReply]) -> RaterAgreement | None:

@@ -16,11 +16,8 @@ class Missing(Frozen):
     """Judgements that are missing for one reason."""
 
     outcome: Outcome
-    """Failed or abstained."""
     reason: str
-    """Why, in brief."""
     n: int
-    """How many."""
 
 
 def reasons(judgements: Sequence[Judgement]) -> tuple[Missing, ...]:

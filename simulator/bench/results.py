@@ -62,40 +62,25 @@ class Difference(Frozen):
     """Two detectors on the items that both scored."""
 
     level: Level
-    """What is judged."""
     metric: Metric
-    """What is compared."""
     a: str
-    """First detector."""
     b: str
-    """Second detector."""
     n: int
-    """Items that both scored."""
     difference: Rounded | None
-    """First minus second."""
     ci95: Interval
-    """Its interval, groups resampled together for both."""
 
 
 class BenchReport(Frozen):
-    """What a benchmark found: what `--json` writes."""
+    """What a benchmark found: what `--json` writes. docs/bench.md says what stands in it."""
 
     data: BenchData
-    """What was measured on."""
     rows: tuple[AnyRow, ...]
-    """Each detector and floor at each level."""
     comparisons: tuple[Difference, ...]
-    """Each two detectors at each level."""
     friedman: SourceTest | None
-    """Whether detectors differ at all, where there are enough of them."""
     breakdown: tuple[PartRow, ...]
-    """The same numbers for parts of the data."""
     chats: ChatReport | None
-    """Means over conversations, where replies name theirs."""
     chatbots: ChatbotRows | None
-    """Hallucinations per turn, where replies are turns of annotated runs."""
     sweep: SweepReport | None = None
-    """The configurations of a sweep."""
 
     @property
     def levels(self) -> list[Level | Literal["span"]]:

@@ -32,140 +32,84 @@ from simulator.measure.statistics import percentiles
 
 
 class Costs(Frozen):
-    """What judging cost and where it failed, whatever the level."""
+    """What judging cost and where it failed, whatever the level; docs/bench.md says what the fields mean."""
 
     abstained: int
-    """Replies abstained from."""
     failed: int
-    """Replies on which the detector failed."""
     parse_failures: int
-    """Of these, those on which the model answered every request."""
     reasons: tuple[Missing, ...]
-    """Why judgements are missing, the most frequent reason first."""
     truncated: int
-    """Judgements for which something was cut to fit."""
     truncated_scored: int
-    """Of these, those that are scored all the same."""
     truncated_abstained: int
-    """Of these, those abstained from."""
     calls: int
-    """Model calls."""
     replayed_calls: int
-    """Those answered from a recording or an equal request."""
     tokens: int
-    """Tokens read and written."""
     calls_per_reply: Rounded | None
-    """Calls over replies."""
     tokens_per_reply: Rounded | None
-    """Tokens over replies."""
     computed_tokens_per_reply: Rounded | None
-    """The same without those out of the server's cache; None where it does not tell of every call."""
     seconds: Rounded
-    """Wall-clock time of all."""
     train_s: Rounded | None
-    """Seconds of training here."""
     cold_s: Rounded | None
-    """Seconds of the first reply, judged alone."""
     p50_ms: Rounded | None
-    """Median time of a scored reply without replayed answers, but the first."""
     p95_ms: Rounded | None
-    """95th percentile of that."""
     batched: bool
-    """Whether it judged in batches."""
     told_origin: bool
-    """Whether it was told who wrote the replies."""
 
 
 class Counts(Frozen):
-    """What there is and what is scored."""
+    """Items that there are, and those that are scored; of spans, replies with gold spans and gold spans."""
 
     n: int
-    """Items that there are; of spans, replies with gold spans (perhaps none in them)."""
     positives: int
-    """Those that are hallucinated; of spans, gold spans."""
     scored: int
-    """Those that were scored."""
     scored_positives: int
-    """Those that are both."""
     coverage: Rounded | None
-    """scored / n."""
 
 
 class _Row(Counts, Costs):
     detector: str
-    """Name of the detector."""
     dataset: str
-    """Name of the data set."""
     groups: int
-    """Groups of replies that share their source: the clusters of intervals."""
     threshold_protocol: ThresholdProtocol
-    """Where the detector's threshold comes from."""
     precision: Rounded | None
-    """Share of what is flagged that is hallucinated."""
     recall: Rounded | None
-    """Share of what is hallucinated that is flagged."""
     f1: Rounded | None
-    """Harmonic mean of the two."""
     f1_ci95: Interval
-    """Its interval."""
 
 
 class LevelRow(_Row):
-    """A detector on replies, sentences or words."""
+    """A detector on replies, sentences or words; docs/bench.md says what the fields mean."""
 
     level: Level
-    """Which."""
     auroc: Rounded | None
-    """Area under the ROC curve."""
     auroc_ci95: Interval
-    """Its interval."""
     auprc: Rounded | None
-    """Average precision, without interpolation."""
     auprc_ci95: Interval
-    """Its interval."""
     balanced_accuracy: Rounded | None
-    """Mean of the shares of both classes that are decided rightly."""
     balanced_accuracy_ci95: Interval
-    """Its interval."""
     ece: Rounded | None
-    """Expected calibration error."""
     brier: Rounded | None
-    """Mean squared distance of score and label."""
     reliability: tuple[tuple[int, Rounded, Rounded], ...]
     """Items, mean score and share positive of each bin that has items."""
     threshold: Rounded | None
-    """Threshold of replies."""
     fold_thresholds: tuple[Rounded, ...]
-    """That of each fold, where the detector learnt once a fold."""
     thresholds: Thresholds
-    """Decisions under three protocols."""
 
 
 class SpanRow(_Row):
     """A detector on spans, by the rules of `simulator.bench.spans`; what has no prefix is by characters."""
 
     level: Literal["span"] = "span"
-    """Always that."""
     auroc: None = None
-    """Spans are not ranked."""
     threshold: None = None
-    """The detector has none for them."""
     unlocated: int
-    """Flagged spans without a place in the reply."""
     pairwise_precision: Rounded | None
-    """By pairwise overlaps."""
     pairwise_recall: Rounded | None
-    """Likewise."""
     pairwise_f1: Rounded | None
-    """Likewise."""
     iou: Rounded | None
-    """Mean intersection over union."""
     exact_precision: Rounded | None
-    """By exact ends."""
     exact_recall: Rounded | None
-    """Likewise."""
     exact_f1: Rounded | None
-    """Likewise."""
 
 
 AnyRow = LevelRow | SpanRow

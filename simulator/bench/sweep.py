@@ -127,48 +127,28 @@ def configurations(sweep: Sweep) -> list[Component]:
 
 
 class SweepRow(Frozen):
-    """A configuration: means over the repeats, and standard deviations (n − 1)."""
+    """A configuration: means over the repeats, and their standard deviations (n − 1, `_sd`)."""
 
     name: str
-    """Its name."""
     config: dict[str, Any]
-    """The options that vary."""
     repeats: int
-    """Runs of it."""
     coverage: Rounded | None
-    """Share of the replies that were scored."""
     f1: Rounded | None
-    """F1 of its flags."""
     f1_sd: Rounded | None
-    """Its standard deviation."""
     f1_cv: Rounded | None
-    """Its coefficient of variation."""
     precision: Rounded | None
-    """Precision of its flags."""
     precision_sd: Rounded | None
-    """Its standard deviation."""
     recall: Rounded | None
-    """Recall of its flags."""
     recall_sd: Rounded | None
-    """Its standard deviation."""
     accuracy: Rounded | None
-    """Accuracy of its flags."""
     accuracy_sd: Rounded | None
-    """Its standard deviation."""
     auroc: Rounded | None
-    """Area under the ROC curve of its scores."""
     auroc_sd: Rounded | None
-    """Its standard deviation."""
     tokens_per_reply: Rounded | None
-    """Tokens read and written a reply."""
     tokens_per_reply_sd: Rounded | None
-    """Its standard deviation."""
     p50_ms: Rounded | None
-    """Median time of a reply."""
     p50_ms_sd: Rounded | None
-    """Its standard deviation."""
     pareto: tuple[Front, ...] = ()
-    """In what no other configuration beats it."""
 
 
 class SweepReport(Frozen):

@@ -30,30 +30,15 @@ def _fronts(words: dict[str, str], between: str) -> Format:
 
 _DETECTOR = Column("Detector", "detector", "name of the detector or floor", kind="name", short="Detector")
 _LEVEL = Column("Level", "level", "what is judged", kind="text")
-_COVERAGE = Column(
-    "Coverage %", "coverage", "share of the items that were scored", _PERCENT, short="Cov\n%", warns=lacking
-)
-_PRECISION = Column(
-    "Precision", "precision", "share of what is flagged that is hallucinated", _THREE, short="P"
-)
+_COVERAGE = Column("Coverage %", "coverage", "share of the items that were scored", _PERCENT, short="Cov\n%",
+                   warns=lacking)  # fmt: skip
+_PRECISION = Column("Precision", "precision", "share of what is flagged that is hallucinated", _THREE,
+                    short="P")  # fmt: skip
 _RECALL = Column("Recall", "recall", "share of what is hallucinated that is flagged", _THREE, short="R")
-_AUROC = Column(
-    "AUROC",
-    "auroc",
-    "chance that a hallucinated item has a higher score than a clean one",
-    _THREE,
-    beside="auroc_ci95",
-    short="AUROC",
-)
-_AUPRC = Column(
-    "AUPRC",
-    "auprc",
-    "average precision, no interpolation",
-    _THREE,
-    beside="auprc_ci95",
-    short="AUPRC",
-    brief=True,
-)
+_AUROC = Column("AUROC", "auroc", "chance that a hallucinated item has a higher score than a clean one", _THREE,
+                beside="auroc_ci95", short="AUROC")  # fmt: skip
+_AUPRC = Column("AUPRC", "auprc", "average precision, no interpolation", _THREE, beside="auprc_ci95",
+                short="AUPRC", brief=True)  # fmt: skip
 
 LEVELS = (
     _DETECTOR,

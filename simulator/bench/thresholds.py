@@ -26,15 +26,10 @@ class Decided(Frozen):
     """Decisions under one protocol; all None where it has no threshold to decide by."""
 
     threshold: Rounded | tuple[Rounded, Rounded] | None = None
-    """The threshold, or that of each half."""
     precision: Rounded | None = None
-    """Share of what is flagged that is hallucinated."""
     recall: Rounded | None = None
-    """Share of what is hallucinated that is flagged."""
     f1: Rounded | None = None
-    """Harmonic mean of the two."""
     balanced_accuracy: Rounded | None = None
-    """Mean of the shares of both classes that are decided rightly."""
 
 
 class Thresholds(Frozen):

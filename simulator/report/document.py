@@ -48,27 +48,20 @@ class Reading(Frozen):
 
 
 class Failure(Frozen):
-    """A chatbot with failed conversations."""
+    """A chatbot with failed conversations, and the error of the first by identifier."""
 
     chatbot: str
-    """Its name."""
     conversations: int
-    """Its conversations."""
     failed: int
-    """Those that failed."""
     first_error: str
-    """The error of the first by identifier."""
 
 
 class CutReplies(Frozen):
-    """A chatbot with texts that ended at the limit of tokens."""
+    """A chatbot with replies of which a text ended at the limit of tokens."""
 
     chatbot: str
-    """Its name."""
     replies: int
-    """Its replies."""
     cut: int
-    """Those with such a text."""
 
 
 class RunReport(Frozen):

@@ -14,9 +14,9 @@ from typing import Any
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Verdict
 from simulator.measure.conversations import Flaws
-from simulator.report import tables
+from simulator.report import charts, tables
 from simulator.report.browser import browser_data
-from simulator.report.charts import LEFT, TOP, WIDTH, chart
+from simulator.report.charts import chart
 from simulator.report.document import RunReport
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.markup import asset, render
@@ -48,7 +48,7 @@ def render_page(
     chatbots, detectors = report.chatbots, report.detectors
     sound = report.simulator_audit.rows_without_affected
     both = [{"all": row, "without": other} for row, other in zip(report.rows, sound, strict=True)]
-    charts = [
+    drawn = [
         chart(report.rows, "hpt_1", "Hallucinations per turn (HPT-1), lower is better", 1, "", None),
         chart(report.rows, "tokacc_1", "Token accuracy (TokAcc-1), higher is better", 100, "%", 100),
     ]
@@ -74,8 +74,8 @@ def render_page(
         notes=notes(report),
         reading_lines=reading_lines(report.read_how),
         mark=mark,
-        charts=charts,
-        geometry={"left": LEFT, "top": TOP, "width": WIDTH},
+        charts=drawn,
+        geometry=charts,
         experiment=experiment,
         data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas)),
     )

@@ -65,7 +65,7 @@ def test_the_docs_show_the_columns(name: str) -> None:
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     section = text.split(f"\n### `run.{name}()`\n")[1].split("\n#")[0]
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
-    assert rows == [tuple(column) for column in FRAMES[name]]
+    assert rows == [tuple(column)[:3] for column in FRAMES[name]]
 
 
 def test_a_turn_is_a_row(tmp_path: Path) -> None:
