@@ -11,11 +11,12 @@ from simulator.report.tables import TABLES as RUN
 _HEAD = """# What the columns mean
 
 Each table of a run and of `hallulab bench`: the heading on the page, the field of the row (in JSON and CSV),
-the meaning. The page shows the meaning when the pointer is on a heading. The terminal has the columns that fit,
-in the same order, under shorter headings.
+the meaning. The page shows the meaning when the pointer is on a heading. The terminal has the columns that
+fit, in the same order, under shorter headings.
 
-`python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns: `simulator/report/tables.py`,
-`simulator/bench/tables.py`. [methods.md](methods.md) and [bench.md](bench.md) say how numbers are counted.
+`python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
+`simulator/report/tables.py` and `simulator/bench/tables.py`. [methods.md](methods.md) and
+[bench.md](bench.md) say how the numbers are counted.
 """
 
 

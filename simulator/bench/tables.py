@@ -35,8 +35,8 @@ _COVERAGE = Column("Coverage %", "coverage", "share of the items that were score
 _PRECISION = Column("Precision", "precision", "share of what is flagged that is hallucinated", _THREE,
                     short="P")  # fmt: skip
 _RECALL = Column("Recall", "recall", "share of what is hallucinated that is flagged", _THREE, short="R")
-_AUROC = Column("AUROC", "auroc", "chance that a hallucinated item has a higher score than a clean one", _THREE,
-                beside="auroc_ci95", short="AUROC")  # fmt: skip
+_AUROC = Column("AUROC", "auroc", "chance that a hallucinated item has a higher score than a clean one",
+                _THREE, beside="auroc_ci95", short="AUROC")  # fmt: skip
 _AUPRC = Column("AUPRC", "auprc", "average precision, no interpolation", _THREE, beside="auprc_ci95",
                 short="AUPRC", brief=True)  # fmt: skip
 
