@@ -66,7 +66,7 @@ def export(
 
 
 def show_report(folder: RunFolder, as_json: bool) -> None:
-    """Write report.json and report.html, and print the table or the JSON.
+    """Write the reports, and print the table or the JSON.
 
     Raises:
         UsageError: there is nothing to report on.

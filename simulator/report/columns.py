@@ -43,7 +43,7 @@ class Column:
     """A column of a table, whose rows are values with fields."""
 
     label: str
-    """Its heading on a page."""
+    """Its heading on a page; empty: it is not there."""
     value: str
     """The field that it shows, and its heading in CSV; `a.b` is field b of field a."""
     hint: str = ""

@@ -27,7 +27,7 @@ from tests.fuzz.tiny_run import make_pack
 Files = dict[str, bytes]
 """Name of a file of the run folder → what it holds."""
 
-REPORTS = ("report.json", "report.html")
+REPORTS = ("report.json", "report.csv", "report.html")
 OLD = b"{}"
 """What was in the reports before."""
 TIES = ("id", "conversation", "turn", "index", "outcome", "stop_reason", "start", "end", "reply")
@@ -202,11 +202,11 @@ def _made(folder: Path, files: Files) -> RunFolder:
     return RunFolder(folder)
 
 
-def _require_both_or_none(run: RunFolder) -> bool:
-    """Whether the reports are new; assert that both are, or neither is."""
-    new = [path.read_bytes() != OLD for path in (run.report, run.page)]
-    assert new[0] == new[1]
-    return new[0]
+def _require_all_or_none(run: RunFolder) -> bool:
+    """Whether the reports are new; assert that all are, or none is."""
+    new = {path.read_bytes() != OLD for path in run.derived}
+    assert len(new) == 1
+    return new.pop()
 
 
 SHARED = [HealthCheck.function_scoped_fixture, *settings().suppress_health_check]
@@ -220,7 +220,7 @@ def test_reports_are_made_of_a_folder_or_it_is_refused(
     run = _made(folder, data.draw(folders(pack)))
     with keeping(folder, derived=REPORTS):
         said = ended("report", folder, *(["--json"] if shown == "json" else []))
-    assert _require_both_or_none(run) == (said.code != 2)
+    assert _require_all_or_none(run) == (said.code != 2)
     if said.code == 0 and shown == "json":
         assert json.loads(said.out) == json.loads(run.report.read_bytes())
 
@@ -231,7 +231,7 @@ def test_a_folder_is_shown_or_refused(pack: Path, folder: Path, data: st.DataObj
     run = _made(folder, data.draw(folders(pack)))
     with keeping(folder, derived=REPORTS):
         said = ended("view", folder)
-    assert _require_both_or_none(run) == (said.code == 0)
+    assert _require_all_or_none(run) == (said.code == 0)
 
 
 @settings(examples(200), suppress_health_check=SHARED)
@@ -264,7 +264,7 @@ def test_a_folder_is_judged_or_refused_and_loses_nothing(
     journals = ("conversations.jsonl", "verdicts.jsonl")
     with keeping(folder, grows=journals, derived=(*REPORTS, "experiment.json")):
         said = ended("detect", folder, "--detectors", "lexical", "--quiet")
-    _require_both_or_none(run)
+    _require_all_or_none(run)
     if said.code == 0:
         judged = {
             (one.conversation, one.turn) for one in run.read_journals().verdicts if one.detector == "lexical"

@@ -124,6 +124,7 @@ def test_a_sweep_has_its_means_and_fronts() -> None:
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in made
     assert '<td class="n">0.833 <span class="ci">± 0.236</span></td><td class="n">28.28</td>' in made
     assert '<td class="long">tokens, time, P/R</td>' in made
+    assert "TLP" not in made
     assert "F1 of replies over milliseconds" in made
     assert "AUROC of replies over milliseconds" not in made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -297,6 +298,21 @@ def test_bench_sweeps_the_options_of_a_detector(hallulab: Hallulab, tmp_path: Pa
         2,
         "error: --detectors and --sweep exclude each other: the sweep file names its detector.\n",
     )
+
+
+def test_bench_writes_the_rows_of_all_levels_as_csv(hallulab: Hallulab, tmp_path: Path) -> None:
+    data, out = tmp_path / "data.jsonl", tmp_path / "found.csv"
+    data.write_text(
+        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
+        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
+    )
+    assert hallulab("bench", data, "--csv", out).code == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [(row["detector"], row["level"], row["auroc"], row["iou"]) for row in rows] == [
+        ("flag-all", "response", "0.5", ""),
+        ("majority", "response", "0.5", ""),
+        ("lexical", "response", "1.0", ""),
+    ]
 
 
 def test_bench_has_nothing_to_train(hallulab: Hallulab, tmp_path: Path) -> None:

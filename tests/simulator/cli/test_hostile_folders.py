@@ -17,7 +17,7 @@ from tests.simulator.command_line import CommandLine, Ended
 
 Hallulab = Callable[..., Ended]
 
-OLD = {"report.json": "old", "report.html": "old"}
+OLD = {"report.json": "old", "report.csv": "old", "report.html": "old"}
 LEFT_OUT = (
     "warning: {}: the last line is unfinished, as a killed command leaves it; it does not count, and whoever "
     "writes to the file removes it.\n"

@@ -33,7 +33,7 @@ def lost(path: Path) -> str:
     return f"error: cannot write {path}: a file of the input would be lost. Give another file.\n"
 
 
-@pytest.mark.parametrize("flag", ["--json", "--html"])
+@pytest.mark.parametrize("flag", ["--json", "--csv", "--html"])
 def test_the_data_are_not_overwritten(hallulab: CommandLine, data: Path, flag: str) -> None:
     ended = hallulab("bench", data, flag, data)
     assert (ended.code, ended.out, ended.err, data.read_text()) == (2, "", lost(data), LINE)
@@ -72,7 +72,7 @@ def begin(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("flag", ["--json", "--html"])
+@pytest.mark.parametrize("flag", ["--json", "--csv", "--html"])
 @pytest.mark.parametrize("given", ["--data", "--train"])
 def test_a_file_in_the_folder_of_the_data_is_not_overwritten(
     hallulab: CommandLine, tmp_path: Path, given: str, flag: str
@@ -100,7 +100,7 @@ def test_two_outputs_are_not_one_file(hallulab: CommandLine, data: Path, tmp_pat
     )
 
 
-@pytest.mark.parametrize("flag", ["--json", "--html"])
+@pytest.mark.parametrize("flag", ["--json", "--csv", "--html"])
 @pytest.mark.parametrize("name", ["", "."])
 def test_a_folder_is_no_output(
     hallulab: CommandLine, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str, name: str
@@ -112,7 +112,7 @@ def test_a_folder_is_no_output(
     assert ended.err == f"error: {flag} {folder}: this is a folder. Name a file.\n"
 
 
-@pytest.mark.parametrize("flag", ["--json", "--html"])
+@pytest.mark.parametrize("flag", ["--json", "--csv", "--html"])
 def test_an_output_below_a_file_is_refused_before_the_work(
     hallulab: CommandLine, data: Path, flag: str
 ) -> None:
