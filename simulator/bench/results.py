@@ -73,13 +73,13 @@ class Difference(Frozen):
 class BenchReport(Frozen):
     """What a benchmark found: what `--json` writes. docs/bench.md says what stands in it."""
 
-    data: BenchData
     rows: tuple[AnyRow, ...]
     comparisons: tuple[Difference, ...]
     friedman: SourceTest | None
     breakdown: tuple[PartRow, ...]
     chats: ChatReport | None
     chatbots: ChatbotRows | None
+    data: BenchData
     sweep: SweepReport | None = None
 
     @property

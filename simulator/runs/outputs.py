@@ -9,8 +9,8 @@ from pathlib import Path
 from scenarios.errors import UsageError
 from simulator.runs.folder import refuse_overwriting
 
-_RESULTS = (b'{\n  "rows": [', b"<!doctype html>")
-"""How the JSON and the page of `bench` begin; people keep them beside the data."""
+_RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
+"""How JSON, CSV and page of `bench` begin; people keep them beside the data."""
 
 
 def check_outputs(

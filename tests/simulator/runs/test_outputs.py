@@ -87,7 +87,8 @@ def test_earlier_results_in_the_folder_of_the_data_are_overwritten(
     hallulab: CommandLine, tmp_path: Path
 ) -> None:
     folder = begin(tmp_path / "begin")
-    bench = ("bench", "begin", "--data", folder, "--json", folder / "a.json", "--html", folder / "a.html")
+    outputs = ("--json", folder / "a.json", "--csv", folder / "a.csv", "--html", folder / "a.html")
+    bench = ("bench", "begin", "--data", folder, *outputs)
     assert [(ended.code, ended.err) for ended in (hallulab(*bench), hallulab(*bench))] == [(0, "")] * 2
 
 
