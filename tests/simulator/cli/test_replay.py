@@ -70,9 +70,9 @@ def _with_sorted_calls(value: Any) -> Any:
 
 def test_every_chatbot_meets_every_detector(whole: Whole) -> None:
     report = write_reports(whole.folder)
-    pairs = {(row["chatbot"], row["detector"]) for row in report["rows"]}
+    pairs = {(row.chatbot, row.detector) for row in report.rows}
     assert pairs == {(chatbot, detector) for chatbot in CHATBOTS for detector in DETECTORS}
-    assert all(row["turns"] >= 2 and row["coverage"] is not None for row in report["rows"])
+    assert all(row.turns >= 2 and row.coverage is not None for row in report.rows)
 
 
 def test_every_number_of_the_rows_follows_from_the_journals(whole: Whole) -> None:
