@@ -64,9 +64,13 @@ class Column:
     """Whether a value calls for attention."""
 
     def of(self, row: Any, field: str | None = None) -> Any:
-        """The value in a row, or that of another field; None where the row has no such field."""
+        """The value in a row, or that of another field.
+
+        Raises:
+            AttributeError, KeyError: the row has no such field.
+        """
         for name in (field or self.value).split("."):
-            row = row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+            row = row[name] if isinstance(row, Mapping) else getattr(row, name)
         return row
 
     def text(self, row: Any) -> str:
@@ -138,7 +142,10 @@ def _cell(column: Column, row: Any, bound: Format | None, gap: str) -> str:
 
 
 def csv_text(columns: Sequence[Column], rows: Iterable[Any]) -> str:
-    """The rows as CSV, numbers as they are in the JSON; the bounds of an interval are two columns."""
+    """The rows as CSV, numbers as they are in the JSON; the bounds of an interval are two columns.
+
+    Rows may lack fields: their cells are empty.
+    """
     rows = list(rows)
     written = io.StringIO()
     lines = csv.writer(written, lineterminator="\n")
@@ -156,12 +163,17 @@ def _csv_names(column: Column) -> list[str]:
 
 
 def _csv_cells(column: Column, row: Any) -> list[Any]:
+    value, beside = (_or_none(column, row, field) for field in (column.value, column.beside))
     if column.beside is None:
-        return [column.of(row)]
-    beside = column.of(row, column.beside)
-    if column.beside.endswith("ci95"):
-        return [column.of(row), *(beside or (None, None))]
-    return [column.of(row), beside]
+        return [value]
+    return [value, *(beside or (None, None))] if column.beside.endswith("ci95") else [value, beside]
+
+
+def _or_none(column: Column, row: Any, field: str | None) -> Any:
+    try:
+        return column.of(row, field)
+    except AttributeError:
+        return None
 
 
 def _harmless(cell: Any) -> Any:

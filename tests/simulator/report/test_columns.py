@@ -109,6 +109,12 @@ def test_a_text_that_a_spreadsheet_would_compute_is_none_in_csv() -> None:
     assert text.splitlines()[1:] == ["'=1+1,-0.5,,", "'+a,,,", '"a,b",,,']
 
 
+def test_a_field_that_no_row_has_is_no_dash_but_an_error() -> None:
+    with pytest.raises(AttributeError, match="shre"):
+        Column("Share", "shre", "how much").text(LINES[0])
+    assert csv_text((NAME, Column("Word", "other", "another row's")), LINES[:1]) == "name,other\na,\n"
+
+
 def test_formats() -> None:
     assert (grouped()(1234567), grouped(1)(1234.56), grouped()(None)) == ("1,234,567", "1,234.6", "–")
     assert listed({"max_turns": 3, "loop": 1}) == "loop 1, max turns 3"
