@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.users.user_flaws import MIN_TURNS, Flaw, audit
 from scenarios.errors import OperationalError, UsageError
-from scenarios.packs.pack import Persona
+from scenarios.packs.pack import Persona, Scenario
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import in_brief
 from scenarios.transcript import Conversation, Verdict
@@ -30,12 +30,15 @@ class _Derived:
     experiment: dict[str, Any] | None
 
 
-def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[str, Any]:
+def write_reports(
+    folder: RunFolder, journals: Journals | None = None, scenario: Scenario | None = None
+) -> dict[str, Any]:
     """Derive both reports from the folder's journals, write them, and return the report.
 
     Args:
         folder: the run.
         journals: of the folder, where they were read already.
+        scenario: the run's pack, where it was read already.
 
     Raises:
         UsageError: experiment.json or the journals are wrong, or a report is a link to elsewhere.
@@ -44,7 +47,7 @@ def write_reports(folder: RunFolder, journals: Journals | None = None) -> dict[s
     folder.require()
     folder.refuse_links_out((folder.report, folder.page))
     journals = journals or folder.read_journals()
-    derived = _derive(folder, journals)
+    derived = _derive(folder, journals, scenario)
     page = render_page(
         derived.report,
         journals.conversations,
@@ -74,11 +77,11 @@ def require_a_reply(journals: Journals) -> None:
         raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
 
 
-def _derive(folder: RunFolder, journals: Journals) -> _Derived:
+def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = None) -> _Derived:
     saved = folder.read_experiment()
     conversations = journals.conversations
     verdicts = current_verdicts(journals.verdicts, saved)
-    personas = _personas(saved)
+    personas = _personas(saved, scenario)
     min_turns = saved["experiment"].get("min_turns", MIN_TURNS) if saved else MIN_TURNS
     flaws = {
         conversation.id: audit(conversation, personas.get(conversation.persona), min_turns=min_turns)
@@ -108,11 +111,12 @@ def _detectors(saved: dict[str, Any] | None, verdicts: Sequence[Verdict]) -> lis
     return list(dict.fromkeys([*named, *sorted({item.detector for item in verdicts})]))
 
 
-def _personas(saved: dict[str, Any] | None) -> dict[str, Persona]:
+def _personas(saved: dict[str, Any] | None, scenario: Scenario | None) -> dict[str, Persona]:
     """The pack's personas by identifier; none when the run was made with a pack that is not here."""
     if saved is None:
         return {}
     try:
-        return {persona.id: persona for persona in load_scenario(saved["experiment"]["scenario"]).personas}
+        scenario = scenario or load_scenario(saved["experiment"]["scenario"])
     except UsageError:
         return {}
+    return {persona.id: persona for persona in scenario.personas}
