@@ -18,8 +18,8 @@ from simulator.cli.warnings import warnings_shown
 
 INTERRUPTED = 130
 COLLECTED_AFTER = (100_000, 20, 50)
-"""When garbage is collected (`gc.set_threshold`). By Python's own numbers a command that holds the sentences of
-a long reply spends most of its time on looking through them again and again."""
+"""When garbage is collected (`gc.set_threshold`). By Python's own numbers a command that holds the sentences
+of a long reply spends most of its time on looking through them again and again."""
 
 
 def main() -> None:
