@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from scenarios.files.jsonl import read_lines
+from scenarios.packs.pack_files import _load
 from simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import URL, flags, make_pack
 from tests.simulator.command_line import CodeAndError
@@ -75,6 +78,21 @@ def test_an_empty_journal_is_refused_first(
         f"error: {damaged.conversations} is empty: there is nothing to judge yet.\n",
     )
     assert written(tmp_path) == before
+
+
+def test_journals_and_pack_are_read_once(
+    code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
+) -> None:
+    damaged.verdicts.write_text("")
+    judge = ("detect", damaged.path, "--detectors", "lexical", "--quiet")
+    assert code_and_error(*judge)[0] == 0
+    with (
+        patch("simulator.runs.journals.read_lines", wraps=read_lines) as lines,
+        patch("scenarios.packs.pack_files._load", wraps=_load) as packs,
+    ):
+        assert code_and_error(*judge)[0] == 0
+    assert sorted(call.args[0] for call in lines.mock_calls) == [damaged.conversations, damaged.verdicts]
+    assert packs.call_count == 1
 
 
 @pytest.mark.parametrize(
