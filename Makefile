@@ -26,8 +26,8 @@ demo: $(STAMP)  ## set up everything, then the main job on a real served model, 
 test: $(STAMP) browser  ## all tests but the live ones
 	$(BIN)/python -m pytest
 
-soak: $(STAMP)  ## the fuzz tests with fifty times as many examples (hours)
-	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest tests/fuzz
+soak: $(STAMP)  ## the fuzz tests with fifty times as many examples, in memory where the system has a folder for that
+	HYPOTHESIS_PROFILE=soak TMPDIR=$$(test -w /dev/shm && echo /dev/shm) $(BIN)/python -m pytest tests/fuzz
 
 live: $(STAMP) browser  ## the tests that start a real vLLM
 	$(BIN)/python -m pytest -m live

@@ -77,6 +77,11 @@ def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:
     return made
 
 
+def is_ours(detector: Detector) -> bool:
+    """Whether a detector is one of hallulab's, and so are its judgements."""
+    return type(detector).__module__.startswith("detectors.")
+
+
 def _check_attributes(kind: str, made: Detector) -> None:
     """Raise UsageError where somebody else's detector says something of itself that cannot be."""
     threshold = made.threshold

@@ -54,10 +54,9 @@ def run(
     folder = RunFolder(_path(out) or folder_by_time())
     wanted = _resolved(experiment, fields)
     check_outputs({}, folders={"--out": folder.path})
-    result_of(execute_experiment(wanted, folder, settings, simulate=True))
-    journals = folder.read_journals()
-    write_reports(folder, journals)
-    require_a_reply(journals)
+    ran = result_of(execute_experiment(wanted, folder, settings, simulate=True))
+    write_reports(folder, ran.journals, ran.scenario)
+    require_a_reply(ran.journals)
     return Run(folder.path)
 
 

@@ -32,6 +32,8 @@ MOST_LINES = 4
 """Messages that may wait. A correct worker has one; nothing is read of a worker with more."""
 LAST_WORDS = 4000
 """Bytes of standard error that are kept."""
+_BLOCK = 1 << 20
+"""Bytes of standard error that are read at once: a bot may print without end, and each reading stops us."""
 
 
 class WorkerError(OperationalError):
@@ -180,7 +182,7 @@ class _LastWords:
 
     def _read(self, errors: IO[bytes]) -> None:
         with errors:
-            while part := os.read(errors.fileno(), LAST_WORDS):
+            while part := os.read(errors.fileno(), _BLOCK):
                 self._kept = (self._kept + part)[-LAST_WORDS:]
 
     def line(self) -> str:

@@ -20,7 +20,7 @@ from scenarios.errors import OperationalError, UsageError
 from scenarios.files.data_files import in_words, main_error
 from scenarios.files.json_text import parse_json
 from scenarios.files.json_values import writable
-from scenarios.files.jsonl import LineWriter, parsed_lines, read_lines
+from scenarios.files.jsonl import LineWriter, parsed_lines, read_lines, require_writable
 from scenarios.transcript import Number, Seconds
 
 _BEGINNING = b'{"kind":"'
@@ -53,6 +53,7 @@ class Recording:
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, str], Any] = {}
+        self._file: Path | None = None
         self._writer: LineWriter | None = None
         self.replaying = False
         """Whether a missing answer must not be fetched from outside."""
@@ -62,6 +63,8 @@ class Recording:
     @classmethod
     def record(cls, path: Path) -> Recording:
         """Record into `path`, and reuse the answers that it already holds.
+
+        Nothing is written before the first new answer: a command may still be refused.
 
         Raises:
             UsageError: `path` is a packed file, is no recording, or has a damaged entry.
@@ -73,7 +76,8 @@ class Recording:
         if path.is_file():
             _refuse_what_is_no_recording(path)
         recording._load(path)
-        recording._writer = LineWriter(path)
+        require_writable(path)
+        recording._file = path
         recording.source = path
         return recording
 
@@ -115,7 +119,8 @@ class Recording:
         if known is not None:
             return known
         self._answers[(kind, key)] = answer
-        if self._writer is not None:
+        if self._file is not None:
+            self._writer = self._writer or LineWriter(self._file)
             entry = {"kind": kind, "key": key, "answer": answer}
             self._writer.append(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
         return answer
@@ -131,7 +136,7 @@ class Recording:
         """Close the file, if any."""
         if self._writer is not None:
             self._writer.close()
-            self._writer = None
+        self._file = self._writer = None
 
 
 def _is_entry(value: Any) -> bool:

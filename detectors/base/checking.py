@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from agents.models.redaction import without_keys
+from scenarios.files.data_files import in_words, main_error
 from scenarios.plugins import reason_of
 from scenarios.transcript import Judgement
 
 
-def checked(found: object, reply: str) -> Judgement:
-    """What a detector gave for `reply`; a failed judgement where it is not one, or not one of this reply."""
+def checked(found: object, reply: str, ours: bool = False) -> Judgement:
+    """What a detector gave for `reply`; a failed judgement where it is not one, or not one of this reply.
+
+    Args:
+        found: what it gave.
+        reply: what it judged.
+        ours: the detector is one of hallulab's, which change no judgement after it was made.
+    """
     if type(found) is not Judgement:
         return Judgement(outcome="failed", error=f"the detector gave a {type(found).__name__}, no Judgement")
+    try:
+        written = found.model_dump_json(warnings=False)
+        # Of what was made unchecked (`model_construct`, `model_copy`), the line could not be read again.
+        found = found if ours else Judgement.model_validate_json(written)
+    except ValidationError as error:
+        first = main_error(error)
+        place = ".".join(map(str, first["loc"]))
+        wrong = f"`{place}`: {in_words(first)}" if place else in_words(first)
+        return Judgement(outcome="failed", error=f"the detector gave no sound Judgement: {wrong}")
+    except ValueError as error:
+        return failure(error)
     flaw = misfit(found, reply)
     if flaw is not None:
         return Judgement(outcome="failed", calls=found.calls, error=f"the detector gave {flaw[1]}")
-    try:
-        found.model_dump_json()
-    except ValueError as error:
-        return failure(error)
     return found.model_copy(update={"error": without_keys(found.error)}) if found.error else found
 
 

@@ -25,6 +25,9 @@ Place = tuple[str | int, ...]
 _MOST_DIGITS = 308
 """Digits of a whole number at most. Floats end at somewhat larger numbers."""
 
+_LONGEST_NAME = 200
+"""Characters that are told of a key, or of the way to a value."""
+
 _CONTAINERS = (dict, list)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
 """A string; its group is empty if the text ends before the string does."""
@@ -51,7 +54,7 @@ def parse_json(text: str) -> Any:
     found = unwritable(value)
     if found is not None:
         place, flaw = found
-        raise ValueError(f"{'.'.join(map(_printable, place))}: {flaw}" if place else flaw)
+        raise ValueError(f"{_printable('.'.join(map(str, place)))}: {flaw}" if place else flaw)
     return value
 
 
@@ -129,5 +132,7 @@ def _flaw(leaf: Any) -> str | None:
     return None
 
 
-def _printable(key: object) -> str:
-    return str(key).encode("utf-8", "backslashreplace").decode()
+def _printable(name: str) -> str:
+    """A key, or the way to a value, as it is told: keys may be of any length."""
+    told = name.encode("utf-8", "backslashreplace").decode()
+    return told if len(told) <= _LONGEST_NAME else f"{told[: _LONGEST_NAME - 1]}…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 from collections.abc import Iterable, Iterator
@@ -83,6 +84,15 @@ def _warn_of_torn_line(path: Path) -> None:
         "writes to the file removes it.",
         path,
     )
+
+
+def require_writable(path: Path) -> None:
+    """Raise OperationalError where `LineWriter` would not open a file or make it; nothing is written."""
+    place = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
+    if place != path and not place.is_dir():
+        raise OperationalError(f"cannot write {path}: {os.strerror(errno.ENOTDIR)}.")
+    if not os.access(place, os.W_OK):
+        raise OperationalError(f"cannot write {path}: {os.strerror(errno.EACCES)}.")
 
 
 class LineWriter:

@@ -12,14 +12,18 @@ from simulator.cli.options import AsJson, RunArgument
 from simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
+    from scenarios.packs.pack import Scenario
     from simulator.runs.folder import RunFolder
+    from simulator.runs.journals import Journals
 
 
 def report(folder: RunArgument, as_json: AsJson = False) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
     from simulator.runs.folder import RunFolder
 
-    show_report(RunFolder(folder), as_json)
+    run = RunFolder(folder)
+    run.require()
+    show_report(run, as_json, run.read_journals())
 
 
 def view(folder: RunArgument) -> None:
@@ -65,7 +69,9 @@ def export(
         say(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 
 
-def show_report(folder: RunFolder, as_json: bool) -> None:
+def show_report(
+    folder: RunFolder, as_json: bool, journals: Journals, scenario: Scenario | None = None
+) -> None:
     """Write the reports, and print the table or the JSON.
 
     Raises:
@@ -75,11 +81,9 @@ def show_report(folder: RunFolder, as_json: bool) -> None:
     from simulator.report.reporting import require_a_reply, write_reports
     from simulator.report.terminal import print_report
 
-    folder.require()
-    journals = folder.read_journals()
     if not journals.conversations:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
-    made = write_reports(folder, journals)
+    made = write_reports(folder, journals, scenario)
     if as_json:
         say_json(folder.report.read_text(encoding="utf-8"))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -16,11 +17,15 @@ from simulator.cli.output import OutputError, guarded_output, let_go
 from simulator.cli.warnings import warnings_shown
 
 INTERRUPTED = 130
+COLLECTED_AFTER = (100_000, 20, 50)
+"""When garbage is collected (`gc.set_threshold`). By Python's own numbers a command that holds the sentences
+of a long reply spends most of its time on looking through them again and again."""
 
 
 def main() -> None:
     """Run a command and exit: 0 done, 1 operational error, 2 usage, 130 interrupted."""
     signal.signal(signal.SIGTERM, _interrupt)
+    gc.set_threshold(*COLLECTED_AFTER)
     try:
         with warnings_shown(), guarded_output():
             app(_with_home_folders(sys.argv[1:]))

@@ -23,7 +23,7 @@ from simulator.cli.options import (
 from simulator.cli.saying import say
 
 if TYPE_CHECKING:
-    from simulator.experiment.build import Settings
+    from simulator.experiment.build import Ran, Settings
     from simulator.runs.folder import RunFolder
 
 _JUDGING = frozenset(
@@ -59,7 +59,8 @@ def run(
     from simulator.cli.folders import show_report
 
     flags = {**flags_of(models), **flags_of(conversations), "detectors": names(detectors)}
-    show_report(_execute(context, models.config, flags, folder, recording), as_json)
+    out, ran = _execute(context, models.config, flags, folder, recording)
+    show_report(out, as_json, ran.journals, ran.scenario)
 
 
 @grouped
@@ -75,7 +76,8 @@ def simulate(
     What stands after `--` is passed on to the model server.
     """
     flags = {**flags_of(models), **flags_of(conversations)}
-    say(_execute(context, models.config, flags, folder, recording, judge=False).path)
+    out, _ = _execute(context, models.config, flags, folder, recording, judge=False)
+    say(out.path)
 
 
 @grouped
@@ -106,8 +108,8 @@ def detect(
     flags = {**flags_of(models), "detectors": names(detectors)}
     values.update({name: value for name, value in flags.items() if value is not None})
     experiment = load_experiment(None, values).with_places_of(file)
-    run_until_stopped(execute_experiment(experiment, run, settings(context, recording), simulate=False))
-    show_report(run, as_json)
+    ran = run_until_stopped(execute_experiment(experiment, run, settings(context, recording), simulate=False))
+    show_report(run, as_json, ran.journals, ran.scenario)
 
 
 def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
@@ -140,7 +142,7 @@ def _execute(
     folder: FolderOptions,
     recording: RecordingOptions,
     judge: bool = True,
-) -> RunFolder:
+) -> tuple[RunFolder, Ran]:
     from simulator.experiment.build import execute_experiment
     from simulator.experiment.config import load_experiment
     from simulator.runs.folder import RunFolder, folder_by_time
@@ -149,9 +151,9 @@ def _execute(
     run = RunFolder(folder.out or folder_by_time())
     experiment = load_experiment(config, flags)
     check_outputs({}, folders={"--out": run.path})
-    run_until_stopped(
+    ran = run_until_stopped(
         execute_experiment(
             experiment, run, settings(context, recording, folder.fresh), simulate=True, judge=judge
         )
     )
-    return run
+    return run, ran

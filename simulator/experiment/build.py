@@ -31,6 +31,7 @@ from simulator.experiment.execution import Cast, execute
 from simulator.experiment.makers import makers
 from simulator.experiment.plan import Job, check_plan, plan
 from simulator.runs.folder import RunFolder
+from simulator.runs.journals import Journals, read_journals
 from simulator.runs.saved_experiment import check_folder, enter_folder, say_what_is_made_anew
 
 _log = logging.getLogger(__name__)
@@ -63,10 +64,26 @@ class Settings:
             raise UsageError("--record and --replay exclude each other: give one of them.")
 
 
+@dataclass(frozen=True, repr=False)
+class Ran:
+    """What an experiment found, so that nobody need read it again.
+
+    It spells out nothing of that: where `asyncio.run` puts the handler of Ctrl-C back, Python spells the
+    result of the task, which would take longer than the run.
+    """
+
+    journals: Journals
+    """What counts of the folder's journals."""
+    scenario: Scenario
+    """The pack."""
+
+
 async def execute_experiment(
     experiment: Experiment, folder: RunFolder, settings: Settings, simulate: bool, judge: bool = True
-) -> None:
+) -> Ran:
     """Run an experiment into its folder.
+
+    All that can be refused is, before anything of the folder or the recording is written.
 
     Args:
         simulate: False only judges what the folder holds.
@@ -86,24 +103,36 @@ async def execute_experiment(
         check_folder(experiment, scenario, folder)
     needed = simulate or asked
     with folder.claimed():
+        held = Journals([], []) if settings.fresh else read_journals(folder.conversations, folder.verdicts)
+        if not simulate and not held.of(folder.read_makers()).conversations:
+            raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
         recording = open_recording(settings)
         async with open_pool(experiment, settings, recording, needed) as (pool, revision):
             detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
             build_now = needed and not recording.replaying
             knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
-            if settings.fresh:
-                folder.clear()
             made_by = makers(experiment, identities(pool)) if simulate else None
             jobs = plan(experiment, scenario, made_by) if simulate else []
-            say_what_is_made_anew(folder, detectors, made_by)
+            if not settings.fresh:
+                say_what_is_made_anew(folder, held, detectors, made_by)
             read_how = pool.read_how if needed else ()
             enter_folder(
-                experiment, scenario, detectors, revision, folder, simulate, verifying, made_by, read_how
+                experiment,
+                scenario,
+                detectors,
+                revision,
+                folder,
+                simulate,
+                verifying,
+                made_by,
+                read_how,
+                settings.fresh,
             )
             cast = make_cast(experiment, scenario, pool, knowledge, detectors)
             bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
             with bars, _long_lived_objects_left_alone():
-                await execute(cast, jobs, folder, bars)
+                journals = await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
+    return Ran(journals, scenario)
 
 
 @contextmanager

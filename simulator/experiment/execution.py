@@ -11,13 +11,14 @@ from agents.foreign import as_called, require_failure, require_running
 from chatbots.protocol import Chatbot
 from detectors.base.checking import checked, failure
 from detectors.base.protocol import Detector
+from detectors.registry import is_ours
 from scenarios.errors import HallulabError, ReplayMiss
 from scenarios.files.jsonl import LineWriter
 from scenarios.transcript import Conversation, Judgement, Message, Retriever, Turn, TurnView, Verdict
 from simulator.experiment.conversation import User, converse
 from simulator.experiment.plan import Job
 from simulator.runs.folder import RunFolder
-from simulator.runs.journals import first_try, next_try, verdict_key
+from simulator.runs.journals import Journals, first_try, next_try, verdict_key
 
 
 class Observer(Protocol):
@@ -54,23 +55,39 @@ class Cast:
     """Conversations held, and turns judged, at the same time."""
 
 
-async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: Observer) -> None:
+async def execute(
+    cast: Cast,
+    jobs: Sequence[Job],
+    folder: RunFolder,
+    observer: Observer,
+    journals: Journals | None = None,
+) -> Journals:
     """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
 
     Failed conversations and failed verdicts are lacking: they are tried again.
+
+    Args:
+        cast: who takes part.
+        jobs: the conversations wanted.
+        folder: where the journals are.
+        observer: is told what happens.
+        journals: what they hold, where they were read already.
+
+    Returns:
+        What they hold now: what `folder.read_journals()` would read.
 
     Raises:
         OperationalError: a journal cannot be written. What was written is intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
-    journals = folder.read_journals()
+    journals = journals or folder.read_journals()
     journal = journals.conversations
     failed = {first_try(held.id): held for held in journal if held.stop_reason == "error"}
     done = {first_try(held.id) for held in journal} - failed.keys()
     missing = [job for job in jobs if job.key.id not in done]
     again = {job.key.id for job in missing}
     with folder.open_conversations() as conversations, folder.open_verdicts() as verdicts:
-        run = _Run(cast, journals.verdicts, observer, conversations, verdicts)
+        run = _Run(cast, journals, observer, conversations, verdicts)
         observer.expect(len(missing), 0)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -81,6 +98,7 @@ async def execute(cast: Cast, jobs: Sequence[Job], folder: RunFolder, observer: 
                     tasks.create_task(run.hold(job, failed.get(job.key.id), tasks))
         except* (HallulabError, ReplayMiss) as group:
             raise _first(group) from group
+    return run.journals()
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -94,7 +112,7 @@ class _Run:
     def __init__(
         self,
         cast: Cast,
-        judged: Sequence[Verdict],
+        journals: Journals,
         observer: Observer,
         conversations: LineWriter,
         verdicts: LineWriter,
@@ -103,11 +121,14 @@ class _Run:
         self._observer = observer
         self._conversations = conversations
         self._verdicts = verdicts
-        verdicts_held = {verdict_key(verdict): verdict for verdict in judged}
-        self._failed = {key: held for key, held in verdicts_held.items() if held.outcome == "failed"}
-        self._judged = verdicts_held.keys() - self._failed.keys()
+        self._held = {held.id: held for held in journals.conversations}
+        self._judged = {verdict_key(verdict): verdict for verdict in journals.verdicts}
         self._stage = asyncio.Semaphore(cast.concurrency)
         self._bench = asyncio.Semaphore(cast.concurrency)
+
+    def journals(self) -> Journals:
+        """What the journals hold; a next try stands in the place of what failed."""
+        return Journals([*self._held.values()], [*self._judged.values()])
 
     async def hold(self, job: Job, failed: Conversation | None, tasks: asyncio.TaskGroup) -> None:
         """Hold a conversation, which `failed` before if it is not None. A failure is not written twice."""
@@ -125,6 +146,7 @@ class _Run:
             conversation = failed
         else:
             self._conversations.append(conversation.model_dump_json())
+            self._held[key.id if failed is None else failed.id] = conversation
         self._observer.conversation_done(conversation, self.judge(conversation, tasks))
 
     def judge(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> int:
@@ -134,11 +156,14 @@ class _Run:
             (turn, detector)
             for turn in conversation.turns
             for detector in self._cast.detectors
-            if (conversation.id, turn.index, detector.name, detector.version) not in self._judged
+            if self._lacks((conversation.id, turn.index, detector.name, detector.version))
         ]
         for turn, detector in wanted:
             tasks.create_task(self._judge_turn(conversation, said, turn, detector))
         return len(wanted)
+
+    def _lacks(self, key: tuple[str, int, str, str]) -> bool:
+        return key not in self._judged or self._judged[key].outcome == "failed"
 
     async def _judge_turn(
         self, conversation: Conversation, said: Sequence[Message], turn: Turn, detector: Detector
@@ -154,9 +179,10 @@ class _Run:
             detector=detector.name,
             version=detector.version,
         )
-        failed = self._failed.get(verdict_key(verdict))
-        if failed is None or failed.error != verdict.error:
+        key = verdict_key(verdict)
+        if key not in self._judged or self._judged[key].error != verdict.error:
             self._verdicts.append(verdict.model_dump_json())
+            self._judged[key] = verdict
         self._observer.verdict_done(verdict)
 
 
@@ -185,7 +211,8 @@ async def judge_turn(
         knowledge=knowledge,
     )
     try:
-        return checked(await as_called(lambda: detector.detect(view)), turn.reply)
+        found = await as_called(lambda: detector.detect(view))
+        return checked(found, turn.reply, is_ours(detector))
     except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
         require_failure(error)
         return failure(error)

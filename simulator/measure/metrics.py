@@ -16,7 +16,7 @@ from scenarios.errors import UsageError
 from scenarios.transcript import Call, Conversation, Frozen, Verdict
 from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.statistics import Ratio, interval, no_interval, ratio_of_sums
-from simulator.measure.tokens import hallucinated, tokenize
+from simulator.measure.tokens import count_hallucinated, count_tokens
 
 Pairing = tuple[str, str, int]
 """Scenario, persona and seed: what a conversation shares with those of the other chatbots."""
@@ -169,9 +169,8 @@ def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
         scored += 1
         hallucinations += len(verdict.spans)
         unlocated += sum(span.start is None for span in verdict.spans)
-        marks = hallucinated(tokenize(turn.reply), verdict.spans)
-        tokens += len(marks)
-        flagged += sum(marks)
+        tokens += count_tokens(turn.reply)
+        flagged += count_hallucinated(turn.reply, verdict.spans)
     return Tally(
         conversation=conversation.id,
         pairing=(conversation.scenario, conversation.persona, conversation.seed),

@@ -82,14 +82,15 @@ def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ..
     covering: list[int] = []
     further: list[int] = []
     for left, right in pairwise(sorted({0, len(reply), *begin, *ends.values()})):
-        covering = [number for number in covering if ends[number] > left]
+        if covering:
+            covering = [number for number in covering if ends[number] > left]
         for number in begin.get(left, ()):
             heappush(further, number)
         while further and len(covering) < MOST_COVERING:
             number = heappop(further)
             if ends[number] > left:
                 covering.append(number)
-        pieces.append((reply[left:right], tuple(sorted(covering))))
+        pieces.append((reply[left:right], tuple(sorted(covering)) if covering else ()))
     return pieces
 
 

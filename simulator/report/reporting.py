@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.users.user_flaws import MIN_TURNS, Flaw, conversation_flaws
 from scenarios.errors import OperationalError, UsageError
-from scenarios.packs.pack import Persona
+from scenarios.packs.pack import Persona, Scenario
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import in_brief
 from scenarios.transcript import Conversation, Verdict
@@ -31,12 +31,15 @@ class _Derived:
     experiment: str | None
 
 
-def write_reports(folder: RunFolder, journals: Journals | None = None) -> RunReport:
+def write_reports(
+    folder: RunFolder, journals: Journals | None = None, scenario: Scenario | None = None
+) -> RunReport:
     """Derive the reports from the folder's journals, write them, and return the report.
 
     Args:
         folder: the run.
         journals: of the folder, where they were read already.
+        scenario: the run's pack, where it was read already.
 
     Raises:
         UsageError: experiment.json or the journals are wrong, or a report is a link to elsewhere.
@@ -45,7 +48,7 @@ def write_reports(folder: RunFolder, journals: Journals | None = None) -> RunRep
     folder.require()
     folder.refuse_links_out(folder.derived)
     journals = journals or folder.read_journals()
-    derived = _derive(folder, journals)
+    derived = _derive(folder, journals, scenario)
     page = render_page(
         derived.report,
         journals.conversations,
@@ -77,11 +80,11 @@ def require_a_reply(journals: Journals) -> None:
         raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
 
 
-def _derive(folder: RunFolder, journals: Journals) -> _Derived:
+def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = None) -> _Derived:
     saved = folder.read_experiment()
     conversations = journals.conversations
     verdicts = current_verdicts(journals.verdicts, saved)
-    personas = _personas(saved)
+    personas = _personas(saved, scenario)
     min_turns = saved.experiment.min_turns if saved else MIN_TURNS
     flaws = {
         conversation.id: conversation_flaws(
@@ -113,11 +116,12 @@ def _detectors(saved: SavedExperiment | None, verdicts: Sequence[Verdict]) -> li
     return list(dict.fromkeys([*named, *sorted({item.detector for item in verdicts})]))
 
 
-def _personas(saved: SavedExperiment | None) -> dict[str, Persona]:
+def _personas(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:
     """The pack's personas by identifier; none when the run was made with a pack that is not here."""
     if saved is None:
         return {}
     try:
-        return {persona.id: persona for persona in load_scenario(saved.experiment.scenario).personas}
+        scenario = scenario or load_scenario(saved.experiment.scenario)
     except UsageError:
         return {}
+    return {persona.id: persona for persona in scenario.personas}

@@ -24,6 +24,7 @@ from simulator.experiment.makers import Makers, made_anew, makers
 from simulator.experiment.plan import chosen_personas, model_name, scenario_version
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder
+from simulator.runs.journals import Journals
 
 _log = logging.getLogger(__name__)
 
@@ -112,6 +113,7 @@ def enter_folder(
     verifying: Mapping[str, ClaimCheck | None] | None = None,
     made_by: Makers | None = None,
     read_how: Sequence[ReadHow] = (),
+    fresh: bool = False,
 ) -> None:
     """Write experiment.json, or add to the folder's one.
 
@@ -123,12 +125,13 @@ def enter_folder(
         verifying: how the chatbots verify their claims, by name; those left out stay as they are.
         made_by: who makes conversations now; None: `makers`, with models that go by their names.
         read_how: how the models' answers are read now; what the folder says of earlier parts stays.
+        fresh: nothing stays; the run's files are deleted when all else is right.
 
     Raises:
         OperationalError: it cannot be written.
         UsageError: a detector says of itself what cannot be, or experiment.json is damaged.
     """
-    saved = folder.read_experiment()
+    saved = None if fresh else folder.read_experiment()
     held = Experiment.model_validate(experiment.model_dump()) if simulate else experiment
     before = saved or SavedExperiment(experiment=held, identity={}, detectors={})
     checks = before.claim_checks
@@ -150,17 +153,21 @@ def enter_folder(
         update["made_by"] = (made_by or makers(experiment)).joining(before.made_by)
     elif saved is None:
         update["seeds"] = tuple(sorted({one.seed for one in folder.read_conversations()}))
+    if fresh:
+        folder.clear()
     folder.write_experiment(before.model_copy(update=update))
 
 
 def say_what_is_made_anew(
-    folder: RunFolder, detectors: Sequence[Detector], made_by: Makers | None = None
+    folder: RunFolder, held: Journals, detectors: Sequence[Detector], made_by: Makers | None = None
 ) -> None:
     """Warn of what the folder holds that counts no more, as a user, chatbot or detector has changed since.
 
     To be said before `enter_folder`.
 
     Args:
+        folder: the run.
+        held: all of its journals.
         detectors: who judges now.
         made_by: who makes conversations now; None: nobody does.
 
@@ -171,8 +178,8 @@ def say_what_is_made_anew(
     if saved is None or not folder.conversations.is_file():
         return
     if made_by is not None:
-        journals = folder.read_journals()
-        for sentence in made_anew(journals.conversations, made_by.joining(folder.read_makers())):
+        earlier = folder.read_makers()
+        for sentence in made_anew(held.of(earlier).conversations, made_by.joining(earlier)):
             _log.warning(sentence)
     for detector in detectors:
         before = saved.detectors.get(detector.name)

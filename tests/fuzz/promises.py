@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -22,6 +23,7 @@ from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
+import typer.main
 from hypothesis import settings
 
 from scenarios.text.wording import harmless
@@ -44,6 +46,11 @@ def examples(number: int) -> settings:
     return settings(max_examples=number * (SOAK if soaking else 1))
 
 
+_command_line = functools.cache(typer.main.get_command)
+"""The parser of a command line. A command makes it anew; for one after the other in one process that would
+take most of the time."""
+
+
 class Hangs(BaseException):
     """The time is over. No `Exception`: whoever turns failures into data would go on."""
 
@@ -61,7 +68,11 @@ def ended(*arguments: str | Path) -> Ended:
     out, err = _utf8("strict"), _utf8("backslashreplace")
     argv = ["hallulab", *map(str, arguments)]
     started = time.process_time()
-    with patch.multiple(sys, argv=argv, stdout=out, stderr=err), _time_limit():
+    with (
+        patch.multiple(sys, argv=argv, stdout=out, stderr=err),
+        patch("typer.main.get_command", _command_line),
+        _time_limit(),
+    ):
         code = _exit_code()
     took = time.process_time() - started
     found = Ended(code, _text(out), _text(err))

@@ -28,7 +28,7 @@ from tests.agents.models.endpoints import QUESTION
 from tests.fuzz.anything import documents
 from tests.fuzz.honest import Honest
 from tests.fuzz.promises import check_whole, ended, examples
-from tests.fuzz.tiny_run import URL, flags, make_pack, words_for_vectors
+from tests.fuzz.tiny_run import URL, emptied, flags, make_pack, words_for_vectors
 from tests.scripted import completion
 
 KEY = "sk-canary/0-Xy_9"
@@ -187,10 +187,8 @@ def _run(pack: Path, out: Path, endpoint: Hostile, *more: str | Path) -> Any:
 
 @examples(40)
 @given(odd=st.dictionaries(st.integers(1, 12), answers(), min_size=1, max_size=4))
-def test_a_run_ends_and_what_it_wrote_can_be_read(
-    pack: Path, tmp_path_factory: pytest.TempPathFactory, odd: dict[int, httpx2.Response]
-) -> None:
-    out = tmp_path_factory.mktemp("run")
+def test_a_run_ends_and_what_it_wrote_can_be_read(pack: Path, odd: dict[int, httpx2.Response]) -> None:
+    out = emptied(pack.parent / "answered")
     said = _run(pack, out, Hostile(odd), "--record", out / "recorded.jsonl")
     written = [path for path in out.rglob("*") if path.is_file()]
     for path in written:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hallulab import Run, UsageError
 from scenarios.datasets.jsonl import load_jsonl
 from scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
 from simulator.experiment.config import load_experiment
@@ -232,6 +233,22 @@ def test_a_folder_is_shown_or_refused(pack: Path, folder: Path, data: st.DataObj
     with keeping(folder, derived=REPORTS):
         said = ended("view", folder)
     assert _require_all_or_none(run) == (said.code == 0)
+
+
+@settings(examples(100), suppress_health_check=SHARED)
+@given(data=st.data())
+def test_a_folder_becomes_frames_or_is_refused(pack: Path, folder: Path, data: st.DataObject) -> None:
+    _made(folder, data.draw(folders(pack)))
+    with keeping(folder):
+        try:
+            run = Run(folder)
+            report = run.report()
+        except UsageError:
+            return
+        turns, verdicts, spans = run.turns(), run.verdicts(), run.spans()
+    for detector in {row["detector"] for row in report["rows"]}:
+        assert sum(row["turns"] for row in report["rows"] if row["detector"] == detector) == len(turns)
+    assert len(spans) == verdicts["spans"].sum()
 
 
 @settings(examples(200), suppress_health_check=SHARED)

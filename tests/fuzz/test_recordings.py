@@ -21,7 +21,7 @@ from simulator.runs.folder import RunFolder
 from tests.fuzz.anything import changed, damaged, documents, written_leniently
 from tests.fuzz.honest import Honest
 from tests.fuzz.promises import check_whole, ended, examples, keeping
-from tests.fuzz.tiny_run import flags, make_pack, words_for_vectors
+from tests.fuzz.tiny_run import emptied, flags, make_pack, words_for_vectors
 from tests.scripted import completion
 
 ENTRIES: list[object] = [
@@ -108,10 +108,8 @@ def _entries(folder: Path) -> list[object]:
 
 @examples(40)
 @given(data=st.data())
-def test_a_replay_ends_and_what_it_wrote_can_be_read(
-    recorded: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    folder = tmp_path_factory.mktemp("replay")
+def test_a_replay_ends_and_what_it_wrote_can_be_read(recorded: Path, data: st.DataObject) -> None:
+    folder = emptied(recorded / "replay")
     path = folder / data.draw(st.sampled_from(["r.jsonl", "r.jsonl.gz"]))
     held = recordings(_entries(recorded))
     path.write_bytes(data.draw(packed(held) if path.suffix == ".gz" else held))
@@ -129,10 +127,8 @@ def test_a_replay_ends_and_what_it_wrote_can_be_read(
 
 @examples(30)
 @given(data=st.data())
-def test_adding_to_a_recording_loses_nothing_of_it(
-    recorded: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    folder = tmp_path_factory.mktemp("record")
+def test_adding_to_a_recording_loses_nothing_of_it(recorded: Path, data: st.DataObject) -> None:
+    folder = emptied(recorded / "record")
     path = folder / "r.jsonl"
     path.write_bytes(data.draw(recordings(_entries(recorded))) + b"\n")
     with keeping(folder, grows=["r.jsonl"]):

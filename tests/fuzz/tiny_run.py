@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,13 @@ def make_pack(folder: Path) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    return folder
+
+
+def emptied(folder: Path) -> Path:
+    """A folder for the next example: a new one for each of thousands would take most of the time."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     return folder
 
 

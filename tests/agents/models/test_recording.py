@@ -94,8 +94,11 @@ def test_recording_goes_on_in_a_file_of_one_torn_entry(tmp_path: Path, torn: str
     path.write_text(torn)
     recording = Recording.record(path)
     recording.put("note", "a", 1)
+    recording.put("note", "b", 2)
     recording.close()
-    assert path.read_text() == '{"kind":"note","key":"a","answer":1}\n'
+    assert path.read_text() == (
+        '{"kind":"note","key":"a","answer":1}\n{"kind":"note","key":"b","answer":2}\n'
+    )
 
 
 def test_a_packed_recording_is_replayed(tmp_path: Path) -> None:

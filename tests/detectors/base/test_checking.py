@@ -15,7 +15,7 @@ def flagging(*spans: Span) -> Judgement:
 
 def test_a_judgement_of_the_reply_is_kept() -> None:
     found = flagging(Span(start=3, end=5, text="or"), Span(start=None, end=None, text="elsewhere"))
-    assert checked(found, "word!") is found
+    assert checked(found, "word!") == found
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,30 @@ def test_what_a_detector_raises_can_be_written() -> None:
 
 def test_scores_of_other_words_than_the_reply_has_are_a_failure() -> None:
     found = Judgement(outcome="scored", score=0.5, flagged=False, spans=(), word_scores=(0.1, 0.2))
-    assert checked(found, "two words") is found
+    assert checked(found, "two words") == found
     judgement = checked(found, "three words here")
     assert (judgement.outcome, judgement.error) == (
         "failed",
         "the detector gave 2 word scores for a reply of 3 words",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "flaw"),
+    [
+        ({"score": float("nan")}, "outcome 'scored' needs a score and a flag"),
+        ({"score": "high"}, "`score`: input should be a valid number, unable to parse string as a number"),
+        (
+            {"units": ("a unit",)},
+            "`units.0`: must be keys with values, `{key: value}`, not the text 'a unit'",
+        ),
+    ],
+)
+def test_a_judgement_that_was_changed_unchecked_is_a_failed_one(
+    changed: dict[str, object], flaw: str
+) -> None:
+    judgement = checked(flagging().model_copy(update=changed), "word!")
+    assert (judgement.outcome, judgement.error) == (
+        "failed",
+        f"the detector gave no sound Judgement: {flaw}",
     )

@@ -30,6 +30,8 @@ VALUES = st.recursive(
         ('{"reply": "a\\ud800b"}', "reply: half of a character (\\ud800)"),
         ('{"a\\udfff": 1}', "a\\udfff: half of a character (\\udfff)"),
         ('{"a": 1, "b": 2, "a": 3}', "the key a occurs twice"),
+        (f'{{"{"k" * 999}": NaN}}', f"{'k' * 199}…: a number that is not finite"),
+        (f'{{"{"k" * 999}": 1, "{"k" * 999}": 1}}', f"the key {'k' * 199}… occurs twice"),
         ("[" * 101 + "]" * 101, "more than 100 levels of brackets"),
         ('{"a":' * 101 + "1" + "}" * 101, "more than 100 levels of brackets"),
         ("[" * 200_000, "more than 100 levels of brackets"),

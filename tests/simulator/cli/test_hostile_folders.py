@@ -205,6 +205,13 @@ def test_a_report_that_is_a_link_to_elsewhere_is_not_written_through(
     [
         "The quick brown fox does not jump over 12 lazy dogs today. ",
         "- The fox.\n",
+        "- a b c\n",
+        "a\n\n",
+        "fox ",
+        "x",
+        "12 34.5 6,789 ",
+        "e.g. ",
+        "शुल्क पाँच सौ है। Ünïcödé 😀 中文。 ",
         "aa.Bb.",
         "aa.Bb,",
         "A. ",

@@ -262,3 +262,10 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
         await execute(cast(Judge()), [job("a")], folder, Listener())
     assert len(folder.read_conversations()) == 1
     assert len(folder.read_journals().verdicts) == 1
+
+
+async def test_what_a_run_gives_is_what_its_folder_holds(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    failing = replace(bot(Breaking(after=1)), detectors=[Judge(error=ZeroDivisionError("oops"))])
+    for people in (failing, failing, cast(Judge())):
+        assert await execute(people, [job("a"), job("b")], folder, Listener()) == folder.read_journals()

@@ -1,0 +1,146 @@
+"""A command that is refused has written nothing: every check comes before the first write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from scenarios.files.jsonl import read_lines
+from scenarios.packs.pack_files import _load
+from simulator.runs.folder import RunFolder
+from tests.fuzz.tiny_run import URL, flags, make_pack
+from tests.simulator.command_line import CodeAndError
+from tests.simulator.journal import conversation, scored
+
+NOT_JSON = "not valid JSON (Expecting value: line 1 column 1 (char 0)). Correct or delete the line."
+
+
+def written(folder: Path) -> dict[Path, bytes]:
+    """Every file below a folder, and what it holds."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> RunFolder:
+    """A run folder without experiment.json, whose conversations are whole and whose verdicts are not."""
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    held = conversation("c", ["A."]).model_copy(update={"scenario": "pregnancy-medication"})
+    folder.conversations.write_text(held.model_dump_json() + "\n")
+    folder.verdicts.write_text("damaged\n")
+    return folder
+
+
+@pytest.mark.parametrize("of_run", [False, True])
+def test_a_damaged_journal_is_refused_first(
+    code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder, of_run: bool
+) -> None:
+    recording = tmp_path / "recording.jsonl"
+    before = written(tmp_path)
+    command = ("detect", damaged.path, "--detectors", "lexical", "--record", recording, "--quiet")
+    if of_run:
+        # The next thing that it would do is to ask an endpoint that is not there.
+        pack = make_pack(tmp_path / "pack")
+        before = written(tmp_path)
+        command = (*flags(pack, "--out", damaged.path, "--record", recording),)
+    assert code_and_error(*command) == (2, f"error: {damaged.verdicts}, line 1: {NOT_JSON}\n")
+    assert written(tmp_path) == before
+
+
+def test_a_fresh_start_that_is_refused_deletes_nothing(
+    code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
+) -> None:
+    pack = make_pack(tmp_path / "pack")
+    replay = tmp_path / "replay.jsonl"
+    replay.write_text('{"kind":"other","key":"another","answer":1}\n')
+    before = written(tmp_path)
+    code, said = code_and_error(
+        *flags(pack, "--out", damaged.path, "--replay", replay, "--fresh", "--personas", "nobody")
+    )
+    assert (code, "nobody" in said) == (2, True)
+    assert written(tmp_path) == before
+
+
+def test_an_empty_journal_is_refused_first(
+    code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
+) -> None:
+    damaged.verdicts.write_text("")
+    assert code_and_error("detect", damaged.path, "--detectors", "lexical", "--quiet")[0] == 0
+    damaged.conversations.write_text("")
+    damaged.verdicts.write_text("")
+    before = written(tmp_path)
+    assert code_and_error("detect", damaged.path, "--detectors", "lexical,d", "--quiet")[0] == 2
+    assert code_and_error("detect", damaged.path, "--detectors", "lexical", "--quiet") == (
+        2,
+        f"error: {damaged.conversations} is empty: there is nothing to judge yet.\n",
+    )
+    assert written(tmp_path) == before
+
+
+def test_journals_and_pack_are_read_once(
+    code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
+) -> None:
+    damaged.verdicts.write_text("")
+    judge = ("detect", damaged.path, "--detectors", "lexical", "--quiet")
+    assert code_and_error(*judge)[0] == 0
+    with (
+        patch("simulator.runs.journals.read_lines", wraps=read_lines) as lines,
+        patch("scenarios.packs.pack_files._load", wraps=_load) as packs,
+    ):
+        assert code_and_error(*judge)[0] == 0
+    assert sorted(call.args[0] for call in lines.mock_calls) == [damaged.conversations, damaged.verdicts]
+    assert packs.call_count == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda run, out: ("report", run),
+        lambda run, out: ("view", run),
+        lambda run, out: ("export", run, "--out", out),
+    ],
+)
+def test_what_reads_a_damaged_journal_writes_nothing(
+    code_and_error: CodeAndError,
+    tmp_path: Path,
+    damaged: RunFolder,
+    command: Callable[[Path, Path], tuple[str | Path, ...]],
+) -> None:
+    before = written(tmp_path)
+    asked = command(damaged.path, tmp_path / "out")
+    assert code_and_error(*asked) == (2, f"error: {damaged.verdicts}, line 1: {NOT_JSON}\n")
+    assert written(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", ["bench", "summarize"])
+def test_a_recording_is_not_begun_by_a_command_that_is_refused(
+    code_and_error: CodeAndError, tmp_path: Path, command: str
+) -> None:
+    given = tmp_path / "given.jsonl"
+    given.write_text(
+        '{"reply": "A.", "passages": ["A."], "label": false}\n'
+        if command == "bench"
+        else '{"role": "user", "content": "Hi"}\n{"role": "assistant", "content": "Hello."}\n'
+    )
+    before = written(tmp_path)
+    more = ("--detectors", "direct-judge", "--json", tmp_path / "numbers.json") if command == "bench" else ()
+    code, said = code_and_error(
+        *(command, given, *more, "--record", tmp_path / "r.jsonl", "--model", "m", "--quiet"),
+        *("--base-url", URL, "--api-key-env", "NOT_SET_ANYWHERE"),
+    )
+    assert code == 2
+    assert "NOT_SET_ANYWHERE" in said
+    assert written(tmp_path) == before
+
+
+def test_a_report_that_contradicts_itself_is_refused_first(
+    code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
+) -> None:
+    doubled = [scored("c", 0), scored("c", 0).model_copy(update={"version": "2"})]
+    damaged.verdicts.write_text("".join(one.model_dump_json() + "\n" for one in doubled))
+    before = written(tmp_path)
+    assert code_and_error("report", damaged.path)[0] == 2
+    assert written(tmp_path) == before
