@@ -21,7 +21,7 @@ from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from agents.users.user import MAX_TOKENS, SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.registry import make_chatbot
-from detectors.base.protocol import Detector, DetectorContext, asks_a_model
+from detectors.base.protocol import Detector, DetectorContext
 from detectors.registry import make_detector
 from scenarios.errors import UsageError
 from scenarios.packs.pack import Scenario
@@ -248,7 +248,7 @@ async def check_detectors(experiment: Experiment, settings: Settings) -> bool:
     """
     async with _unserved(experiment, settings) as pool:
         detectors = make_detectors(experiment, pool, {})
-    return any(asks_a_model(detector) for detector in detectors)
+    return any(detector.traits.needs_model for detector in detectors)
 
 
 async def _check_chatbots(

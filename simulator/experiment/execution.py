@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agents.foreign import as_called, require_failure, require_running
+from agents.foreign import require_running
 from chatbots.protocol import Chatbot
-from detectors.base.checking import checked, failure
+from detectors.base.checking import run_detector
 from detectors.base.protocol import Detector
 from scenarios.errors import HallulabError, ReplayMiss
 from scenarios.files.jsonl import LineWriter
-from scenarios.transcript import Conversation, Judgement, Message, Retriever, Turn, TurnView, Verdict
+from scenarios.transcript import Conversation, Message, Retriever, Turn, TurnView, Verdict
 from simulator.experiment.conversation import User, converse
 from simulator.experiment.plan import Job
 from simulator.runs.folder import RunFolder
@@ -145,7 +145,14 @@ class _Run:
     ) -> None:
         async with self._bench:
             history = tuple(said[: 2 * turn.index])
-            judgement = await judge_turn(detector, history, turn, self._cast.knowledge)
+            view = TurnView(
+                history=history,
+                question=turn.user,
+                passages=turn.passages,
+                reply=turn.reply,
+                knowledge=self._cast.knowledge,
+            )
+            [judgement] = await run_detector(detector, [view])
         require_running()
         verdict = Verdict(
             **dict(judgement),
@@ -164,28 +171,3 @@ def _failed_alike(one: Conversation, other: Conversation) -> bool:
     """Whether both failed for the same reason, after the same words."""
     said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
     return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]
-
-
-async def judge_turn(
-    detector: Detector, history: tuple[Message, ...], turn: Turn, knowledge: Retriever | None
-) -> Judgement:
-    """One judgement; whatever a detector raises, or gives instead of a judgement, becomes a failed one.
-
-    Args:
-        detector: who judges.
-        history: what was said before the turn.
-        turn: whose reply is judged.
-        knowledge: what the detector may search.
-    """
-    view = TurnView(
-        history=history,
-        question=turn.user,
-        passages=turn.passages,
-        reply=turn.reply,
-        knowledge=knowledge,
-    )
-    try:
-        return checked(await as_called(lambda: detector.detect(view)), turn.reply)
-    except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
-        require_failure(error)
-        return failure(error)

@@ -10,11 +10,11 @@ import pytest
 
 from agents.users.user import UserMove
 from chatbots.protocol import Chatbot, Reply
-from detectors.base.protocol import ThresholdProtocol
+from detectors.base.protocol import Detector
 from scenarios.errors import OperationalError, ReplayMiss
 from scenarios.files.jsonl import LineWriter
 from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Judgement, Message, Turn, TurnView, Verdict
+from scenarios.transcript import Conversation, Judgement, Message, Origin, Turn, TurnView, Verdict
 from simulator.experiment.config import Component
 from simulator.experiment.conversation import ConversationKey
 from simulator.experiment.execution import Cast, execute
@@ -75,10 +75,9 @@ class Breaking:
         return Reply(text=f"Answer after {len(history)} messages.")
 
 
-class Judge:
+class Judge(Detector):
     name = "judge"
     threshold = 0.5
-    threshold_protocol: ThresholdProtocol = "given"
 
     def __init__(self, version: str = "1", error: BaseException | None = None) -> None:
         self.version = version
@@ -151,7 +150,9 @@ async def test_a_detector_sees_the_turn_and_nothing_of_the_chatbot(tmp_path: Pat
         "Answer after 1 messages.",
     ]
     assert (second.question, second.reply) == ("Question number 2 is this one?", "Answer after 3 messages.")
-    assert set(type(second).model_fields) == {"history", "question", "passages", "reply", "knowledge"}
+    fields = {"history", "question", "passages", "reply", "knowledge", "origin"}
+    assert set(type(second).model_fields) == fields
+    assert second.origin == Origin()
 
 
 async def test_whatever_a_detector_raises_is_a_failed_verdict(tmp_path: Path) -> None:
