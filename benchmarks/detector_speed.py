@@ -21,7 +21,7 @@ from detectors.registry import make_detector
 from scenarios.datasets import load_labelled
 from scenarios.transcript import TurnView
 
-NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint("none", "http://127.0.0.1:9/v1")})
+NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint("none")})
 """What no detector here asks."""
 
 

@@ -243,7 +243,7 @@ async def main() -> None:
     parser.add_argument("--write", action="store_true", help="write mixture.yaml")
     given = parser.parse_args()
     recording = Recording.record(given.answers) if given.base_url else Recording.replay(given.answers)
-    endpoint = Endpoint(given.model, given.base_url or "http://127.0.0.1:9/v1")
+    endpoint = Endpoint(given.model, given.base_url or "")
     pool = ModelPool({DEFAULT_MODEL: endpoint}, recording=recording)
     data: dict[str, list[Measured]] = {}
     for name in SOURCES:

@@ -14,6 +14,7 @@ from detectors.base.protocol import Detector
 from scenarios.errors import HallulabError, ReplayMiss
 from scenarios.files.jsonl import LineWriter
 from scenarios.transcript import Conversation, Message, Retriever, Turn, TurnView, Verdict
+from simulator.experiment.config import Component
 from simulator.experiment.conversation import User, converse
 from simulator.experiment.plan import Job
 from simulator.runs.folder import RunFolder
@@ -42,8 +43,8 @@ class Cast:
 
     user: Callable[[Job], User]
     """Makes the simulated user of a job."""
-    chatbot: Callable[[Job], Chatbot]
-    """Makes the chatbot of a job."""
+    chatbot: Callable[[Component, int], Chatbot]
+    """Makes a chatbot for a conversation of a seed."""
     detectors: Sequence[Detector]
     """The judges."""
     knowledge: Retriever | None
@@ -116,7 +117,7 @@ class _Run:
             conversation = await converse(
                 key,
                 self._cast.user(job),
-                self._cast.chatbot(job),
+                self._cast.chatbot(job.chatbot, job.key.seed),
                 self._cast.max_turns,
                 self._observer.turn_done,
             )

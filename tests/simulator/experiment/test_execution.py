@@ -96,12 +96,12 @@ def job(name: str) -> Job:
 
 
 def cast(*judges: Judge) -> Cast:
-    return Cast(lambda job: Asker(), lambda job: Answerer(), judges, None, 2, 4)
+    return Cast(lambda job: Asker(), lambda chosen, seed: Answerer(), judges, None, 2, 4)
 
 
 def bot(chatbot: Chatbot) -> Cast:
     """A cast with that chatbot, and nobody who judges."""
-    return replace(cast(), chatbot=lambda job: chatbot)
+    return replace(cast(), chatbot=lambda chosen, seed: chatbot)
 
 
 async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
     tmp_path: Path, asker: Asker, answerer: Answerer, judge: Judge, held: int
 ) -> None:
     folder = RunFolder(tmp_path)
-    stale = Cast(lambda job: asker, lambda job: answerer, [judge], None, 2, 4)
+    stale = Cast(lambda job: asker, lambda chosen, seed: answerer, [judge], None, 2, 4)
     with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
         await execute(stale, [job("a")], folder, Listener())
     assert (len(folder.read_conversations()), folder.read_journals().verdicts) == (held, [])
