@@ -53,6 +53,7 @@ class Recording:
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, str], Any] = {}
+        self._growing: Path | None = None
         self._writer: LineWriter | None = None
         self.replaying = False
         """Whether a missing answer must not be fetched from outside."""
@@ -65,7 +66,6 @@ class Recording:
 
         Raises:
             UsageError: `path` is a packed file, is no recording, or has a damaged entry.
-            OperationalError: it cannot be written.
         """
         if path.suffix == ".gz":
             raise UsageError(f"--record {path}: a packed file cannot grow. Record into .jsonl and pack it.")
@@ -73,8 +73,7 @@ class Recording:
         if path.is_file():
             _refuse_what_is_no_recording(path)
         recording._load(path)
-        recording._writer = LineWriter(path)
-        recording.source = path
+        recording._growing = recording.source = path
         return recording
 
     @classmethod
@@ -105,6 +104,15 @@ class Recording:
             _check(f"{path}, line {number}", entry["kind"], entry["answer"])
             self._answers.setdefault((entry["kind"], entry["key"]), entry["answer"])
 
+    def open(self) -> None:
+        """Open the file to record into now, and not with the first answer.
+
+        Raises:
+            OperationalError: it cannot be written.
+        """
+        if self._growing is not None and self._writer is None:
+            self._writer = LineWriter(self._growing)
+
     def get(self, kind: str, key: str) -> Any | None:
         """Return the recorded answer, or None."""
         return self._answers.get((kind, key))
@@ -115,6 +123,7 @@ class Recording:
         if known is not None:
             return known
         self._answers[(kind, key)] = answer
+        self.open()
         if self._writer is not None:
             entry = {"kind": kind, "key": key, "answer": answer}
             self._writer.append(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
@@ -128,7 +137,8 @@ class Recording:
         return True
 
     def close(self) -> None:
-        """Close the file, if any."""
+        """Close the file, if any; further answers are kept in memory alone."""
+        self._growing = None
         if self._writer is not None:
             self._writer.close()
             self._writer = None

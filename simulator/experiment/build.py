@@ -77,20 +77,20 @@ async def execute_experiment(
     scenario = load_scenario(experiment.scenario)
     if simulate:
         check_plan(experiment, scenario)
-    with folder.claimed():
-        async with open_pool(experiment, open_recording(settings)) as pool:
-            detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
-            knowledge = KnowledgeBase(
-                scenario, embedding_model=experiment.embedding_model, recording=pool.recording
-            )
-            cast = make_cast(experiment, scenario, pool, knowledge, detectors)
-            verifying = {
-                bot.name: claim_check_of(f"chatbot {bot.name}", cast.chatbot(bot, experiment.seed))
-                for bot in (experiment.chatbots if simulate else ())
-            }
-            if simulate and not settings.fresh:
-                check_folder(experiment, scenario, folder)
-            needed = simulate or needs_model(detectors)
+    async with open_pool(experiment, open_recording(settings)) as pool:
+        detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
+        knowledge = KnowledgeBase(
+            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
+        )
+        cast = make_cast(experiment, scenario, pool, knowledge, detectors)
+        verifying = {
+            bot.name: claim_check_of(f"chatbot {bot.name}", cast.chatbot(bot, experiment.seed))
+            for bot in (experiment.chatbots if simulate else ())
+        }
+        if simulate and not settings.fresh:
+            check_folder(experiment, scenario, folder)
+        needed = simulate or needs_model(detectors)
+        with folder.claimed():
             async with served(pool, settings, needed) as revision:
                 if needed and not pool.recording.replaying:
                     await _build(knowledge, settings.quiet)
@@ -173,7 +173,8 @@ async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> As
 
     Raises:
         UsageError: an API key is missing, or a server is given flags that is not started.
-        OperationalError: a server does not start, an endpoint does not answer.
+        OperationalError: a server does not start, an endpoint does not answer, or the recording cannot be
+            written.
     """
     if needed:
         pool.check_keys()
@@ -181,6 +182,7 @@ async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> As
     here = needed and not endpoint.base_url and not pool.recording.replaying
     if settings.server_flags and not here:
         raise UsageError(f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags.")
+    pool.recording.open()
     async with AsyncExitStack() as until_the_end:
         revision = None
         if here:
@@ -205,7 +207,6 @@ def open_recording(settings: Settings) -> Recording:
 
     Raises:
         UsageError: the one to replay does not exist or is none.
-        OperationalError: it cannot be written.
     """
     if settings.replay is not None:
         return Recording.replay(settings.replay)

@@ -93,6 +93,7 @@ def test_recording_goes_on_in_a_file_of_one_torn_entry(tmp_path: Path, torn: str
     path = tmp_path / "r.jsonl"
     path.write_text(torn)
     recording = Recording.record(path)
+    recording.open()
     recording.put("note", "a", 1)
     recording.close()
     assert path.read_text() == '{"kind":"note","key":"a","answer":1}\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -69,10 +70,10 @@ async def test_what_is_wrong_is_told_before_a_server_is_started(
     started: list[str], tmp_path: Path, fields: dict[str, Any], error: str
 ) -> None:
     experiment = Experiment.model_validate({"model": "m", **fields})
-    folder = RunFolder(tmp_path / "run")
+    settings = Settings(quiet=True, record=tmp_path / "r.jsonl")
     with pytest.raises(UsageError, match=error):
-        await execute_experiment(experiment, folder, QUIET, simulate=True)
-    assert (started, folder.path.exists()) == ([], False)
+        await execute_experiment(experiment, RunFolder(tmp_path / "run"), settings, simulate=True)
+    assert (started, os.listdir(tmp_path)) == ([], [])
 
 
 async def test_a_detector_is_made_once(
