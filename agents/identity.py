@@ -78,11 +78,11 @@ def identity(
     return digest(
         [
             {module: code_version(module) for module in modules},
-            _plain(options),
+            plain(options),
             {prompt.name: prompt.version for prompt in prompts},
             dict(models or {}),
             seed,
-            _plain(learnt),
+            plain(learnt),
         ]
     )[:16]
 
@@ -138,7 +138,8 @@ def _bared(tree: ast.Module) -> str:
     return ast.unparse(_Bare(_answer_classes(tree)).visit(tree))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value as JSON knows it."""
     return value.model_dump(mode="json") if isinstance(value, Frozen) else value
 
 

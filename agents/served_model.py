@@ -62,7 +62,7 @@ def model_warnings(pool: ModelPool) -> list[str]:
         served = client.endpoint.model
         if served not in CATALOGUE:
             continue
-        where = client.endpoint.base_url
+        where = client.endpoint.base_url or "the recorded server"
         if client.root is None and not pool.recording.replaying:
             said.append(
                 f"{where} does not say which model it serves as {served!r}. By its name it is taken for "

@@ -8,19 +8,20 @@ the best of `--repeats`. The last line of the output is a JSON object: detector 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from agents.models.model import DEFAULT_MODEL, Endpoint, ModelPool
-from detectors.base.protocol import BatchDetector, DetectorContext
+from detectors.base.protocol import Detector, DetectorContext
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from detectors.registry import make_detector
 from scenarios.datasets import load_labelled
 from scenarios.transcript import TurnView
 
-NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint(base_url="http://127.0.0.1:9/v1", model="none")})
+NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint("none")})
 """What no detector here asks."""
 
 
@@ -33,16 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args(arguments)
-    views = [
-        TurnView(history=one.history, question=one.question, passages=one.passages, reply=one.reply)
-        for one in load_labelled("ragtruth", given.data)
-    ]
+    views = [one.view for one in load_labelled("ragtruth", given.data)]
     rates: dict[str, dict[str, float]] = {}
     for name in given.detectors.split(","):
         detector = make_detector(name, name, DetectorContext(models=NO_MODEL))
-        if not isinstance(detector, BatchDetector):
+        if not detector.traits.batch:
             parser.error(f"{name} does not judge in batches")
-        detector.detect_batch(views[:20])
+        asyncio.run(detector.detect_many(views[:20]))
         wall, cpu = (
             min(times)
             for times in zip(*(_seconds(detector, views) for _ in range(given.repeats)), strict=True)
@@ -52,10 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(json.dumps(rates))
 
 
-def _seconds(detector: BatchDetector, views: list[TurnView]) -> tuple[float, float]:
+def _seconds(detector: Detector, views: list[TurnView]) -> tuple[float, float]:
     """Wall-clock and processor time of judging all."""
     started, used = time.perf_counter(), time.process_time()
-    detector.detect_batch(views)
+    asyncio.run(detector.detect_many(views))
     return time.perf_counter() - started, time.process_time() - used
 
 

@@ -36,7 +36,7 @@ from detectors.halludetect.detector import HalluDetectDetector
 from detectors.halludetect.mixture import FILE, Mixture, Weights, measure_reply
 from scenarios.labelled import LabelledReply
 from scenarios.text.spans import unknown_share, words
-from scenarios.transcript import Judgement, TurnView
+from scenarios.transcript import Judgement
 
 Numbers = NDArray[np.float64]
 
@@ -78,11 +78,7 @@ async def judge_all(replies: Sequence[LabelledReply], pool: ModelPool) -> list[J
 
     async def judged(reply: LabelledReply) -> Judgement:
         async with bench:
-            return await detector.detect(
-                TurnView(
-                    history=reply.history, question=reply.question, passages=reply.passages, reply=reply.reply
-                )
-            )
+            return await detector.detect(reply.view)
 
     return list(await asyncio.gather(*map(judged, replies)))
 
@@ -247,7 +243,7 @@ async def main() -> None:
     parser.add_argument("--write", action="store_true", help="write mixture.yaml")
     given = parser.parse_args()
     recording = Recording.record(given.answers) if given.base_url else Recording.replay(given.answers)
-    endpoint = Endpoint(given.model, given.base_url or "http://127.0.0.1:9/v1")
+    endpoint = Endpoint(given.model, given.base_url or "")
     pool = ModelPool({DEFAULT_MODEL: endpoint}, recording=recording)
     data: dict[str, list[Measured]] = {}
     for name in SOURCES:

@@ -1,7 +1,7 @@
 """The detectors by name: ours, and those that installed distributions offer.
 
-A distribution offers one by an entry point in the group `hallulab.detectors`: a callable that takes the name
-to report under and a `DetectorContext` and returns a `Detector`.
+A distribution offers one by an entry point in the group `hallulab.detectors`: a subclass of `Detector`, or
+another callable that takes the name to report under and a `DetectorContext` and returns a `Detector`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import get_args
 
-from detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol
+from detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol, Traits
 from detectors.combined.detector import CombinedDetector
 from detectors.direct_judge.detector import DirectJudgeDetector
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
@@ -51,9 +51,6 @@ DETECTORS: dict[str, DetectorFactory] = {
 }
 """Ours. A name of ours cannot be taken by an entry point."""
 
-_PARTS = ("name", "version", "threshold", "threshold_protocol", "detect")
-"""What `Detector` asks for."""
-
 
 def detector_names() -> list[str]:
     """All names, ours first."""
@@ -71,19 +68,20 @@ def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:
         UsageError: there is no such detector, its options are wrong, or somebody else's cannot be made.
     """
     factory = find_detector(kind)
-    made = make_component("detector", kind, DETECTORS, _PARTS, lambda: factory(name, context))
+    made = make_component("detector", kind, DETECTORS, (), lambda: factory(name, context))
     if kind not in DETECTORS:
-        _check_attributes(kind, made)
+        _check(kind, made)
     return made
 
 
-def is_ours(detector: Detector) -> bool:
-    """Whether a detector is one of hallulab's, and so are its judgements."""
-    return type(detector).__module__.startswith("detectors.")
-
-
-def _check_attributes(kind: str, made: Detector) -> None:
-    """Raise UsageError where somebody else's detector says something of itself that cannot be."""
+def _check(kind: str, made: Detector) -> None:
+    """Raise UsageError where what somebody else made is no detector, or says of itself what cannot be."""
+    if not isinstance(made, Detector):
+        given = type(made).__name__
+        raise UsageError(
+            f"detector {kind!r}: its constructor gave {given}, which is no subclass of hallulab.Detector. "
+            f"Make it one: `class {given}(hallulab.Detector)`."
+        )
     threshold = made.threshold
     finite = isinstance(threshold, Real) and math.isfinite(threshold)
     if threshold is not None and not finite:
@@ -95,9 +93,12 @@ def _check_attributes(kind: str, made: Detector) -> None:
             f"detector {kind!r}: its `threshold_protocol` is {made.threshold_protocol!r}; "
             f"there are {', '.join(get_args(ThresholdProtocol))}."
         )
-    for part, value in (("name", made.name), ("version", made.version)):
+    for part in ("name", "version"):
+        value = getattr(made, part, None)
         if not isinstance(value, str):
             raise UsageError(f"detector {kind!r}: its `{part}` is {value!r}, no text.")
+    if not isinstance(made.traits, Traits):
+        raise UsageError(f"detector {kind!r}: its `traits` is {made.traits!r}, no hallulab.Traits.")
 
 
 def find_detector(kind: str) -> DetectorFactory:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agents.models.errors import ModelError
     from agents.models.prompt import ChatMessage
     from chatbots.protocol import Chatbot, ChatbotContext, ChatbotError, Reply
-    from detectors.base.protocol import Detector, DetectorContext
+    from detectors.base.protocol import Detector, DetectorContext, TrainableDetector, Traits
     from hallulab.running import run
     from hallulab.saved_run import Run
     from scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError
@@ -59,6 +59,8 @@ __all__ = [
     "RunReport",
     "Span",
     "Step",
+    "TrainableDetector",
+    "Traits",
     "Turn",
     "TurnView",
     "Unit",
@@ -72,7 +74,7 @@ _HOMES = {
     "agents.models.errors": ("ModelError",),
     "agents.models.prompt": ("ChatMessage",),
     "chatbots.protocol": ("Chatbot", "ChatbotContext", "ChatbotError", "Reply"),
-    "detectors.base.protocol": ("Detector", "DetectorContext"),
+    "detectors.base.protocol": ("Detector", "DetectorContext", "TrainableDetector", "Traits"),
     "hallulab.running": ("run",),
     "hallulab.saved_run": ("Run",),
     "scenarios.errors": ("HallulabError", "OperationalError", "ReplayMiss", "UsageError"),

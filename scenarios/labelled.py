@@ -9,7 +9,7 @@ from typing import Self, overload
 
 from pydantic import Field, model_validator
 
-from scenarios.transcript import Frozen, Message, Passage
+from scenarios.transcript import Frozen, Message, Origin, Passage, TurnView
 
 
 class GoldSpan(Frozen):
@@ -109,6 +109,23 @@ class LabelledReply(Frozen):
     def hallucinated(self) -> bool:
         """Whether the label or a span says so."""
         return bool(self.label) or bool(self.spans)
+
+    @property
+    def view(self) -> TurnView:
+        """What a detector sees of it, without its origin."""
+        return TurnView(
+            history=self.history, question=self.question, passages=self.passages, reply=self.reply
+        )
+
+    @property
+    def origin(self) -> Origin:
+        """What `meta` says of it: `source`, `model`, `temperature`."""
+        temperature = self.meta.get("temperature")
+        return Origin(
+            collection=str(self.meta.get("source") or self.dataset),
+            generator=str(self.meta.get("model") or ""),
+            temperature=float(temperature) if isinstance(temperature, int | float) else None,
+        )
 
 
 @dataclass(frozen=True)

@@ -297,6 +297,17 @@ class Retriever(Protocol):
         ...
 
 
+class Origin(Frozen):
+    """Who wrote a reply, and about what: known of labelled data, not of a chatbot under test."""
+
+    collection: str = ""
+    """Where the source comes from; empty: not known."""
+    generator: str = ""
+    """The model that wrote the reply; empty: not known."""
+    temperature: float | None = None
+    """Of that model; None: not known."""
+
+
 class TurnView(Frozen):
     """Everything that a detector sees of a turn: no gold label, no chatbot name.
 
@@ -318,6 +329,8 @@ class TurnView(Frozen):
     """The text under judgement."""
     knowledge: Retriever | None = None
     """For more evidence; None if there are only `passages` (labelled data)."""
+    origin: Origin = Origin()
+    """Who wrote the reply; only detectors whose options ask for it are told."""
 
     @property
     def user_text(self) -> str:

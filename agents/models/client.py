@@ -47,8 +47,9 @@ class Endpoint:
 
     model: str
     """The server's name of the model."""
-    base_url: str
-    """OpenAI-compatible base URL, ending in `/v1`."""
+    base_url: str = ""
+    """OpenAI-compatible base URL, ending in `/v1`. Empty: our server is not up yet (`ModelPool.bind`), or a
+    replay needs none."""
     api_key_env: str | None = None
     """Environment variable that holds the key. None: OPENAI_API_KEY for a remote host, no key on loopback."""
 
@@ -58,12 +59,14 @@ class Endpoint:
         Raises:
             UsageError: the variable is not set, or its value does not fit into a header.
         """
-        if self.api_key_env is None and _is_loopback(self.base_url):
+        if self.api_key_env is None and (not self.base_url or _is_loopback(self.base_url)):
             return _NO_KEY
         variable = self.api_key_env or "OPENAI_API_KEY"
         key = os.environ.get(variable, "").strip()
         if not key:
-            raise UsageError(f"{self.base_url} needs an API key: set the environment variable {variable}.")
+            raise UsageError(
+                f"{self.base_url or self.model} needs an API key: set the environment variable {variable}."
+            )
         if not key.isascii() or not key.isprintable() or " " in key:
             raise UsageError(
                 f"the environment variable {variable} holds no API key: there are spaces, letters beyond "
@@ -207,11 +210,13 @@ class ModelClient:
 
     @property
     def _where(self) -> str:
-        return f"model {self.endpoint.model!r} at {self.endpoint.base_url}"
+        where = f" at {self.endpoint.base_url}" if self.endpoint.base_url else ""
+        return f"model {self.endpoint.model!r}{where}"
 
     def _url(self, path: str) -> httpx2.URL:
+        base = self.endpoint.base_url or "/v1"  # which is what recordings know of an address of ours
         try:
-            return httpx2.URL(f"{self.endpoint.base_url.rstrip('/')}/{path}")
+            return httpx2.URL(f"{base.rstrip('/')}/{path}")
         except httpx2.InvalidURL as error:
             raise ModelError(
                 f"{self.endpoint.base_url} is no address ({error}). Correct --base-url."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -99,6 +99,12 @@ class ModelPool:
             known = ", ".join(sorted(self._clients))
             raise UsageError(f"no model named {name!r} under `models`; there are: {known}.")
         return client
+
+    def bind(self, base_url: str) -> None:
+        """Say where the models are served that have no address yet: the server is up."""
+        for client in self._clients.values():
+            if not client.endpoint.base_url:
+                client.endpoint = replace(client.endpoint, base_url=base_url)
 
     def at(self, endpoint: Endpoint) -> ModelClient:
         """Return the client of a model without a name in the pool, such as a bot under test; made once.

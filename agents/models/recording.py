@@ -68,7 +68,6 @@ class Recording:
 
         Raises:
             UsageError: `path` is a packed file, is no recording, or has a damaged entry.
-            OperationalError: it cannot be written.
         """
         if path.suffix == ".gz":
             raise UsageError(f"--record {path}: a packed file cannot grow. Record into .jsonl and pack it.")
@@ -133,7 +132,7 @@ class Recording:
         return True
 
     def close(self) -> None:
-        """Close the file, if any."""
+        """Close the file, if any; further answers are kept in memory alone."""
         if self._writer is not None:
             self._writer.close()
         self._file = self._writer = None

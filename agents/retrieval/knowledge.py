@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from agents.machine.cache import cache_dir
-from agents.machine.progress_events import Listener, silent
+from agents.machine.progress_events import Listener, StepProgress, silent
 from agents.models.recording import Recording
 from agents.retrieval.batching import Batches
 from agents.retrieval.embedding import Embedder, SentenceEmbedder
@@ -50,7 +50,6 @@ class KnowledgeBase:
         chunking: how documents are cut.
         embedder: makes the vectors instead of `embedding_model`.
         cache: cache folder; None: `cache_dir()`.
-        on_progress: told of downloading and building.
     """
 
     def __init__(
@@ -62,13 +61,12 @@ class KnowledgeBase:
         chunking: Chunking = DEFAULT_CHUNKING,
         embedder: Embedder | None = None,
         cache: Path | None = None,
-        on_progress: Listener = silent,
     ) -> None:
         self.passages: tuple[Passage, ...] = tuple(
             passage for document in scenario.documents for passage in passages(document, chunking)
         )
         """All passages, in the order of the documents."""
-        self._embedder = embedder or SentenceEmbedder(embedding_model, cache=cache, on_progress=on_progress)
+        self._embedder = embedder or SentenceEmbedder(embedding_model, cache=cache, on_progress=self._tell)
         self.version = digest(
             {
                 "format": _FORMAT,
@@ -82,21 +80,28 @@ class KnowledgeBase:
         """Where the table is, or will be."""
         self._by_id = {passage.id: passage for passage in self.passages}
         self._recording = Recording() if recording is None else recording
-        self._on_progress = on_progress
+        self._on_progress: Listener = silent
         self._table: VectorTable | None = None
         # One thread, so that the first search builds the table and searches do not crowd the cores.
         self._searcher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knowledge")
         self._batches = Batches(self._nearest, self._searcher, _LARGEST_BATCH)
         self._under_way: dict[str, asyncio.Task[Sequence[tuple[str, float]]]] = {}
 
-    def build(self) -> None:
+    def build(self, on_progress: Listener = silent) -> None:
         """Build the table now, unless it is there, and wait until it is.
+
+        Args:
+            on_progress: told how far downloading and building are.
 
         Raises:
             UsageError: the embedding model does not exist.
             OperationalError: the weights cannot be fetched, or the disk is full.
         """
+        self._on_progress = on_progress
         self._searcher.submit(self._opened).result()
+
+    def _tell(self, progress: StepProgress) -> None:
+        self._on_progress(progress)
 
     async def search(self, query: str, k: int) -> tuple[Passage, ...]:
         """Return the `k` passages nearest to `query`, best first, ties by identifier; all if there are fewer.
@@ -135,7 +140,7 @@ class KnowledgeBase:
 
     def _opened(self) -> VectorTable:
         if self._table is None:
-            ensure_built(self.folder, self.passages, self._embedder, self._on_progress)
+            ensure_built(self.folder, self.passages, self._embedder, self._tell)
             self._table = VectorTable(self.folder)
         return self._table
 

@@ -22,7 +22,7 @@ from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.levels import Level, group_numbers, items_of
 from simulator.bench.rows import LevelRow, level_row
 from simulator.bench.split import fold_replies
-from simulator.experiment.build import Settings, check_detectors, make_detectors, open_pool
+from simulator.experiment.build import Settings, make_detectors, needs_model, open_pool, served
 from simulator.experiment.config import Experiment, load_experiment
 from simulator.measure.bootstrap import replicates
 
@@ -107,7 +107,9 @@ async def asks(detector: str, asked: Asked) -> bool:
     Raises:
         UsageError: it cannot be made.
     """
-    return await check_detectors(_experiment(detector, asked), Settings(quiet=True))
+    experiment = _experiment(detector, asked)
+    async with open_pool(experiment, Recording()) as pool:
+        return needs_model(make_detectors(experiment, pool, {}))
 
 
 def _experiment(detector: str, asked: Asked) -> Experiment:
@@ -145,8 +147,7 @@ async def _judged(
     needed = asked.record and await asks(name, asked)
     learns = dataset in LEARNT_FROM.get(name, ())
     recording = _recording(dataset, name, asked, grows=needed or (asked.record and learns))
-    settings = Settings(replay=None if asked.record else asked.recordings, quiet=True)
-    async with open_pool(experiment, settings, recording, needed) as (pool, _):
+    async with open_pool(experiment, recording) as pool, served(pool, Settings(quiet=True), needed):
         if learns:
             [detector] = make_detectors(experiment, pool, {})
             evaluation = await _by_folds(detector, recording, replies, experiment.concurrency)

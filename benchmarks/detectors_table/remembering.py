@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.identity import code_of
 from agents.models.recording import Recording
-from detectors.base.protocol import BatchDetector, TrainableDetector
+from detectors.base.protocol import TrainableDetector
 from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
@@ -25,7 +25,7 @@ _LEFT_OUT: Any = {
 """Fields of judgements."""
 
 
-class Remembering:
+class Remembering(TrainableDetector):
     """A detector that learns, and judges in batches, only where the recording does not know the outcome.
 
     Word scores and reasons are not kept, and not given: the table has no use for them.
@@ -36,10 +36,9 @@ class Remembering:
     """
 
     def __init__(self, detector: TrainableDetector, recording: Recording) -> None:
-        if not isinstance(detector, BatchDetector):
+        if not detector.traits.batch:
             raise ValueError(f"{detector.name} does not judge in batches")
-        self._learner: TrainableDetector = detector
-        self._judge: BatchDetector = detector
+        self._detector = detector
         self._recording = recording
         self._lesson: tuple[Sequence[LabelledReply], int] | None = None
         code = code_of(type(detector).__module__)
@@ -51,6 +50,7 @@ class Remembering:
         self.version = detector.version
         self.threshold = detector.threshold
         self.threshold_protocol = detector.threshold_protocol
+        self.traits = detector.traits
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         """See `TrainableDetector.fit`."""
@@ -59,22 +59,22 @@ class Remembering:
         known = self._recording.get("lesson", self._learnt)
         if known is None:
             self._learn()
-            known = self._recording.put("lesson", self._learnt, {"threshold": self._learner.threshold})
+            known = self._recording.put("lesson", self._learnt, {"threshold": self._detector.threshold})
         self.threshold = known["threshold"]
 
     async def detect(self, view: TurnView) -> Judgement:
         """See `Detector.detect`."""
-        return self.detect_batch([view])[0]
+        return (await self.detect_many([view]))[0]
 
-    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
-        """See `BatchDetector.detect_batch`."""
+    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
+        """See `Detector.detect_many`."""
         key = digest([self._learnt, [view.model_dump(mode="json") for view in views]])
         known = self._recording.get("judgements", key)
         if known is None:
             self._learn()
             told = [
                 one.model_dump(mode="json", exclude_defaults=True, exclude=_LEFT_OUT)
-                for one in self._judge.detect_batch(views)
+                for one in await self._detector.detect_many(views)
             ]
             known = self._recording.put("judgements", key, told)
         return [Judgement.model_validate(one) for one in known]
@@ -82,5 +82,5 @@ class Remembering:
     def _learn(self) -> None:
         """Learn what is still to learn."""
         if self._lesson is not None:
-            self._learner.fit(*self._lesson)
+            self._detector.fit(*self._lesson)
             self._lesson = None

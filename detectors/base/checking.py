@@ -1,13 +1,47 @@
-"""What a detector gives, or raises, as a judgement that can be counted and written."""
+"""Running a detector: what it gives, or raises, becomes a judgement that can be counted and written."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from pydantic import ValidationError
 
+from agents.foreign import as_called, require_failure
 from agents.models.redaction import without_keys
+from detectors.base.protocol import Detector
 from scenarios.files.data_files import in_words, main_error
 from scenarios.plugins import reason_of
-from scenarios.transcript import Judgement
+from scenarios.transcript import Judgement, TurnView
+
+
+async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Judgement]:
+    """A judgement of each reply: one that a detector raises on, or gives no judgement of, has failed.
+
+    Several replies go to a detector that judges in batches at once; where that fails, one by one, so that
+    only the reply at fault does.
+    """
+    ours = _is_ours(detector)
+    if detector.traits.batch and len(views) > 1:
+        try:
+            found = await as_called(partial(detector.detect_many, views))
+            return [checked(one, view.reply, ours) for one, view in zip(found, views, strict=True)]
+        except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
+            require_failure(error)
+    return [await _judged(detector, view) for view in views]
+
+
+async def _judged(detector: Detector, view: TurnView) -> Judgement:
+    try:
+        return checked(await as_called(partial(detector.detect, view)), view.reply, _is_ours(detector))
+    except BaseException as error:  # noqa: BLE001 - as above; a failure is data
+        require_failure(error)
+        return failure(error)
+
+
+def _is_ours(detector: Detector) -> bool:
+    """Return whether a detector is one of hallulab's, and so are its judgements."""
+    return type(detector).__module__.startswith("detectors.")
 
 
 def checked(found: object, reply: str, ours: bool = False) -> Judgement:

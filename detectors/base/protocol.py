@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from agents.claim_check import ClaimCheck, claim_check_of
 from agents.models.model import ModelPool
@@ -15,46 +16,56 @@ ThresholdProtocol = Literal["published", "tuned", "given"]
 """A threshold is the paper's, or was fitted on development data, or was given in the options."""
 
 
-class Detector(Protocol):
-    """Judges one reply at a time. `detect` does not raise for a model's failure: that is an outcome."""
+@dataclass(frozen=True)
+class Traits:
+    """What a detector is like, for those who run it."""
+
+    needs_model: bool = True
+    """Whether it asks the served model; else none is started for it."""
+    probabilities: bool = True
+    """Whether its scores are meant as probabilities."""
+    batch: bool = False
+    """Whether `detect_many` judges many replies faster than `detect` one by one."""
+    reads_origin: bool = False
+    """Whether its options ask who wrote a reply: then `TurnView.origin` says so, where the data does."""
+
+
+class Detector(ABC):
+    """Judges replies. All detectors are subclasses, those of other people, too.
+
+    It is made before any model is served. What `threshold` and `version` depend on of the served model is
+    known when it judges: such a detector finds them out when they are first asked for.
+    """
 
     name: str
     """The name it is registered and reported under."""
     version: str
     """Hash of all that changes its verdicts: options, prompts, thresholds, model names, seed and code.
     Resuming takes up verdicts of this version only."""
-    threshold: float | None
+    threshold: float | None = None
     """Score from which a reply is flagged, but for stricter ones by topic; None where there is none."""
-
-    threshold_protocol: ThresholdProtocol
+    threshold_protocol: ThresholdProtocol = "given"
     """Where the threshold comes from. The paper's, with scores corrected for the model, counts as tuned."""
+    traits: Traits = Traits()
+    """What it is like."""
+    claim_check: ClaimCheck | None = None
+    """The models that it judges by and their prompt files; None: the served model, if it needs one, by
+    prompts that nobody knows."""
 
+    @abstractmethod
     async def detect(self, view: TurnView) -> Judgement:
-        """Judge `view.reply` against the evidence in `view`."""
-        ...
+        """Judge `view.reply` against the evidence in `view`.
 
+        It does not raise for a model's failure: that is an outcome.
+        """
 
-@runtime_checkable
-class BatchDetector(Detector, Protocol):
-    """A detector that asks no model server and judges many replies at once faster than one by one."""
-
-    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
-        """Judge every reply; the same judgements, in the same order, that `detect` gives for each."""
-        ...
-
-
-def asks_a_model(detector: Detector) -> bool:
-    """Whether the detector needs the served model: its own attribute `asks_a_model` says so.
-
-    Without that attribute it does, unless it judges in batches.
-    """
-    return bool(getattr(detector, "asks_a_model", not isinstance(detector, BatchDetector)))
+    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
+        """Judge every reply: the same judgements, in the same order, that `detect` gives for each."""
+        return [await self.detect(view) for view in views]
 
 
 def judging(detector: Detector, served: str) -> ClaimCheck:
-    """The models that the detector judges by and their prompt files: its attribute `claim_check` tells.
-
-    Without that attribute it is the served model, if it asks one, by prompts that nobody knows.
+    """The models that the detector judges by and their prompt files, see `Detector.claim_check`.
 
     Args:
         served: the name under which the detectors' model is served.
@@ -65,18 +76,13 @@ def judging(detector: Detector, served: str) -> ClaimCheck:
     told = claim_check_of(f"detector {detector.name}", detector)
     if told is not None:
         return told
-    return ClaimCheck.by((served,) if asks_a_model(detector) else (), ())
+    return ClaimCheck.by((served,) if detector.traits.needs_model else (), ())
 
 
-def scores_are_probabilities(detector: Detector) -> bool:
-    """Whether a score is meant as a probability; it is, unless the attribute of this name says otherwise."""
-    return bool(getattr(detector, "scores_are_probabilities", True))
-
-
-@runtime_checkable
-class TrainableDetector(Detector, Protocol):
+class TrainableDetector(Detector):
     """A detector that learns from labelled replies; without training it uses the model it comes with."""
 
+    @abstractmethod
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         """Learn from `replies`, and choose thresholds on groups that were held out of it.
 
@@ -85,7 +91,6 @@ class TrainableDetector(Detector, Protocol):
         Raises:
             UsageError: the replies lack what is learnt from (spans, or one of the two classes).
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class DetectorContext:
     """What a detector's factory is given."""
 
     models: ModelPool
-    """The served models by name; `models.get()` is the default one."""
+    """The models by name; `models.get()` is the default one. They are served when the detector judges."""
     model: str | None = None
     """Name in `models` of the model that plays this role; None: the default one."""
     seed: int = 0

@@ -9,23 +9,6 @@ from importlib.resources import files
 import yaml
 from pydantic import TypeAdapter
 
-from detectors.base.protocol import ThresholdProtocol
-
-
-def choose_threshold(
-    given: float | None, tuned: float | None, published: float, *, corrected: bool
-) -> tuple[float, ThresholdProtocol]:
-    """The threshold to decide by and its origin: the options', else the tuned one, else the paper's.
-
-    Args:
-        corrected: whether scores are corrected for the served model, which moves what a threshold means.
-    """
-    if given is not None:
-        return given, "given"
-    if tuned is not None:
-        return tuned, "tuned"
-    return published, "tuned" if corrected else "published"
-
 
 def tuned_threshold(detector: str, reading: str, model: str | None) -> float | None:
     """The threshold in `thresholds.yaml`, or None where the paper's holds.

@@ -11,14 +11,14 @@ from agents.models.model import Session
 from agents.models.prompt import Prompt, load_prompt
 from agents.tuned import EVEN_ODDS
 from detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
-from detectors.base.one_model import OneModelDetector, ThresholdOptions
 from detectors.base.protocol import DetectorContext
+from detectors.base.served import ServedDetector
 from scenarios.options import read_options
 from scenarios.text.spans import Region, spoken_sentences
-from scenarios.transcript import Judgement, TurnView, Unit
+from scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
-class DirectJudgeOptions(ThresholdOptions):
+class DirectJudgeOptions(Frozen):
     """Options of the detector `direct-judge`."""
 
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
@@ -31,7 +31,7 @@ class DirectJudgeOptions(ThresholdOptions):
     """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
 
 
-class DirectJudgeDetector(OneModelDetector):
+class DirectJudgeDetector(ServedDetector):
     """One yes/no question about the whole reply, read off token probabilities: a cheap model judge.
 
     The score is the probability of No among Yes and No. Nothing is corrected for the model.
@@ -47,11 +47,11 @@ class DirectJudgeDetector(OneModelDetector):
         self._sentence_prompt = load_prompt("detectors.direct_judge", "sentence")
         prompts = (self._reply_prompt, self._sentence_prompt)
         super().__init__(
-            name, context, options, prompts, reading=("direct-judge", "reply"), untuned=EVEN_ODDS
+            name, context, options, prompts, untuned=EVEN_ODDS, reading=("direct-judge", "reply")
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
-        """See `OneModelDetector`. Abstains when the reply has no words and when there is no evidence."""
+        """See `ServedDetector`. Abstains when the reply has no words and when there is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
         if not view.passages:
@@ -71,11 +71,11 @@ class DirectJudgeDetector(OneModelDetector):
             ]
         )
         units = tuple(_unit(region, view.reply, of_it) for region, of_it in zip(regions, scores, strict=True))
-        spans = flagged_spans(units, self._threshold, _reason, evidence.passages)
+        spans = flagged_spans(units, self.threshold, _reason, evidence.passages)
         return Judgement(
             outcome="scored",
             score=score,
-            flagged=score >= self._threshold,
+            flagged=score >= self.threshold,
             spans=spans if self._options.sentences else None,
             units=units,
             truncated=evidence.truncated,

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from detectors.base.origin import Origin
 from detectors.base.protocol import DetectorContext
 from detectors.evidence_chain.model import ChainModel, load_model
 from detectors.evidence_chain.options import TrainedOptions
 from detectors.evidence_chain.risk import Method
 from detectors.evidence_chain.training import train
-from detectors.features.batch import make_case
 from detectors.features.features import FeatureSet
 from detectors.features.options import RuleOptions
 from detectors.features.trained_detector import TrainedDetector
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.options import read_options
-from scenarios.transcript import Judgement, TurnView
 
 
 class EvidenceChainDetector(TrainedDetector[ChainModel]):
@@ -37,14 +35,10 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
         schema = TrainedOptions if self.method in ("lr", "rf") else RuleOptions
         options = read_options(f"detector {name}", schema, context.options)
         read = set(options.context) if isinstance(options, TrainedOptions) else set[str]()
-        self.reads_origin = bool(read - {"task"})
+        self.traits = replace(self.traits, reads_origin=bool(read - {"task"}))
         super().__init__(
             name, options, load_model(Path(options.model)) if options.model else self._shipped(options)
         )
-
-    def detect_from(self, views: Sequence[TurnView], origins: Sequence[Origin]) -> list[Judgement]:
-        """See `OriginDetector.detect_from`."""
-        return self._judge([make_case(view, origin) for view, origin in zip(views, origins, strict=True)])
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         """See `TrainableDetector.fit`. The methods without training learn thresholds and word frequencies."""

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from detectors.base.origin import origin_of
 from detectors.evidence_chain.model import ChainModel
 from detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
-from detectors.features.batch import Batch, Case, make_batch, make_case
+from detectors.features.batch import Batch, make_batch, make_case
 from detectors.features.features import Features, FeatureSet, measure
 from detectors.features.learning import best_threshold, count_forms, gold, parts_of
 from detectors.features.scores import Scores, Thresholds
@@ -48,11 +47,6 @@ DEEP = Forest(trees=200, depth=12, leaf=1)
 """For the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
 
 
-def case_of(reply: LabelledReply) -> Case:
-    """The reply as the detector sees it, with its origin."""
-    return make_case(reply, origin_of(reply))
-
-
 def train(
     method: Method,
     replies: Sequence[LabelledReply],
@@ -80,10 +74,10 @@ def train(
             "Give replies with spans."
         )
     held_out = hold_out(known, seed)
-    batch = make_batch([case_of(one) for one in known])
+    batch = make_batch([make_case(one) for one in known])
     material = batch
     if not held_out.learnt.all():
-        material = make_batch([case_of(one) for one in held_out.to_learn_from(known)])
+        material = make_batch([make_case(one) for one in held_out.to_learn_from(known)])
     supervised = method in ("lr", "rf")
     read: tuple[Context, ...] = tuple(context) if supervised else ()
     learnt_from = sorted(one.model_dump_json() for one in known)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.base.origin import UNKNOWN, Origin
 from detectors.features.tokens import Integers, Lexicon, Tokens, find_all, tokenize
 from scenarios.labelled import LabelledReply
 from scenarios.text.chunking import Chunking, chunk
@@ -135,15 +134,15 @@ def make_batch(cases: Sequence[Case]) -> Batch:
     )
 
 
-def make_case(said: TurnView | LabelledReply, origin: Origin = UNKNOWN) -> Case:
+def make_case(said: TurnView | LabelledReply) -> Case:
     """The reply as the detector sees it. The task is told from the texts, as nobody says it of chatbots."""
     return Case(
         reply=said.reply,
         passages=said.passages,
         task=task_of(said.question, said.passages),
-        collection=origin.collection,
-        generator=origin.generator,
-        temperature=origin.temperature,
+        collection=said.origin.collection,
+        generator=said.origin.generator,
+        temperature=said.origin.temperature,
     )
 
 

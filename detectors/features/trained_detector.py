@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from agents.identity import identity
-from detectors.base.protocol import ThresholdProtocol
+from detectors.base.protocol import TrainableDetector, Traits
 from detectors.features.batch import Case, make_case
 from detectors.features.judgements import judge_blocks
 from detectors.features.options import RuleOptions
@@ -35,7 +35,7 @@ class TrainedModel(Protocol):
 Model = TypeVar("Model", bound=TrainedModel)
 
 
-class TrainedDetector(Generic[Model]):
+class TrainedDetector(TrainableDetector, Generic[Model]):
     """Judges replies in batches, by the model that it was made with or took since.
 
     Args:
@@ -43,6 +43,8 @@ class TrainedDetector(Generic[Model]):
         options: as they were given.
         model: the model to begin with.
     """
+
+    traits = Traits(needs_model=False, batch=True)
 
     def __init__(self, name: str, options: RuleOptions, model: Model) -> None:
         self.name = name
@@ -56,19 +58,17 @@ class TrainedDetector(Generic[Model]):
 
     async def detect(self, view: TurnView) -> Judgement:
         """See `Detector.detect`. Abstains when the reply or the evidence has no words."""
-        return self.detect_batch([view])[0]
+        return (await self.detect_many([view]))[0]
 
-    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
-        """See `BatchDetector.detect_batch`."""
-        return self._judge([make_case(view) for view in views])
-
-    def _judge(self, cases: Sequence[Case]) -> list[Judgement]:
+    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
+        """See `Detector.detect_many`."""
+        cases = [make_case(view) for view in views]
         thresholds = self._model.thresholds.model_copy(update={"response": self.threshold})
         return judge_blocks(cases, self._model.score, thresholds, self._options.attribution)
 
     def _use(self, model: Model) -> None:
         self._model = model
         given = self._options.threshold
-        self.threshold: float | None = model.thresholds.response if given is None else given
-        self.threshold_protocol: ThresholdProtocol = "tuned" if given is None else "given"
+        self.threshold = model.thresholds.response if given is None else given
+        self.threshold_protocol = "tuned" if given is None else "given"
         self.version = identity(type(self).__module__, self._options, learnt=model.identity)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from agents.models.model import Session
 from agents.retrieval.reformulation import reformulation_prompt
 from agents.served_model import catalogue_name
+from detectors.base.evidence_questions import calibrations_of
 from detectors.base.judging import Abstention, best_passage
-from detectors.base.one_model import OneModelDetector
-from detectors.base.protocol import DetectorContext
+from detectors.base.protocol import DetectorContext, Traits
+from detectors.base.served import ServedDetector
 from detectors.halludetect.by_mixture import MixtureReading
 from detectors.halludetect.by_probability import ProbabilityReading
 from detectors.halludetect.by_word import WordReading
@@ -24,7 +25,7 @@ from scenarios.options import read_options
 from scenarios.transcript import Judgement, Span, TurnView, Unit
 
 
-class HalluDetectDetector(OneModelDetector):
+class HalluDetectDetector(ServedDetector):
     """Flags sentences that the evidence does not support (severity 1-5).
 
     The response's score is its severity as a whole (`Reading.overall`). Units are the steps before the
@@ -34,28 +35,32 @@ class HalluDetectDetector(OneModelDetector):
         UsageError: an option is unknown or wrong, or the model is not in the pool.
     """
 
-    scores_are_probabilities: ClassVar[bool] = False
-    """See `detectors.base.protocol.scores_are_probabilities`: a severity is none."""
+    traits = Traits(probabilities=False)
+    """A severity is none."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)
         self._options = options
-        mixture = mixture_of(catalogue_name(context.models.get(context.model)))
-        self._reading = _reading(options, mixture)
+        client = context.models.get(context.model)
+        self._reading = _reading(options, lambda: mixture_of(catalogue_name(client)))
+        corrections: dict[str, Callable[[str | None], Any]] = {
+            "mixture": mixture_of,
+            "probability": calibrations_of,
+            "word": lambda model: None,
+        }
         super().__init__(
             name,
             context,
             options,
             (reformulation_prompt(), *self._reading.prompts),
-            reading=("halludetect", options.reading),
             untuned=PAPER_THRESHOLD,
-            corrects=options.reading == "probability",
-            learnt=mixture if options.reading == "mixture" else None,
+            reading=("halludetect", options.reading),
+            corrections=corrections[options.reading],
             code=(__name__, "agents.retrieval.knowledge"),
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
-        """See `OneModelDetector`. Abstains when the reply has no words and when there is no evidence."""
+        """See `ServedDetector`. Abstains when the reply has no words and when there is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
         grounds = await self._reading.ground(session, view)
@@ -63,7 +68,7 @@ class HalluDetectDetector(OneModelDetector):
             raise Abstention("there is no evidence")
         rated = await self._reading.rate(session, grounds, view)
         score = self._reading.overall(rated, grounds, view)
-        places = kept_places([item.severity for item in rated], score, self._threshold)
+        places = kept_places([item.severity for item in rated], score, self.threshold)
         kept = [rated[place] for place in places]
         concluded = await self._reading.conclude(session, grounds, kept) if kept else []
         for place, item in zip(places, concluded, strict=True):
@@ -71,14 +76,14 @@ class HalluDetectDetector(OneModelDetector):
         return Judgement(
             outcome="scored",
             score=score,
-            flagged=score >= self._threshold,
+            flagged=score >= self.threshold,
             spans=tuple(_span(item, grounds) for item in concluded),
             units=(*_steps(grounds), *(_unit(item) for item in rated)),
             truncated=grounds.truncated,
         )
 
 
-def _reading(options: HalluDetectOptions, mixture: Mixture | None) -> Reading:
+def _reading(options: HalluDetectOptions, mixture: Callable[[], Mixture | None]) -> Reading:
     factor, room = options.retrieval_factor, options.max_evidence_characters
     if options.reading == "word":
         return WordReading(options.samples, options.temperature, factor, room)

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from detectors.base.one_model import ThresholdOptions
+from scenarios.transcript import Frozen
 
 
-class HalluDetectOptions(ThresholdOptions):
+class HalluDetectOptions(Frozen):
     """Options of the detector `halludetect`."""
 
     threshold: float | None = Field(default=None, gt=1.0, le=5.0)

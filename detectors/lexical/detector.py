@@ -7,13 +7,12 @@ separates attributable from other replies very well, on abstractive replies it d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from pydantic import Field
 
 from agents.identity import identity
 from detectors.base.judging import flagged_spans
-from detectors.base.protocol import DetectorContext, ThresholdProtocol
+from detectors.base.protocol import Detector, DetectorContext, Traits
 from scenarios.options import read_options
 from scenarios.text.spans import sentences, unknown_share, words
 from scenarios.transcript import Frozen, Judgement, TurnView, Unit
@@ -29,23 +28,22 @@ class LexicalOptions(Frozen):
     """Whether words of the question and the history count as known, too."""
 
 
-class LexicalDetector:
+class LexicalDetector(Detector):
     """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
 
     Each occurrence of a word counts, case aside.
     """
 
-    asks_a_model: ClassVar[bool] = False
-    """See `detectors.base.protocol.asks_a_model`."""
+    threshold: float
+    traits = Traits(needs_model=False)
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LexicalOptions, context.options)
         self.name = name
         self.version = identity(__name__, options)
-        self._threshold = options.threshold
+        self.threshold = options.threshold
         fitted = LexicalOptions.model_fields["threshold"].default
-        self.threshold_protocol: ThresholdProtocol = "tuned" if options.threshold == fitted else "given"
-        self.threshold: float | None = options.threshold
+        self.threshold_protocol = "tuned" if options.threshold == fitted else "given"
         self._dialogue_is_evidence = options.dialogue_is_evidence
 
     async def detect(self, view: TurnView) -> Judgement:
@@ -61,10 +59,10 @@ class LexicalDetector:
             return Judgement(outcome="abstained", error="there is no evidence")
         units = tuple(self._units(view.reply, known))
         spans = flagged_spans(
-            units, self._threshold, lambda unit: f"not in the evidence: {unit.details['unknown']}"
+            units, self.threshold, lambda unit: f"not in the evidence: {unit.details['unknown']}"
         )
         return Judgement(
-            outcome="scored", score=score, flagged=score >= self._threshold, spans=spans, units=units
+            outcome="scored", score=score, flagged=score >= self.threshold, spans=spans, units=units
         )
 
     def _units(self, reply: str, known: set[str]) -> Iterable[Unit]:

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.claim_check import ClaimCheck
-from agents.identity import identity
 from agents.models.model import Session
-from agents.retrieval.embedding import Embedder
-from agents.served_model import catalogue_name, identity_of
-from detectors.base.judging import (
-    Abstention,
-    flagged_spans,
-    judge,
-)
-from detectors.base.protocol import DetectorContext
-from detectors.base.thresholds import choose_threshold, tuned_threshold
+from detectors.base.judging import Abstention, flagged_spans
+from detectors.base.protocol import DetectorContext, Traits
+from detectors.base.served import ServedDetector
 from detectors.logic_graph.consistency import shares, support
 from detectors.logic_graph.options import LogicGraphOptions
 from detectors.logic_graph.overlap import Overlap
@@ -46,7 +39,7 @@ PAPER_THRESHOLD = 0.6
 """1 − T_s with the paper's T_s = 0.4 (section 4.2)."""
 
 
-class LogicGraphDetector:
+class LogicGraphDetector(ServedDetector):
     """Holds each factual sentence of a reply against groups of related pieces of the evidence.
 
     A sentence's score is 1 − S, so that higher is worse; the reply's is that of its worst sentence, as one
@@ -54,45 +47,33 @@ class LogicGraphDetector:
     sentences together are one claim, as in the paper. Units are the claims, of kind `sentence` in the first
     case; their details have the relevance of every group, and entailment and overlap of those that count.
 
-    Args:
-        embedder: makes the vectors in place of the option's model.
-
     Raises:
         UsageError: an option is unknown or wrong, the served model is not in the pool, or the weights of a
             model that the options name cannot be had.
     """
 
-    def __init__(self, name: str, context: DetectorContext, embedder: Embedder | None = None) -> None:
+    def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LogicGraphOptions, context.options)
-        self.name = name
-        self._context = context
         self._options = options
-        self._vectors = Vectors(
-            embedder or shared_embedder(options.embedding_model), context.models.recording
-        )
+        self._vectors = Vectors(shared_embedder(options.embedding_model), context.models.recording)
         self._entailment: Scorer = (
             served_entailment() if options.entailment == "served" else HhemScorer(options.hhem_model)
         )
         self._relevance = self._relevance_scorer()
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
-        self.asks_a_model = any(scorer.prompts for scorer in used)
-        client = context.models.get(context.model)
-        entailing = self._entailment.prompts
-        self.claim_check = ClaimCheck.by((client.endpoint.model,), entailing) if entailing else ClaimCheck()
-        """See `detectors.base.protocol.judging`."""
+        prompts = [prompt for scorer in used for prompt in scorer.prompts]
+        self.traits = Traits(needs_model=bool(prompts))
         usual = options == LogicGraphOptions(threshold=options.threshold)
-        tuned = tuned_threshold("logic-graph", options.entailment, catalogue_name(client)) if usual else None
-        self._threshold, self.threshold_protocol = choose_threshold(
-            options.threshold, tuned, PAPER_THRESHOLD, corrected=False
+        super().__init__(
+            name,
+            context,
+            options,
+            prompts,
+            untuned=PAPER_THRESHOLD,
+            reading=("logic-graph", options.entailment) if usual else None,
         )
-        self.threshold: float | None = self._threshold
-        self.version = identity(
-            __name__,
-            options.model_copy(update={"threshold": self._threshold}),
-            [prompt for scorer in used for prompt in scorer.prompts],
-            {"model": identity_of(client)} if self.asks_a_model else {},
-            context.seed,
-        )
+        entailing = self._entailment.prompts
+        self.claim_check = ClaimCheck.by(self.claim_check.models if entailing else (), entailing)
 
     def _relevance_scorer(self) -> Scorer | None:
         """None where relevance does not count."""
@@ -104,12 +85,8 @@ class LogicGraphDetector:
             return RerankScorer(self._options.reranker_model)
         return served_relevance()
 
-    async def detect(self, view: TurnView) -> Judgement:
-        """See `Detector.detect`. Abstains without evidence and when the reply claims nothing."""
-        session = self._context.models.session(self.name, self._context.seed, self._context.model)
-        return await judge(session, lambda: self._pipeline(session, view))
-
-    async def _pipeline(self, session: Session, view: TurnView) -> Judgement:
+    async def _judge(self, session: Session, view: TurnView) -> Judgement:
+        """See `ServedDetector`. Abstains without evidence and when the reply claims nothing."""
         if not words(view.reply):
             raise Abstention("the reply has no words")
         passages = [passage for passage in view.passages if words(passage.text)]
@@ -125,8 +102,8 @@ class LogicGraphDetector:
         return Judgement(
             outcome="scored",
             score=score,
-            flagged=score >= self._threshold,
-            spans=flagged_spans(units, self._threshold, self._reason, passages),
+            flagged=score >= self.threshold,
+            spans=flagged_spans(units, self.threshold, self._reason, passages),
             units=tuple(units),
             truncated=any(len(group.text) > room for group in groups),
         )
@@ -219,6 +196,6 @@ class LogicGraphDetector:
 
     def _reason(self, unit: Unit) -> str:
         return (
-            f"1 − S = {unit.score:.2f}, threshold {self._threshold:.2f}. No group of related pieces of the "
+            f"1 − S = {unit.score:.2f}, threshold {self.threshold:.2f}. No group of related pieces of the "
             "evidence that matters to this bears it out."
         )

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.claim_check import ClaimCheck
-from agents.identity import identity
 from agents.models.errors import ModelError
 from agents.models.model import Session
 from agents.models.prompt import load_prompt
-from agents.served_model import catalogue_name, identity_of
 from detectors.base.evidence_questions import calibrations_of
 from detectors.base.judging import (
     Abstention,
@@ -17,10 +15,9 @@ from detectors.base.judging import (
     flagged_spans,
     format_evidence,
     gather_all,
-    judge,
 )
 from detectors.base.protocol import DetectorContext
-from detectors.base.thresholds import choose_threshold, tuned_threshold
+from detectors.base.served import ServedDetector
 from detectors.base.wrong_items.explanation import explain
 from detectors.metarag.decomposition import Factoid, decompose
 from detectors.metarag.mutation import Variant, mutate
@@ -35,7 +32,7 @@ PAPER_TAU = 0.5
 """Threshold of the paper's experiments (section 4.2)."""
 
 
-class MetaRagDetector:
+class MetaRagDetector(ServedDetector):
     """Splits a reply into facts and checks synonyms and antonyms of each against the evidence (S, 0-1).
 
     Of a true fact the evidence entails the synonyms and contradicts the antonyms; a factoid whose variants
@@ -52,8 +49,6 @@ class MetaRagDetector:
         options = read_options(f"detector {name}", MetaRagOptions, context.options)
         if options.identity_thresholds is None:
             options = options.model_copy(update={"identity_thresholds": dict(context.identity_thresholds)})
-        self.name = name
-        self._context = context
         self._options = options
         self._verifier_names: tuple[str | None, ...] = options.verifiers or (context.model,)
         self._verifier: Verifier = (
@@ -64,37 +59,28 @@ class MetaRagDetector:
         self._decomposition = load_prompt("detectors.metarag", "decomposition")
         self._mutation = load_prompt("detectors.metarag", "mutation")
         verifiers = [context.models.get(name) for name in self._verifier_names]
-        asked = {
-            "decomposer": context.models.get(options.decomposer or context.model),
-            "mutator": context.models.get(options.mutator or context.model),
-            **{f"verifier {index}": client for index, client in enumerate(verifiers)},
-        }
+        super().__init__(
+            name,
+            context,
+            options,
+            (self._decomposition, self._mutation, *self._verifier.prompts),
+            untuned=PAPER_TAU,
+            reading=("metarag", options.reading),
+            option="tau",
+            corrections=calibrations_of if options.reading == "probability" else lambda model: None,
+            asked={
+                **{f"verifier {index}": client for index, client in enumerate(verifiers)},
+                "decomposer": context.models.get(options.decomposer or context.model),
+                "mutator": context.models.get(options.mutator or context.model),
+            },
+        )
+        # Who decomposes and mutates does not judge.
         self.claim_check = ClaimCheck.by(
             (client.endpoint.model for client in verifiers), self._verifier.prompts
         )
-        """See `detectors.base.protocol.judging`: who decomposes and mutates does not judge."""
-        first = catalogue_name(verifiers[0])
-        tuned = tuned_threshold("metarag", options.reading, first)
-        corrected = options.reading == "probability" and bool(calibrations_of(first))
-        self._tau, self.threshold_protocol = choose_threshold(
-            options.tau, tuned, PAPER_TAU, corrected=corrected
-        )
-        self.threshold: float | None = self._tau
-        self.version = identity(
-            __name__,
-            options.model_copy(update={"tau": self._tau}),
-            (self._decomposition, self._mutation, *self._verifier.prompts),
-            {role: identity_of(client) for role, client in asked.items()},
-            context.seed,
-            [calibrations_of(catalogue_name(client)) for client in verifiers],
-        )
 
-    async def detect(self, view: TurnView) -> Judgement:
-        """See `Detector.detect`. Abstains without a reply, without evidence, and without factoids."""
-        session = self._context.models.session(self.name, self._context.seed, self._context.model)
-        return await judge(session, lambda: self._algorithm_1(session, view))
-
-    async def _algorithm_1(self, session: Session, view: TurnView) -> Judgement:
+    async def _judge(self, session: Session, view: TurnView) -> Judgement:
+        """See `ServedDetector`. Abstains without a reply, without evidence, and without factoids."""
         options = self._options
         evidence = format_evidence(view.passages, options.max_evidence_characters)
         if not view.reply.strip():
@@ -173,7 +159,7 @@ class MetaRagDetector:
         stricter = [
             tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics
         ]
-        return min([self._tau, *stricter])
+        return min([self.threshold, *stricter])
 
 
 def _skipped(region: Region, reply: str) -> Unit:

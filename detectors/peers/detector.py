@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import ClassVar
@@ -25,7 +26,7 @@ from detectors.base.judging import (
     gather_all,
     judge,
 )
-from detectors.base.protocol import DetectorContext, ThresholdProtocol
+from detectors.base.protocol import Detector, DetectorContext, Traits
 from detectors.peers.environment import peer_python, peer_requirements
 from detectors.peers.process import Answerer, Worker
 from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text
@@ -54,8 +55,8 @@ class PeerOptions(Frozen):
     It changes no verdict, so it is no part of the version."""
 
 
-class PeerDetector:
-    """A peer's worker behind the detectors' protocol.
+class PeerDetector(Detector):
+    """A peer's worker as a detector.
 
     Nothing is installed, downloaded or started before the first reply. Where that fails, every judgement
     fails with the one sentence that says why. A worker that ends while it judges is started anew for the next
@@ -71,8 +72,8 @@ class PeerDetector:
     """The threshold that it is published with."""
     weights: ClassVar[str | None]
     """Where its published weights are."""
-    asks_a_model: ClassVar[bool] = False
-    """Whether it needs the served model."""
+    threshold: float
+    traits = Traits(needs_model=False)
     schema: ClassVar[type[PeerOptions]] = PeerOptions
     """Its options."""
     model_options: ClassVar[tuple[str, ...]] = ("weights",)
@@ -84,33 +85,20 @@ class PeerDetector:
         self._context = context
         self._timeout_s = options.timeout_s
         threshold = self.published if options.threshold is None else options.threshold
-        self.threshold: float | None = threshold
-        self.threshold_protocol: ThresholdProtocol = "published" if options.threshold is None else "given"
+        self.threshold = threshold
+        self.threshold_protocol = "published" if options.threshold is None else "given"
         given = {option: getattr(options, option) for option in self.model_options}
         models = {option: _model_source(name, option, model) for option, model in given.items() if model}
-        configured = options.model_copy(
+        self._models = tuple(models.values())
+        self._configured = options.model_copy(
             update={"weights": self.weights, **models, "threshold": threshold},
         )
-        self._configuration = configured.model_dump()
-        asked = [context.models.get(context.model)] if self.asks_a_model else []
+        self._configuration = self._configured.model_dump()
+        self._asked = [context.models.get(context.model)] if self.traits.needs_model else []
         self.claim_check = ClaimCheck.by(
-            (client.endpoint.model for client in asked) if options.weights is None else (), ()
+            (client.endpoint.model for client in self._asked) if options.weights is None else (), ()
         )
-        """See `detectors.base.protocol.judging`. Weights of its own judge in place of the served model."""
-        seed = context.seed if self.asks_a_model else None
-        self.version = digest(
-            [
-                identity(
-                    __name__,
-                    configured,
-                    models={client.endpoint.model: identity_of(client) for client in asked},
-                    seed=seed,
-                ),
-                peer_requirements(self.peer),
-                _program(self.peer),
-                [_files(Path(model)) for model in models.values()],
-            ]
-        )[:16]
+        """Weights of its own judge in place of the served model."""
         self._worker: Worker | None = None
         self._unusable: str | None = None
         self._turn = threading.Lock()
@@ -118,6 +106,23 @@ class PeerDetector:
         """The request whose turn it is; read and set by `_handover`."""
         self._handover = threading.Lock()
         self._numbers = count()
+
+    @cached_property
+    def version(self) -> str:  # type: ignore[override] # a cached property is writable
+        """See `Detector.version`."""
+        return digest(
+            [
+                identity(
+                    __name__,
+                    self._configured,
+                    models={client.endpoint.model: identity_of(client) for client in self._asked},
+                    seed=self._context.seed if self.traits.needs_model else None,
+                ),
+                peer_requirements(self.peer),
+                _program(self.peer),
+                [_files(Path(model)) for model in self._models],
+            ]
+        )[:16]
 
     async def detect(self, view: TurnView) -> Judgement:
         """See `Detector.detect`. Abstains when the reply has no words and when there is no evidence."""
@@ -221,7 +226,7 @@ class PeerDetector:
         return Judgement(
             outcome="scored",
             score=said.score,
-            flagged=self.threshold is not None and said.score >= self.threshold,
+            flagged=said.score >= self.threshold,
             spans=spans,
             units=units,
             truncated=said.truncated,
@@ -285,7 +290,7 @@ class RefCheckerDetector(PeerDetector):
     published = 0.001
     """The package's strict aggregation: one triplet that is not entailed is enough."""
     weights = None
-    asks_a_model = True
+    traits = Traits()
 
 
 def worker_command(peer: str) -> list[str]:

@@ -23,17 +23,17 @@ from agents.models.model import Session
 from agents.models.prompt import dialogue, load_prompt
 from agents.tuned import EVEN_ODDS
 from detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
-from detectors.base.one_model import OneModelDetector, ThresholdOptions
 from detectors.base.protocol import DetectorContext
+from detectors.base.served import ServedDetector
 from scenarios.options import read_options
 from scenarios.text.spans import Region, spoken_sentences
-from scenarios.transcript import Judgement, TurnView, Unit
+from scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 UNDECIDED = 0.5
 """Score of a check that is answered neither Yes nor No, as in the paper."""
 
 
-class SelfCheckOptions(ThresholdOptions):
+class SelfCheckOptions(Frozen):
     """Options of the detector `self-check`."""
 
     samples: int = Field(default=5, ge=1, le=20)
@@ -49,7 +49,7 @@ class SelfCheckOptions(ThresholdOptions):
     """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
 
 
-class SelfCheckDetector(OneModelDetector):
+class SelfCheckDetector(ServedDetector):
     """SelfCheckGPT: asks the question again and scores what the further answers do not support.
 
     Raises:
@@ -63,11 +63,11 @@ class SelfCheckDetector(OneModelDetector):
         self._check_prompt = load_prompt("detectors.self_check", "check")
         prompts = (self._sample_prompt, self._check_prompt)
         super().__init__(
-            name, context, options, prompts, reading=("self-check", "probability"), untuned=EVEN_ODDS
+            name, context, options, prompts, untuned=EVEN_ODDS, reading=("self-check", "probability")
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
-        """See `OneModelDetector`. Abstains when the reply has no words and when it answers no question."""
+        """See `ServedDetector`. Abstains when the reply has no words and when it answers no question."""
         regions = spoken_sentences(view.reply)
         if not regions:
             raise Abstention("the reply has no words")
@@ -91,8 +91,8 @@ class SelfCheckDetector(OneModelDetector):
         return Judgement(
             outcome="scored",
             score=score,
-            flagged=score >= self._threshold,
-            spans=flagged_spans(units, self._threshold, _reason, evidence.passages),
+            flagged=score >= self.threshold,
+            spans=flagged_spans(units, self.threshold, _reason, evidence.passages),
             units=(*(_sample_unit(n, text) for n, text in enumerate(samples, 1)), *units),
             truncated=evidence.truncated,
         )

@@ -15,7 +15,7 @@ from scenarios.text.wording import counted
 from simulator.bench.hotpotqa_derived import Derived, account, build_hotpotqa_derived
 from simulator.bench.labelled_file import write_labelled
 from simulator.bench.wrong_answers import Wrong
-from simulator.experiment.build import Settings, open_pool, open_recording
+from simulator.experiment.build import Settings, open_pool, open_recording, served
 from simulator.experiment.config import Experiment
 from simulator.runs.outputs import check_outputs
 
@@ -54,7 +54,7 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
         {"--out": settings.out}, (data / FILE, data / OFFICIAL, settings.config, run.replay, run.record)
     )
     questions = _chosen(read_hotpotqa(settings.data), settings)
-    async with open_pool(experiment, settings.run, open_recording(settings.run)) as (pool, _):
+    async with open_pool(experiment, open_recording(run)) as pool, served(pool, run):
         with bars(settings.run.quiet) as shown:
             task = shown.add_task("questions", total=len(questions))
             derived = await build_hotpotqa_derived(

@@ -24,10 +24,11 @@ from simulator.bench.tables import ROWS
 from simulator.bench.terminal import print_report
 from simulator.experiment.build import (
     Settings,
-    check_detectors,
     make_detectors,
+    needs_model,
     open_pool,
     open_recording,
+    served,
 )
 from simulator.experiment.config import Component, Experiment, load_experiment
 from simulator.report.columns import csv_text
@@ -86,9 +87,7 @@ async def bench_command(settings: BenchSettings) -> None:
     train = _train_data(settings)
     sweep = None if settings.sweep is None else load_sweep(settings.sweep)
     experiment = _experiment(settings, sweep)
-    needed = await check_detectors(experiment, settings.run)
-    recording = open_recording(settings.run)
-    async with open_pool(experiment, settings.run, recording, needed) as (pool, _):
+    async with open_pool(experiment, open_recording(settings.run)) as pool:
         detectors = make_detectors(experiment, pool, {})
         for detector in detectors:
             _refuse_floors(detector.name, (FLAG_ALL, MAJORITY))
@@ -99,13 +98,14 @@ async def bench_command(settings: BenchSettings) -> None:
             raise UsageError(f"{settings.dataset}: no labelled reply is left to judge.")
         tested = choose_replies(measurable, settings.limit, experiment.seed)
         jury = Jury(splits, tested, experiment.concurrency, settings.run.quiet)
-        evaluations = await jury.evaluate(detectors, experiment.seed)
-        runs = [evaluations[1:]]
-        for repeat in range(1, sweep.repeats if sweep is not None else 1):
-            again = experiment.model_copy(
-                update={"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
-            )
-            runs.append(await jury.evaluate(make_detectors(again, pool, {}), again.seed))
+        async with served(pool, settings.run, needs_model(detectors)):
+            evaluations = await jury.evaluate(detectors, experiment.seed)
+            runs = [evaluations[1:]]
+            for repeat in range(1, sweep.repeats if sweep is not None else 1):
+                again = experiment.model_copy(
+                    update={"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
+                )
+                runs.append(await jury.evaluate(make_detectors(again, pool, {}), again.seed))
     described = _described(settings, data, splits, tested, experiment.seed, jury.not_trained)
     results = measure(evaluations, described, None if sweep is None else sweep_report(sweep, runs))
     try:

@@ -8,18 +8,14 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeGuard
 
-from agents.foreign import as_called, require_failure
-from detectors.base.checking import checked, failure
-from detectors.base.origin import OriginDetector, origin_of
-from detectors.base.protocol import BatchDetector, Detector, ThresholdProtocol, scores_are_probabilities
+from detectors.base.checking import run_detector
+from detectors.base.protocol import Detector, ThresholdProtocol
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 
 _BATCH = 256
-"""Replies given to a batch detector at once, so that progress shows."""
+"""Replies given at once to a detector that judges in batches, so that progress shows."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,6 @@ async def evaluate(
         concurrency: replies judged at once by a detector that judges one by one.
         on_judged: told how many more replies have been judged.
     """
-    batched = isinstance(detector, BatchDetector)
     started = time.perf_counter()
     first = await _judge_all(detector, replies[:1], 1, on_judged)
     cold = time.perf_counter() - started if first else None
@@ -84,9 +79,9 @@ async def evaluate(
         seconds=time.perf_counter() - started,
         cold_s=cold,
         latencies_s=(*(None for _ in first), *(seconds for _, seconds in others)),
-        batched=batched,
-        told_origin=_reads_origin(detector),
-        probabilities=scores_are_probabilities(detector),
+        batched=detector.traits.batch,
+        told_origin=detector.traits.reads_origin,
+        probabilities=detector.traits.probabilities,
         train_s=train_s,
     )
 
@@ -126,63 +121,23 @@ async def _judge_all(
     concurrency: int,
     on_judged: Callable[[int], object],
 ) -> list[Timed]:
-    if not isinstance(detector, BatchDetector):
-        bench = asyncio.Semaphore(concurrency)
+    size, places = (_BATCH, 1) if detector.traits.batch else (1, concurrency)
+    bench = asyncio.Semaphore(places)
 
-        async def judge(reply: LabelledReply) -> Timed:
-            async with bench:
-                found = await _judge(detector, reply)
-            on_judged(1)
-            return found
-
-        return list(await asyncio.gather(*(judge(reply) for reply in replies)))
-    judged: list[Timed] = []
-    for at in range(0, len(replies), _BATCH):
-        batch = replies[at : at + _BATCH]
-        started = time.perf_counter()
-        try:
-            judgements = _judge_batch(detector, batch)
-            if len(judgements) != len(batch):
-                raise ValueError(f"{len(judgements)} judgements of {len(batch)} replies")
+    async def judge(batch: Sequence[LabelledReply]) -> list[Timed]:
+        async with bench:
+            started = time.perf_counter()
+            judgements = await run_detector(detector, [_view(detector, reply) for reply in batch])
             each = (time.perf_counter() - started) / len(batch)
-            judged += [
-                (checked(judgement, reply.reply), each)
-                for judgement, reply in zip(judgements, batch, strict=True)
-            ]
-        except BaseException as error:  # noqa: BLE001 - one by one, only the reply at fault fails
-            require_failure(error)
-            judged += [await _judge(detector, reply) for reply in batch]
         on_judged(len(batch))
-        await asyncio.sleep(0)
-    return judged
+        return [(judgement, each) for judgement in judgements]
+
+    batches = [replies[at : at + size] for at in range(0, len(replies), size)]
+    judged = await asyncio.gather(*(judge(batch) for batch in batches))
+    return [one for batch in judged for one in batch]
 
 
-def _reads_origin(detector: Detector) -> TypeGuard[OriginDetector]:
-    return isinstance(detector, OriginDetector) and detector.reads_origin
-
-
-def _judge_batch(detector: BatchDetector, replies: Sequence[LabelledReply]) -> list[Judgement]:
-    views = [_view(reply) for reply in replies]
-    if _reads_origin(detector):
-        return detector.detect_from(views, [origin_of(reply) for reply in replies])
-    return detector.detect_batch(views)
-
-
-async def _judge(detector: Detector, reply: LabelledReply) -> Timed:
-    started = time.perf_counter()
-    try:
-        if _reads_origin(detector):
-            [judgement] = _judge_batch(detector, [reply])
-        else:
-            judgement = await as_called(partial(detector.detect, _view(reply)))
-        judgement = checked(judgement, reply.reply)
-    except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
-        require_failure(error)
-        judgement = failure(error)
-    return judgement, time.perf_counter() - started
-
-
-def _view(reply: LabelledReply) -> TurnView:
-    return TurnView(
-        history=reply.history, question=reply.question, passages=reply.passages, reply=reply.reply
-    )
+def _view(detector: Detector, reply: LabelledReply) -> TurnView:
+    if detector.traits.reads_origin:
+        return reply.view.model_copy(update={"origin": reply.origin})
+    return reply.view

@@ -6,11 +6,11 @@ import asyncio
 import gc
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.claim_check import ClaimCheck, claim_check_of
+from agents.claim_check import claim_check_of
 from agents.machine.progress import ProgressBars
 from agents.models.client import Endpoint
 from agents.models.model import DEFAULT_MODEL, ModelPool
@@ -21,7 +21,7 @@ from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from agents.users.user import MAX_TOKENS, SimulatedUser
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.registry import make_chatbot
-from detectors.base.protocol import Detector, DetectorContext, asks_a_model
+from detectors.base.protocol import Detector, DetectorContext
 from detectors.registry import make_detector
 from scenarios.errors import UsageError
 from scenarios.packs.pack import Scenario
@@ -35,9 +35,6 @@ from simulator.runs.journals import Journals, read_journals
 from simulator.runs.saved_experiment import check_folder, enter_folder, say_what_is_made_anew
 
 _log = logging.getLogger(__name__)
-
-_NOWHERE = "http://127.0.0.1/v1"
-"""The endpoint of models that nobody will ask."""
 
 
 @dataclass(frozen=True)
@@ -97,42 +94,57 @@ async def execute_experiment(
     scenario = load_scenario(experiment.scenario)
     if simulate:
         check_plan(experiment, scenario)
-    asked = await check_detectors(experiment, settings) if judge else False
-    verifying = await _check_chatbots(experiment, scenario, settings) if simulate else {}
-    if simulate and not settings.fresh:
-        check_folder(experiment, scenario, folder)
-    needed = simulate or asked
-    with folder.claimed():
-        held = Journals([], []) if settings.fresh else read_journals(folder.conversations, folder.verdicts)
-        if not simulate and not held.of(folder.read_makers()).conversations:
-            raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
-        recording = open_recording(settings)
-        async with open_pool(experiment, settings, recording, needed) as (pool, revision):
-            detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
-            build_now = needed and not recording.replaying
-            knowledge = await _open_knowledge(experiment, scenario, recording, settings.quiet, build_now)
-            made_by = makers(experiment, identities(pool)) if simulate else None
-            jobs = plan(experiment, scenario, made_by) if simulate else []
-            if not settings.fresh:
-                say_what_is_made_anew(folder, held, detectors, made_by)
-            read_how = pool.read_how if needed else ()
-            enter_folder(
-                experiment,
-                scenario,
-                detectors,
-                revision,
-                folder,
-                simulate,
-                verifying,
-                made_by,
-                read_how,
-                settings.fresh,
-            )
-            cast = make_cast(experiment, scenario, pool, knowledge, detectors)
-            bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
-            with bars, _long_lived_objects_left_alone():
-                journals = await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
+    async with open_pool(experiment, open_recording(settings)) as pool:
+        detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
+        knowledge = KnowledgeBase(
+            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
+        )
+        cast = make_cast(experiment, scenario, pool, knowledge, detectors)
+        verifying = {
+            bot.name: claim_check_of(f"chatbot {bot.name}", cast.chatbot(bot, experiment.seed))
+            for bot in (experiment.chatbots if simulate else ())
+        }
+        if simulate and not settings.fresh:
+            check_folder(experiment, scenario, folder)
+        needed = simulate or needs_model(detectors)
+        with folder.claimed():
+            held = _held(folder, settings.fresh, simulate)
+            async with served(pool, settings, needed) as revision:
+                if needed and not pool.recording.replaying:
+                    await _build(knowledge, settings.quiet)
+                made_by = makers(experiment, identities(pool)) if simulate else None
+                jobs = plan(experiment, scenario, made_by) if simulate else []
+                if not settings.fresh:
+                    say_what_is_made_anew(folder, held, detectors, made_by)
+                read_how = pool.read_how if needed else ()
+                enter_folder(
+                    experiment,
+                    scenario,
+                    detectors,
+                    revision,
+                    folder,
+                    simulate,
+                    verifying,
+                    made_by,
+                    read_how,
+                    settings.fresh,
+                )
+                bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
+                with bars, _long_lived_objects_left_alone():
+                    journals = await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
     return Ran(journals, scenario)
+
+
+def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
+    """Return what the folder's journals hold; nothing of those that are to be deleted.
+
+    Raises:
+        UsageError: a journal is damaged, or it is to be judged and is empty.
+    """
+    held = Journals([], []) if fresh else read_journals(folder.conversations, folder.verdicts)
+    if not simulate and not held.of(folder.read_makers()).conversations:
+        raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
+    return held
 
 
 @contextmanager
@@ -149,22 +161,12 @@ def _long_lived_objects_left_alone() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def _open_knowledge(
-    experiment: Experiment, scenario: Scenario, recording: Recording, quiet: bool, build_now: bool
-) -> KnowledgeBase:
-    """The scenario's knowledge base; its vectors are made now, or by the first search."""
+async def _build(knowledge: KnowledgeBase, quiet: bool) -> None:
+    """Make the vectors now, and not in the first search."""
     from agents.serving.terminal import shown_progress
 
     with shown_progress(quiet) as on_progress:
-        knowledge = KnowledgeBase(
-            scenario,
-            embedding_model=experiment.embedding_model,
-            recording=recording,
-            on_progress=on_progress,
-        )
-        if build_now:
-            await asyncio.to_thread(knowledge.build)
-    return knowledge
+        await asyncio.to_thread(knowledge.build, on_progress)
 
 
 def with_model(experiment: Experiment) -> Experiment:
@@ -181,36 +183,61 @@ def with_model(experiment: Experiment) -> Experiment:
 
 
 @asynccontextmanager
-async def open_pool(
-    experiment: Experiment, settings: Settings, recording: Recording, needed: bool = True
-) -> AsyncIterator[tuple[ModelPool, str | None]]:
-    """The experiment's models, serving them first where that is asked for, and the revision served.
+async def open_pool(experiment: Experiment, recording: Recording) -> AsyncIterator[ModelPool]:
+    """The experiment's models, to make components with; those that hallulab serves have no address before
+    `served`.
 
     Args:
         recording: where answers are kept or come from; it is closed at the end.
+
+    Raises:
+        UsageError: like `with_model`.
+    """
+    try:
+        pool = _pool(with_model(experiment), recording)
+        try:
+            yield pool
+        finally:
+            await pool.close()
+    finally:
+        recording.close()
+
+
+@asynccontextmanager
+async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> AsyncIterator[str | None]:
+    """Serve the models of the pool that have no address, see that all answer, and yield the revision served.
+
+    Args:
         needed: False when nobody will ask a model; then nothing is started or checked.
 
     Raises:
-        UsageError: an API key is missing.
-        OperationalError: a server does not start, an endpoint does not answer.
+        UsageError: an API key is missing, or a server is given flags that is not started.
+        OperationalError: a server does not start, an endpoint does not answer, or the recording cannot be
+            written.
     """
-    experiment = with_model(experiment)
-    try:
+    if needed:
+        pool.check_keys()
+    endpoint = pool.get().endpoint
+    here = needed and not endpoint.base_url and not pool.recording.replaying
+    if settings.server_flags and not here:
+        raise UsageError(f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags.")
+    async with AsyncExitStack() as until_the_end:
+        revision = None
+        if here:
+            from agents.serving.server import serve
+            from agents.serving.terminal import shown_progress
+
+            with shown_progress(settings.quiet) as on_progress:
+                server = await until_the_end.enter_async_context(
+                    serve(endpoint.model, extra_flags=settings.server_flags, on_progress=on_progress)
+                )
+            pool.bind(server.base_url)
+            revision = server.revision
         if needed:
-            async with _unserved(experiment, settings) as models:
-                models.check_keys()
-        async with _served(experiment, settings, needed) as (base_url, revision):
-            pool = _pool(experiment, base_url, recording)
-            try:
-                if needed:
-                    await pool.check()
-                    for sentence in model_warnings(pool):
-                        _log.warning(sentence)
-                yield pool, revision
-            finally:
-                await pool.close()
-    finally:
-        recording.close()
+            await pool.check()
+            for sentence in model_warnings(pool):
+                _log.warning(sentence)
+        yield revision
 
 
 def open_recording(settings: Settings) -> Recording:
@@ -218,7 +245,6 @@ def open_recording(settings: Settings) -> Recording:
 
     Raises:
         UsageError: the one to replay does not exist or is none.
-        OperationalError: it cannot be written.
     """
     if settings.replay is not None:
         return Recording.replay(settings.replay)
@@ -227,37 +253,13 @@ def open_recording(settings: Settings) -> Recording:
     return Recording()
 
 
-@asynccontextmanager
-async def _served(
-    experiment: Experiment, settings: Settings, needed: bool
-) -> AsyncIterator[tuple[str, str | None]]:
-    """The endpoint's URL and the model's revision: given, not needed (replay), or started here."""
-    if experiment.base_url is not None or settings.replay is not None or not needed:
-        if settings.server_flags:
-            raise UsageError(
-                f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags."
-            )
-        yield experiment.base_url or _NOWHERE, None
-        return
-    from agents.serving.server import serve
-    from agents.serving.terminal import shown_progress
-
+def _pool(experiment: Experiment, recording: Recording) -> ModelPool:
     assert experiment.model is not None
-    with ExitStack() as progress:
-        on_progress = progress.enter_context(shown_progress(settings.quiet))
-        async with serve(
-            experiment.model, extra_flags=settings.server_flags, on_progress=on_progress
-        ) as served:
-            progress.close()
-            yield served.base_url, served.revision
-
-
-def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelPool:
-    assert experiment.model is not None
-    endpoints = {DEFAULT_MODEL: Endpoint(experiment.model, base_url, experiment.api_key_env)}
+    url = experiment.base_url or ""
+    endpoints = {DEFAULT_MODEL: Endpoint(experiment.model, url, experiment.api_key_env)}
     for name, model in experiment.models.items():
         key = model.api_key_env if model.base_url else model.api_key_env or experiment.api_key_env
-        endpoints[name] = Endpoint(model.model, model.base_url or base_url, key)
+        endpoints[name] = Endpoint(model.model, model.base_url or url, key)
     return ModelPool(
         endpoints,
         recording=recording,
@@ -265,52 +267,6 @@ def _pool(experiment: Experiment, base_url: str, recording: Recording) -> ModelP
         timeout_s=experiment.timeout,
         decision_samples=experiment.decision_samples,
     )
-
-
-async def check_detectors(experiment: Experiment, settings: Settings) -> bool:
-    """Say what is wrong with the detectors now, and not when a server has been started for them.
-
-    Returns whether any of them asks a model, so that one has to be served.
-
-    Raises:
-        UsageError: like `make_detectors`.
-    """
-    async with _unserved(experiment, settings) as pool:
-        detectors = make_detectors(experiment, pool, {})
-    return any(asks_a_model(detector) for detector in detectors)
-
-
-async def _check_chatbots(
-    experiment: Experiment, scenario: Scenario, settings: Settings
-) -> dict[str, ClaimCheck | None]:
-    """Say what is wrong with the chatbots now, and not when a server has been started for them.
-
-    Returns how each of them verifies its claims, by name; None where it does not tell.
-
-    Raises:
-        UsageError: one cannot be made.
-    """
-    async with _unserved(experiment, settings) as pool:
-        knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model)
-        return {
-            bot.name: claim_check_of(
-                f"chatbot {bot.name}",
-                _make_chatbot(experiment, scenario, pool, knowledge, bot, experiment.seed),
-            )
-            for bot in experiment.chatbots
-        }
-
-
-@asynccontextmanager
-async def _unserved(experiment: Experiment, settings: Settings) -> AsyncIterator[ModelPool]:
-    """The experiment's models before any is served: to make things with, and not to be asked."""
-    nothing = Recording()
-    nothing.replaying = settings.replay is not None
-    pool = _pool(with_model(experiment), experiment.base_url or _NOWHERE, nothing)
-    try:
-        yield pool
-    finally:
-        await pool.close()
 
 
 def make_detectors(
@@ -342,6 +298,11 @@ def make_detectors(
     return detectors
 
 
+def needs_model(detectors: Sequence[Detector]) -> bool:
+    """Whether any of them asks the served model, so that one has to be served."""
+    return any(detector.traits.needs_model for detector in detectors)
+
+
 def make_cast(
     experiment: Experiment,
     scenario: Scenario,
@@ -362,28 +323,17 @@ def make_cast(
             max_tokens=min(experiment.reply_tokens or MAX_TOKENS, MAX_TOKENS),
         )
 
-    def chatbot(job: Job) -> Chatbot:
-        return _make_chatbot(experiment, scenario, pool, knowledge, job.chatbot, job.key.seed)
+    def chatbot(chosen: Component, seed: int) -> Chatbot:
+        context = ChatbotContext(
+            models=pool,
+            model=experiment.roles.get("chatbot"),
+            knowledge=knowledge,
+            scenario=scenario,
+            seed=seed,
+            top_k=experiment.top_k,
+            options=experiment.options_of(chosen),
+        )
+        with experiment.placing_errors(chosen):
+            return make_chatbot(chosen.kind, context)
 
     return Cast(user, chatbot, detectors, knowledge, experiment.max_turns, experiment.concurrency)
-
-
-def _make_chatbot(
-    experiment: Experiment,
-    scenario: Scenario,
-    pool: ModelPool,
-    knowledge: KnowledgeBase,
-    chosen: Component,
-    seed: int,
-) -> Chatbot:
-    context = ChatbotContext(
-        models=pool,
-        model=experiment.roles.get("chatbot"),
-        knowledge=knowledge,
-        scenario=scenario,
-        seed=seed,
-        top_k=experiment.top_k,
-        options=experiment.options_of(chosen),
-    )
-    with experiment.placing_errors(chosen):
-        return make_chatbot(chosen.kind, context)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agents.foreign import as_called, require_failure, require_running
+from agents.foreign import require_running
 from chatbots.protocol import Chatbot
-from detectors.base.checking import checked, failure
+from detectors.base.checking import run_detector
 from detectors.base.protocol import Detector
-from detectors.registry import is_ours
 from scenarios.errors import HallulabError, ReplayMiss
 from scenarios.files.jsonl import LineWriter
-from scenarios.transcript import Conversation, Judgement, Message, Retriever, Turn, TurnView, Verdict
+from scenarios.transcript import Conversation, Message, Retriever, Turn, TurnView, Verdict
+from simulator.experiment.config import Component
 from simulator.experiment.conversation import User, converse
 from simulator.experiment.plan import Job
 from simulator.runs.folder import RunFolder
@@ -43,8 +43,8 @@ class Cast:
 
     user: Callable[[Job], User]
     """Makes the simulated user of a job."""
-    chatbot: Callable[[Job], Chatbot]
-    """Makes the chatbot of a job."""
+    chatbot: Callable[[Component, int], Chatbot]
+    """Makes a chatbot for a conversation of a seed."""
     detectors: Sequence[Detector]
     """The judges."""
     knowledge: Retriever | None
@@ -137,7 +137,7 @@ class _Run:
             conversation = await converse(
                 key,
                 self._cast.user(job),
-                self._cast.chatbot(job),
+                self._cast.chatbot(job.chatbot, job.key.seed),
                 self._cast.max_turns,
                 self._observer.turn_done,
             )
@@ -170,7 +170,14 @@ class _Run:
     ) -> None:
         async with self._bench:
             history = tuple(said[: 2 * turn.index])
-            judgement = await judge_turn(detector, history, turn, self._cast.knowledge)
+            view = TurnView(
+                history=history,
+                question=turn.user,
+                passages=turn.passages,
+                reply=turn.reply,
+                knowledge=self._cast.knowledge,
+            )
+            [judgement] = await run_detector(detector, [view])
         require_running()
         verdict = Verdict(
             **dict(judgement),
@@ -190,29 +197,3 @@ def _failed_alike(one: Conversation, other: Conversation) -> bool:
     """Whether both failed for the same reason, after the same words."""
     said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
     return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]
-
-
-async def judge_turn(
-    detector: Detector, history: tuple[Message, ...], turn: Turn, knowledge: Retriever | None
-) -> Judgement:
-    """One judgement; whatever a detector raises, or gives instead of a judgement, becomes a failed one.
-
-    Args:
-        detector: who judges.
-        history: what was said before the turn.
-        turn: whose reply is judged.
-        knowledge: what the detector may search.
-    """
-    view = TurnView(
-        history=history,
-        question=turn.user,
-        passages=turn.passages,
-        reply=turn.reply,
-        knowledge=knowledge,
-    )
-    try:
-        found = await as_called(lambda: detector.detect(view))
-        return checked(found, turn.reply, is_ours(detector))
-    except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything; a failure is data
-        require_failure(error)
-        return failure(error)

@@ -35,7 +35,7 @@ def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = No
         made_by: who makes them; None: `makers`, with models that go by their names.
 
     Raises:
-        UsageError: like `check_plan`.
+        UsageError: like `check_plan` and `makers`.
     """
     check_plan(experiment, scenario)
     return list(_jobs(experiment, scenario, made_by or makers(experiment)))
@@ -45,8 +45,7 @@ def check_plan(experiment: Experiment, scenario: Scenario) -> None:
     """Look whether the experiment can be planned.
 
     Raises:
-        UsageError: a persona or chatbot does not exist, an option of a chatbot is wrong, or there are more
-            conversations than `MOST_CONVERSATIONS`.
+        UsageError: a persona does not exist, or there are more conversations than `MOST_CONVERSATIONS`.
     """
     personas, chatbots = len(chosen_personas(experiment, scenario)), len(experiment.chatbots)
     wanted = personas * chatbots * experiment.repeats
@@ -56,7 +55,6 @@ def check_plan(experiment: Experiment, scenario: Scenario) -> None:
             f"conversations, and one experiment has at most {MOST_CONVERSATIONS:,}. Lower `repeats` or "
             "`limit`."
         )
-    makers(experiment)
 
 
 def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterator[Job]:

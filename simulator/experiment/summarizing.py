@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.users.summarizer import summarize
 from scenarios.packs.pack_files import load_scenario
 from scenarios.transcript import Message
-from simulator.experiment.build import Settings, open_pool, open_recording
+from simulator.experiment.build import Settings, open_pool, open_recording, served
 from simulator.experiment.config import Experiment
 
 
@@ -34,7 +34,7 @@ async def summary_of(chat: Sequence[Message], experiment: Experiment, settings: 
         OperationalError: server, endpoint or model failed.
     """
     domain = load_scenario(experiment.scenario).domain
-    async with open_pool(experiment, settings, open_recording(settings)) as (pool, _):
+    async with open_pool(experiment, open_recording(settings)) as pool, served(pool, settings):
         session = pool.session("summarizer", experiment.seed, experiment.roles.get("user"))
         text = await summarize(session, chat, domain)
     return Summary(text, cut=session.calls[-1].finish_reason == "length")

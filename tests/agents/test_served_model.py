@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.models.client import Endpoint
 from agents.models.model import ModelPool
 from agents.models.recording import Recording
 from agents.served_model import catalogue_name, identity_of, known_as, model_warnings
@@ -78,6 +79,18 @@ async def test_a_recording_keeps_what_was_served(tmp_path: Path) -> None:
     recording.close()
     replayed = await asked(OURS, SERVED, Recording.replay(tmp_path / "r.jsonl"))
     assert (replayed.get().root, catalogue_name(replayed.get())) == ("other/model", None)
+
+
+async def test_a_replay_doubts_what_was_served() -> None:
+    recording = Recording()
+    recording.replaying = True
+    recording.put("root", OURS, "other/model")
+    replayed = ModelPool({"default": Endpoint(OURS)}, recording=recording)
+    await replayed.check()
+    assert model_warnings(replayed) == [
+        f"the recorded server serves other/model as '{OURS}', which is not the catalogue's model. Numbers "
+        "tuned for that model are not used."
+    ]
 
 
 async def test_a_recording_of_before_knows_the_name_alone_and_that_will_do(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from agents.models.recording import Recording
 from benchmarks.detectors_table.remembering import Remembering
-from detectors.base.protocol import ThresholdProtocol
+from detectors.base.protocol import TrainableDetector, Traits
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
 from tests.builders import labelled
@@ -17,15 +18,16 @@ from tests.builders import labelled
 FACT = Passage(id="p#0", document="p", text="Evidence.")
 
 
-class Learner:
+class Learner(TrainableDetector):
     """Flags what is as long as the longest hallucinated reply it learnt; counts its lessons."""
 
     name = "learner"
     version = "1"
-    threshold_protocol: ThresholdProtocol = "tuned"
+    threshold_protocol = "tuned"
+    traits = Traits(needs_model=False, batch=True)
 
     def __init__(self) -> None:
-        self.threshold: float | None = 100.0
+        self.threshold = 100.0
         self.lessons = 0
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
@@ -33,9 +35,9 @@ class Learner:
         self.threshold = float(max(len(reply.reply) for reply in replies if reply.label))
 
     async def detect(self, view: TurnView) -> Judgement:
-        return self.detect_batch([view])[0]
+        return (await self.detect_many([view]))[0]
 
-    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
         assert self.threshold is not None
         return [
             Judgement(
@@ -63,32 +65,32 @@ def file(tmp_path: Path) -> Path:
     recording = Recording.record(path)
     remembering = Remembering(Learner(), recording)
     remembering.fit([wrong("four")], 1)
-    remembering.detect_batch([view("four"), view("two")])
+    asyncio.run(remembering.detect_many([view("four"), view("two")]))
     recording.close()
     return path
 
 
-def test_what_is_kept_needs_no_lesson(file: Path) -> None:
+async def test_what_is_kept_needs_no_lesson(file: Path) -> None:
     learner = Learner()
     remembering = Remembering(learner, Recording.replay(file))
     remembering.fit([wrong("four")], 1)
-    found = remembering.detect_batch([view("four"), view("two")])
+    found = await remembering.detect_many([view("four"), view("two")])
     assert [(one.flagged, one.score, one.word_scores) for one in found] == [(True, 4, None), (False, 3, None)]
     assert (remembering.threshold, learner.lessons) == (4.0, 0)
 
 
 @pytest.mark.parametrize(("lesson", "seed"), [("three", 1), ("four", 2)])
-def test_another_lesson_is_learnt(lesson: str, seed: int, file: Path) -> None:
+async def test_another_lesson_is_learnt(lesson: str, seed: int, file: Path) -> None:
     learner = Learner()
     remembering = Remembering(learner, Recording.replay(file))
     remembering.fit([wrong(lesson)], seed)
-    [judgement, _] = remembering.detect_batch([view("four"), view("two")])
+    [judgement, _] = await remembering.detect_many([view("four"), view("two")])
     assert (judgement.flagged, remembering.threshold, learner.lessons) == (seed == 2, len(lesson), 1)
 
 
-def test_a_reply_that_is_not_kept_is_judged_after_the_lesson(file: Path) -> None:
+async def test_a_reply_that_is_not_kept_is_judged_after_the_lesson(file: Path) -> None:
     learner = Learner()
     remembering = Remembering(learner, Recording.replay(file))
     remembering.fit([wrong("four")], 1)
-    assert [one.flagged for one in remembering.detect_batch([view("three")])] == [True]
+    assert [one.flagged for one in await remembering.detect_many([view("three")])] == [True]
     assert learner.lessons == 1

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from detectors import registry
-from detectors.base.protocol import DetectorContext, asks_a_model
+from detectors.base.protocol import Detector, DetectorContext
 from detectors.registry import DETECTORS, detector_names, find_detector, make_detector
 from scenarios import plugins
 from scenarios.errors import OperationalError, UsageError
-from scenarios.transcript import Span, TurnView
+from scenarios.transcript import Judgement, Span, TurnView
 from tests.places import ROOT
 from tests.scripted import scripted_pool
 
@@ -74,11 +74,14 @@ class Detectors:
 
         return _point(make)
 
-    @staticmethod
-    def without(attribute: str) -> EntryPoint:
-        whole = {"name": "", "version": "", "threshold": None, "threshold_protocol": "given", "detect": print}
-        del whole[attribute]
-        return _point(lambda name, context: SimpleNamespace(**whole))
+
+class Theirs(Detector):
+    """A detector of somebody else."""
+
+    name, version = "theirs", "1"
+
+    async def detect(self, view: TurnView) -> Judgement:
+        raise AssertionError
 
 
 def _point(factory: Any) -> Any:
@@ -111,14 +114,31 @@ def test_a_sentence_of_ours_passes_through_a_constructor(offered: list[EntryPoin
         making_theirs()
 
 
-@pytest.mark.parametrize("attribute", ["name", "version", "threshold", "threshold_protocol", "detect"])
-def test_what_lacks_a_part_of_a_detector_is_named(offered: list[EntryPoint], attribute: str) -> None:
-    offered.append(Detectors.without(attribute))
+class Alike:
+    """Has all that a detector has, and is none."""
+
+    name, version, threshold, threshold_protocol = "alike", "1", None, "given"
+
+    async def detect(self, view: TurnView) -> Judgement:
+        raise AssertionError
+
+
+def test_what_is_like_a_detector_is_told_how_to_become_one(offered: list[EntryPoint]) -> None:
+    offered.append(_point(lambda name, context: Alike()))
     with pytest.raises(UsageError) as caught:
         making_theirs()
     assert str(caught.value) == (
-        f"detector 'theirs': its constructor gave a SimpleNamespace, which has no `{attribute}`."
+        "detector 'theirs': its constructor gave Alike, which is no subclass of hallulab.Detector. Make it "
+        "one: `class Alike(hallulab.Detector)`."
     )
+
+
+def test_a_detector_that_cannot_detect_is_not_made(offered: list[EntryPoint]) -> None:
+    offered.append(_point(lambda name, context: Detector()))  # type: ignore[abstract]
+    with pytest.raises(
+        UsageError, match="its constructor raised TypeError: Can't instantiate abstract class"
+    ):
+        making_theirs()
 
 
 @pytest.mark.parametrize(
@@ -128,13 +148,14 @@ def test_what_lacks_a_part_of_a_detector_is_named(offered: list[EntryPoint], att
         ("threshold", float("nan"), "`threshold` is nan, no finite number and not None."),
         ("threshold_protocol", "mine", "`threshold_protocol` is 'mine'; there are published, tuned, given."),
         ("version", 1, "`version` is 1, no text."),
+        ("name", None, "`name` is None, no text."),
+        ("traits", {}, "`traits` is {}, no hallulab.Traits."),
     ],
 )
 def test_what_a_detector_says_of_itself_is_checked(
     offered: list[EntryPoint], attribute: str, value: object, complaint: str
 ) -> None:
-    whole = {"name": "", "version": "", "threshold": None, "threshold_protocol": "given", "detect": print}
-    offered.append(_point(lambda name, context: SimpleNamespace(**{**whole, attribute: value})))
+    offered.append(_point(lambda name, context: type("Made", (Theirs,), {attribute: value})()))
     with pytest.raises(UsageError) as caught:
         making_theirs()
     assert str(caught.value) == f"detector 'theirs': its {complaint}"
@@ -147,6 +168,6 @@ async def test_the_detector_of_the_readme_works_as_it_stands(offered: list[Entry
     exec(snippet.partition("```")[0], module)
     offered.append(_point(module["EveryNumber"]))
     detector = making_theirs()
-    assert (detector.name, asks_a_model(detector)) == ("mine", False)
+    assert (detector.name, detector.traits.needs_model) == ("mine", False)
     view = TurnView(question="When?", passages=(), reply="At 7.")
     assert (await detector.detect(view)).spans == (Span(start=3, end=4, text="7", reason="a number"),)

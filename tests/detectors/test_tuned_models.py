@@ -16,10 +16,11 @@ KINDS = ("halludetect", "metarag", "logic-graph", "direct-judge")
 
 
 async def made(kind: str, name: str, root: str | None) -> Detector:
-    """A detector on a model served under that name, whose endpoint says what it is."""
+    """A detector, made before its model is served under that name and the endpoint says what it is."""
     pool, _ = scripted_pool(lambda _: "", name, root)
+    detector = make_detector(kind, kind, DetectorContext(models=pool))
     await pool.check()
-    return make_detector(kind, kind, DetectorContext(models=pool))
+    return detector
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from detectors.evidence_chain.training import case_of, hold_out, regression
-from detectors.features.batch import Batch, make_batch
+from detectors.evidence_chain.training import hold_out, regression
+from detectors.features.batch import Batch, make_batch, make_case
 from detectors.features.features import PAPER_FEATURES, Attribution, measure
 from detectors.features.learning import best_threshold, count_forms, gold
 from detectors.features.scores import Scores
@@ -66,8 +66,8 @@ def ablate(train: Sequence[LabelledReply], test: Sequence[LabelledReply], seed: 
         UsageError: `train` has fewer than two groups.
     """
     held_out = hold_out(train, seed)
-    frequency = count_forms(make_batch([case_of(one) for one in held_out.to_learn_from(train)]))
-    batches = [make_batch([case_of(one) for one in part]) for part in (train, test)]
+    frequency = count_forms(make_batch([make_case(one) for one in held_out.to_learn_from(train)]))
+    batches = [make_batch([make_case(one) for one in part]) for part in (train, test)]
     features = [measure(batch, frequency, "paper").sentences for batch in batches]
     labels = [gold(batch.sentences, part) for batch, part in zip(batches, (train, test), strict=True)]
     of_reply = batches[0].sentences.reply

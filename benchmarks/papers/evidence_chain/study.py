@@ -10,8 +10,8 @@ import numpy as np
 
 from detectors.evidence_chain.model import ChainModel
 from detectors.evidence_chain.risk import Context, Method
-from detectors.evidence_chain.training import DEEP, case_of, train
-from detectors.features.batch import Batch, Pieces, make_batch
+from detectors.evidence_chain.training import DEEP, train
+from detectors.features.batch import Batch, Pieces, make_batch, make_case
 from detectors.features.learning import gold
 from detectors.features.scores import Scores
 from scenarios.datasets.audit_corpus import generate
@@ -80,7 +80,7 @@ def run_study() -> Study:
     replies = tuple(generate(SEED))
     learnt = [one for one in replies if one.meta["split"] != "test"]
     test = [one for one in replies if one.meta["split"] == "test"]
-    cases = [case_of(one) for one in test]
+    cases = [make_case(one) for one in test]
     models: dict[Method, ChainModel] = {}
     scores: dict[Method, Scores] = {}
     seconds: dict[Method, float] = {}
@@ -102,4 +102,4 @@ def spoken_words(batch: Batch) -> Booleans:
 
 def cut(replies: Sequence[LabelledReply]) -> Batch:
     """Labelled replies in sentences and words."""
-    return make_batch([case_of(one) for one in replies])
+    return make_batch([make_case(one) for one in replies])

@@ -191,6 +191,15 @@ async def test_models_are_found_by_name_and_share_a_ledger() -> None:
         pool.session("d", model="huge")
 
 
+def test_models_without_an_address_get_that_of_the_server() -> None:
+    pool = ModelPool({"default": Endpoint("a"), "judge": Endpoint("b", "http://127.0.0.1:8/v1")})
+    pool.bind("http://127.0.0.1:9/v1")
+    assert [pool.get(name).endpoint.base_url for name in pool.names] == [
+        "http://127.0.0.1:9/v1",
+        "http://127.0.0.1:8/v1",
+    ]
+
+
 def test_a_pool_has_a_default_model() -> None:
     with pytest.raises(ValueError, match="needs a model named 'default'"):
         ModelPool({"small": Endpoint("tiny", LOCAL)})

@@ -90,7 +90,7 @@ async def test_an_answer_that_may_change_is_not_recorded(status: int, tmp_path: 
     wire = _wire(server, recording)
     assert (await _post(wire, {"n": 1}))[0].status == status
     recording.close()
-    assert (tmp_path / "r.jsonl").read_text() == ""
+    assert not (tmp_path / "r.jsonl").exists()
     assert len(recording) == 0
 
 
@@ -163,7 +163,7 @@ async def test_the_key_is_nowhere_in_what_comes_back(
         said = str(error)
     recording.close()
     assert "[key]" in said or status == 302
-    assert "canary" not in said + (tmp_path / "r.jsonl").read_text()
+    assert "canary" not in said + "".join(path.read_text() for path in tmp_path.iterdir())
 
 
 async def test_the_key_is_not_in_the_error_about_an_answer_that_is_no_json() -> None:

@@ -109,7 +109,7 @@ def test_building_goes_in_batches_and_tells_how_far_it_is(tmp_path: Path) -> Non
     told: list[StepProgress] = []
     texts = {f"d{number:02}": f"Document number {number}." for number in range(40)}
     embedder = HashedWords()
-    KnowledgeBase(scenario(texts), embedder=embedder, cache=tmp_path, on_progress=told.append).build()
+    KnowledgeBase(scenario(texts), embedder=embedder, cache=tmp_path).build(told.append)
     assert [len(batch) for batch in embedder.batches] == [32, 8]
     assert [(step.done, step.total, step.unit) for step in told] == [
         (0, 40, "passages"),

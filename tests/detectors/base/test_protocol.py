@@ -1,14 +1,13 @@
-"""Which detectors need the served model."""
+"""What detectors say of themselves."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from agents.claim_check import ClaimCheck
-from detectors.base.protocol import DetectorContext, asks_a_model, judging, scores_are_probabilities
+from detectors.base.protocol import Detector, DetectorContext, Traits, judging
 from detectors.registry import DETECTORS, make_detector
+from scenarios.transcript import Judgement, TurnView
 from tests.scripted import scripted_pool
 
 NEED_NONE = {"lexical", "combined", "lettucedetect", "hhem", "minicheck"}
@@ -18,35 +17,39 @@ NEED_NONE = {"lexical", "combined", "lettucedetect", "hhem", "minicheck"}
 def test_a_detector_says_itself_whether_it_asks_a_model(kind: str) -> None:
     pool, _ = scripted_pool(lambda _: "")
     made = make_detector(kind, kind, DetectorContext(models=pool))
-    assert asks_a_model(made) is not (kind in NEED_NONE or kind.startswith("evidence-chain"))
+    assert made.traits.needs_model is not (kind in NEED_NONE or kind.startswith("evidence-chain"))
 
 
-class Theirs:
-    """A detector that says nothing of models."""
+class Theirs(Detector):
+    """A detector that says no more of itself than it must."""
 
-    name, version, threshold, threshold_protocol = "theirs", "1", None, "given"
+    name, version = "theirs", "1"
 
-    async def detect(self, view: Any) -> Any:
-        raise AssertionError
-
-
-class Batched(Theirs):
-    """One that judges in batches."""
-
-    def detect_batch(self, views: Any) -> Any:
-        raise AssertionError
+    async def detect(self, view: TurnView) -> Judgement:
+        return Judgement(outcome="scored", score=len(view.reply) / 10, flagged=False)
 
 
-def test_a_detector_that_does_not_say_asks_a_model_unless_it_judges_in_batches() -> None:
-    assert asks_a_model(Theirs()) is True  # type: ignore[arg-type]
-    assert asks_a_model(Batched()) is False  # type: ignore[arg-type]
+class Free(Theirs):
+    """One that needs no served model."""
+
+    traits = Traits(needs_model=False)
+
+
+def test_a_detector_that_says_nothing_needs_the_model_and_has_no_threshold() -> None:
+    assert Theirs().traits == Traits(needs_model=True, probabilities=True, batch=False, reads_origin=False)
+    assert (Theirs().threshold, Theirs().threshold_protocol) == (None, "given")
+
+
+async def test_many_replies_are_judged_one_by_one_unless_a_detector_can_do_better() -> None:
+    views = [TurnView(question="", passages=(), reply=reply) for reply in ("a", "bb")]
+    assert [one.score for one in await Theirs().detect_many(views)] == [0.1, 0.2]
 
 
 @pytest.mark.parametrize("kind", DETECTORS)
 def test_who_asks_a_model_judges_by_the_one_that_plays_the_detector(kind: str) -> None:
     pool, _ = scripted_pool(lambda _: "")
     made = make_detector(kind, kind, DetectorContext(models=pool))
-    assert judging(made, "scripted").models == (("scripted",) if asks_a_model(made) else ())
+    assert judging(made, "scripted").models == (("scripted",) if made.traits.needs_model else ())
 
 
 @pytest.mark.parametrize("kind", ["direct-judge", "self-check", "logic-graph"])
@@ -64,23 +67,19 @@ def test_a_detector_tells_the_prompts_that_it_asks_by(kind: str) -> None:
 
 
 def test_a_detector_that_tells_nothing_judges_by_the_served_model_if_it_asks_one() -> None:
-    assert judging(Theirs(), "m") == ClaimCheck(models=("m",))  # type: ignore[arg-type]
-    assert judging(Batched(), "m") == ClaimCheck()  # type: ignore[arg-type]
+    assert judging(Theirs(), "m") == ClaimCheck(models=("m",))
+    assert judging(Free(), "m") == ClaimCheck()
 
 
 def test_what_a_detector_tells_goes_before_the_served_model() -> None:
     class Telling(Theirs):
         claim_check = ClaimCheck(models=("own",))
 
-    assert judging(Telling(), "m") == ClaimCheck(models=("own",))  # type: ignore[arg-type]
+    assert judging(Telling(), "m") == ClaimCheck(models=("own",))
 
 
 @pytest.mark.parametrize("kind", DETECTORS)
 def test_all_scores_but_severities_are_probabilities(kind: str) -> None:
     pool, _ = scripted_pool(lambda _: "")
     made = make_detector(kind, kind, DetectorContext(models=pool))
-    assert scores_are_probabilities(made) is (kind != "halludetect")
-
-
-def test_a_detector_that_does_not_say_gives_probabilities() -> None:
-    assert scores_are_probabilities(Theirs()) is True  # type: ignore[arg-type]
+    assert made.traits.probabilities is (kind != "halludetect")

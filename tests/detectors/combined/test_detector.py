@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from detectors.base.protocol import BatchDetector, DetectorContext, TrainableDetector
+from detectors.base.protocol import DetectorContext, TrainableDetector
 from detectors.combined.detector import SHIPPED, CombinedDetector
 from detectors.combined.model import save_model
 from scenarios.errors import UsageError
@@ -29,9 +30,7 @@ def view(reply: str, *texts: str) -> TurnView:
 
 
 def judged(made: CombinedDetector, replies: Sequence[LabelledReply]) -> list[Judgement]:
-    return made.detect_batch(
-        [TurnView(question=one.question, passages=one.passages, reply=one.reply) for one in replies]
-    )
+    return asyncio.run(made.detect_many([one.view for one in replies]))
 
 
 def scores_of_words(reply: str, judgement: Judgement) -> dict[str, float]:
@@ -59,19 +58,19 @@ def on_labels() -> CombinedDetector:
 
 async def test_it_judges_untrained_in_batches_as_one_by_one() -> None:
     made = detector()
-    assert isinstance(made, BatchDetector)
+    assert made.traits.batch
     assert isinstance(made, TrainableDetector)
     views = [
         view("The bakery opens at 6. Bread costs 3 euros.", *EVIDENCE),
         view("The bakery moved to Springfield in 2077.", *EVIDENCE),
     ]
-    judgements = made.detect_batch(views)
+    judgements = await made.detect_many(views)
     assert [await made.detect(one) for one in views] == judgements
     assert [judgement.flagged for judgement in judgements] == [False, True]
 
 
-def test_the_shipped_model_says_which_words_are_invented() -> None:
-    judgement = detector().detect_batch([view("The bakery opens at 6 in Springfield.", *EVIDENCE)])[0]
+async def test_the_shipped_model_says_which_words_are_invented() -> None:
+    judgement = await detector().detect(view("The bakery opens at 6 in Springfield.", *EVIDENCE))
     scores = scores_of_words("The bakery opens at 6 in Springfield.", judgement)
     assert max(scores, key=lambda word: scores[word]) == "Springfield."
 

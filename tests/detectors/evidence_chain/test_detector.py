@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from pathlib import Path
 
 import pytest
 
-from detectors.base.origin import Origin, OriginDetector
-from detectors.base.protocol import BatchDetector, DetectorContext, TrainableDetector
+from detectors.base.protocol import DetectorContext, TrainableDetector
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN, EvidenceChainDetector, shipped_path
 from detectors.evidence_chain.model import save_model
 from detectors.features.batch import task_of
 from scenarios.errors import UsageError
-from scenarios.transcript import TurnView
+from scenarios.transcript import Judgement, Origin, TurnView
 from tests.detectors.features.material import corpus, passages
 from tests.scripted import scripted_pool
 
@@ -29,17 +29,21 @@ def view(reply: str, *texts: str) -> TurnView:
     return TurnView(question="When?", passages=passages(*texts), reply=reply)
 
 
+def judged(made: EvidenceChainDetector, *views: TurnView) -> list[Judgement]:
+    return asyncio.run(made.detect_many(views))
+
+
 @pytest.mark.parametrize("kind", EVIDENCE_CHAIN)
 async def test_all_judge_untrained_in_batches_as_one_by_one(kind: str) -> None:
     made = detector(kind)
-    assert isinstance(made, BatchDetector)
+    assert made.traits.batch
     assert isinstance(made, TrainableDetector)
     views = [
         view("The bakery opens at 6.", *EVIDENCE),
         view("The bakery moved to Springfield in 2077.", *EVIDENCE),
         view("Nobody knows.", "Another source altogether."),
     ]
-    judgements = made.detect_batch(views)
+    judgements = await made.detect_many(views)
     assert [await made.detect(one) for one in views] == judgements
     assert all(judgement.outcome == "scored" for judgement in judgements)
     assert judgements[0].score < judgements[1].score  # type: ignore[operator]
@@ -47,7 +51,7 @@ async def test_all_judge_untrained_in_batches_as_one_by_one(kind: str) -> None:
 
 def test_sentences_are_units_and_every_word_has_a_score() -> None:
     reply = "Bread costs 3. Zebras gallop."
-    judgement = detector("evidence-chain-lexical").detect_batch([view(reply, *EVIDENCE)])[0]
+    judgement = judged(detector("evidence-chain-lexical"), view(reply, *EVIDENCE))[0]
     units = [(unit.kind, unit.text, unit.score) for unit in judgement.units]
     assert units == [
         ("sentence", "Bread costs 3.", 0.0),
@@ -62,20 +66,20 @@ def test_sentences_are_units_and_every_word_has_a_score() -> None:
 
 def test_flagged_words_in_a_row_are_one_span_with_the_evidence() -> None:
     reply = "The bakery opens at 6. Bread, jam, zebras, hats."
-    judgement = detector("evidence-chain-lexical", threshold=0.2).detect_batch([view(reply, *EVIDENCE)])[0]
+    judgement = judged(detector("evidence-chain-lexical", threshold=0.2), view(reply, *EVIDENCE))[0]
     assert judgement.spans is not None
     assert [(span.text, span.score) for span in judgement.spans] == [("jam, zebras, hats.", 0.6)]
     assert judgement.spans[0].evidence == "p#1: Fresh bread costs 3 euros."
 
 
 def test_a_reply_below_the_threshold_has_no_spans() -> None:
-    judgement = detector("evidence-chain-lexical").detect_batch([view("Bread costs 3, cakes.", *EVIDENCE)])[0]
+    judgement = judged(detector("evidence-chain-lexical"), view("Bread costs 3, cakes.", *EVIDENCE))[0]
     assert (judgement.score, judgement.flagged, judgement.spans) == (0.25, False, ())
 
 
 def test_a_flagged_reply_without_a_flagged_word_points_at_its_riskiest_sentence() -> None:
     reply = "Bread costs 3. The bakery in Lyon opens at 6."
-    judgement = detector("evidence-chain-lexical", threshold=0.0).detect_batch([view(reply, *EVIDENCE)])[0]
+    judgement = judged(detector("evidence-chain-lexical", threshold=0.0), view(reply, *EVIDENCE))[0]
     assert judgement.spans is not None
     assert [span.text for span in judgement.spans] == ["Bread costs 3."]
 
@@ -111,8 +115,7 @@ def test_training_changes_the_version_and_the_thresholds() -> None:
     assert made.threshold == made.model.thresholds.response
     assert made.threshold_protocol == "tuned"
     wrong = corpus(10)[1]
-    judged = made.detect_batch([TurnView(question="", passages=wrong.passages, reply=wrong.reply)])
-    assert judged[0].flagged is True
+    assert judged(made, wrong.view)[0].flagged is True
 
 
 @pytest.mark.parametrize("kind", EVIDENCE_CHAIN)
@@ -121,8 +124,8 @@ def test_training_again_replaces_all_that_was_learnt_before(kind: str) -> None:
     made.fit(corpus(6), seed=1)
     made.fit(corpus(10), seed=2)
     fresh.fit(corpus(10), seed=2)
-    views = [TurnView(question="", passages=one.passages, reply=one.reply) for one in corpus(3)]
-    assert made.detect_batch(views) == fresh.detect_batch(views)
+    views = [one.view for one in corpus(3)]
+    assert judged(made, *views) == judged(fresh, *views)
     assert (made.threshold, made.version) == (fresh.threshold, fresh.version)
 
 
@@ -130,17 +133,19 @@ def test_the_generator_is_read_of_labelled_replies_only_on_request() -> None:
     replies = [
         one.model_copy(update={"meta": {"model": "careless" if one.label else "careful"}}) for one in corpus()
     ]
-    same = [TurnView(passages=replies[0].passages, reply=replies[0].reply, question="")] * 2
-    origins = [Origin(generator="careful"), Origin(generator="careless")]
+    views = [
+        replies[0].view.model_copy(update={"origin": Origin(generator=generator)})
+        for generator in ("careful", "careless")
+    ]
     made = detector(features="paper", context=["generator"])
     made.fit(replies)
-    careful, careless = (one.score for one in made.detect_from(same, origins))
+    careful, careless = (one.score for one in judged(made, *views))
     assert careful is not None
     assert careless is not None
     assert careful < careless
     made = detector(features="paper")
     made.fit(replies)
-    careful, careless = (one.score for one in made.detect_from(same, origins))
+    careful, careless = (one.score for one in judged(made, *views))
     assert careful == careless
 
 
@@ -155,8 +160,7 @@ def test_the_generator_is_read_of_labelled_replies_only_on_request() -> None:
 )
 def test_the_origin_is_asked_for_by_an_option(kind: str, options: dict[str, object], reads: bool) -> None:
     made = detector(kind, **options)
-    assert isinstance(made, OriginDetector)
-    assert made.reads_origin is reads
+    assert made.traits.reads_origin is reads
 
 
 def test_a_given_threshold_is_kept_after_training() -> None:
@@ -187,7 +191,7 @@ def test_the_models_of_the_package_are_small(features: str) -> None:
 def test_the_collector_runs_again_after_a_batch_and_has_nothing_new_to_look_through() -> None:
     made = detector("evidence-chain-lexical")
     gc.collect()
-    judgements = made.detect_batch([view("Zebras gallop.", *EVIDENCE)] * 20)
+    judgements = judged(made, *[view("Zebras gallop.", *EVIDENCE)] * 20)
     young = [one for generation in (0, 1) for one in gc.get_objects(generation)]
     assert gc.isenabled()
     assert not {id(one) for one in young} & {id(judgement) for judgement in judgements}
@@ -197,7 +201,7 @@ def test_objects_that_somebody_froze_stay_frozen() -> None:
     made = detector("evidence-chain-lexical")
     gc.freeze()
     try:
-        made.detect_batch([view("Zebras gallop.", *EVIDENCE)])
+        judged(made, view("Zebras gallop.", *EVIDENCE))
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()

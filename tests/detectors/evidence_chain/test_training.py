@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from detectors.evidence_chain.model import load_model, save_model
 from detectors.evidence_chain.risk import Method, model_inputs, rule_risk
-from detectors.evidence_chain.training import case_of, hold_out, train
-from detectors.features.batch import make_batch
+from detectors.evidence_chain.training import hold_out, train
+from detectors.features.batch import make_batch, make_case
 from detectors.features.features import Features, measure
 from detectors.features.learning import best_threshold, count_forms, gold, parts_of
 from detectors.features.matching import DocumentFrequency
@@ -85,7 +85,7 @@ def test_a_calibration_split_in_the_data_is_for_the_thresholds_alone() -> None:
 
 def test_words_of_the_calibration_split_are_not_counted() -> None:
     model = train("tfidf", marked(corpus(10), "3", "7"))
-    of_others = [case_of(one) for one in corpus(10) if one.group not in "37"]
+    of_others = [make_case(one) for one in corpus(10) if one.group not in "37"]
     assert model.frequency == count_forms(make_batch(of_others))
 
 
@@ -115,12 +115,12 @@ def test_what_scores_a_reply_for_the_thresholds_did_not_learn_from_it(
     ]  # the temperature makes every group's inputs its own
     model = train("rf", replies, 0, "paper", ("temperature",))
     assert (model.thresholds.sentence, model.thresholds.response) == (0.0, 0.0)
-    assert set(model.score([case_of(one) for one in replies]).replies.tolist()) == {1.0}
+    assert set(model.score([make_case(one) for one in replies]).replies.tolist()) == {1.0}
 
 
 def test_gold_follows_the_overlap_rule() -> None:
     clean, wrong = corpus(1)
-    made = make_batch([case_of(clean), case_of(wrong)])
+    made = make_batch([make_case(clean), make_case(wrong)])
     assert gold(made.sentences, [clean, wrong]).tolist() == [False, False, False, True]
     words = wrong.reply.split()
     flagged = gold(made.words, [clean, wrong]).tolist()[-len(words) :]
@@ -171,7 +171,7 @@ def test_training_is_deterministic_and_survives_saving(method: Method, tmp_path:
     again = train(method, replies, 3, "extended", ("task", "collection", "generator", "temperature"))
     save_model(model, tmp_path / "kept.skops")
     kept = load_model(tmp_path / "kept.skops")
-    cases = [case_of(reply) for reply in replies]
+    cases = [make_case(reply) for reply in replies]
     expected = model.score(cases)
     for other in (again, kept):
         assert other.thresholds == model.thresholds
@@ -184,7 +184,7 @@ def test_training_is_deterministic_and_survives_saving(method: Method, tmp_path:
 def test_what_was_learnt_tells_invented_sentences_apart() -> None:
     model = train("rf", corpus(10), 0, "paper")
     clean, wrong = corpus(10)[:2]
-    scores = model.score([case_of(clean), case_of(wrong)])
+    scores = model.score([make_case(clean), make_case(wrong)])
     assert scores.replies[0] < model.thresholds.response <= scores.replies[1]
     assert scores.sentences[2] < model.thresholds.sentence <= scores.sentences[3]
 

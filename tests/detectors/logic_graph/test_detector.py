@@ -66,7 +66,11 @@ def detector(pool: ModelPool, embedder: Directions | None = None, **options: Any
     """With the paper's S: what is ours in it has tests of its own."""
     ours = {"overlap": 0.0, "relevance_temperature": None}
     context = DetectorContext(models=pool, seed=5, options={**ours, **options})
-    return LogicGraphDetector("logic-graph", context, embedder or Directions())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "detectors.logic_graph.detector.shared_embedder", lambda model: embedder or Directions()
+        )
+        return LogicGraphDetector("logic-graph", context)
 
 
 async def test_related_pieces_are_read_together_and_weighted_by_relevance() -> None:

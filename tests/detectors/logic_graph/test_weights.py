@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.models.model import Session
-from detectors.base.protocol import DetectorContext, asks_a_model
+from detectors.base.protocol import DetectorContext
 from detectors.logic_graph.detector import LogicGraphDetector
 from detectors.logic_graph.scorers import Group, Pair
 from detectors.logic_graph.segmentation import Claim
@@ -135,7 +135,7 @@ async def test_the_detector_needs_no_served_model_with_both(hhem: Path, reranker
     judgement = await detector.detect(TurnView(question="pool opens", passages=passages, reply="at 6"))
     assert (judgement.outcome, judgement.error, judgement.calls) == ("scored", None, ())
     assert transport.requests == []
-    assert not asks_a_model(detector)
+    assert not detector.traits.needs_model
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_only_refchecker_depends_on_the_served_model() -> None:
     pool, _ = scripted_pool(lambda _: "")
     for kind in ALL:
         versions = {kind("peer", DetectorContext(models=pool, seed=seed)).version for seed in (0, 1)}
-        assert len(versions) == 1 + kind.asks_a_model
+        assert len(versions) == 1 + kind.traits.needs_model
 
 
 def test_refchecker_judges_by_the_served_model_unless_it_has_weights() -> None:

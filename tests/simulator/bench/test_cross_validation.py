@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from detectors.base.protocol import DetectorContext, ThresholdProtocol
+from detectors.base.protocol import DetectorContext, TrainableDetector, Traits
 from detectors.registry import DETECTORS
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
@@ -16,13 +16,13 @@ from scenarios.transcript import Judgement, TurnView
 from tests.simulator.command_line import CommandLine
 
 
-class Memory:
+class Memory(TrainableDetector):
     """Flags the replies that it has learnt to be hallucinated."""
 
-    asks_a_model = False
+    traits = Traits(needs_model=False)
     version = "1"
-    threshold: float | None = 0.5
-    threshold_protocol: ThresholdProtocol = "tuned"
+    threshold = 0.5
+    threshold_protocol = "tuned"
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         self.name = name
@@ -114,10 +114,12 @@ def test_what_fit_raises_is_one_sentence(
 class Silent(Memory):
     """Gives no judgement, whatever it is asked."""
 
+    traits = Traits(needs_model=False, batch=True)
+
     async def detect(self, view: TurnView) -> Judgement:
         return None  # type: ignore[return-value]
 
-    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
         return None  # type: ignore[return-value]
 
 
@@ -131,13 +133,12 @@ def test_a_detector_that_gives_no_judgement_has_failed(
     assert (row["coverage"], row["failed"]) == (0.0, 4)
 
 
-class Count:
+class Count(TrainableDetector):
     """Flags what is at least its threshold, which is the share of hallucinated replies learnt from."""
 
-    asks_a_model = False
+    traits = Traits(needs_model=False)
     version = "1"
-    threshold: float | None = None
-    threshold_protocol: ThresholdProtocol = "tuned"
+    threshold_protocol = "tuned"
     fitted: list[tuple[list[str], int]]
     made: list[int]
 
@@ -210,7 +211,7 @@ def test_one_seed_is_for_data_training_and_detectors(
     data = json.loads(out.read_text())["data"]
     assert (data["split"], data["seed"]) == (f"2 folds over sources, seed {seed}", seed)
     assert [trained for _, trained in Count.fitted] == [seed, seed]
-    assert set(Count.made) == {seed}
+    assert Count.made == [seed]
 
 
 def test_a_fold_without_a_chosen_reply_is_not_trained_for(folded: CommandLine, tmp_path: Path) -> None:

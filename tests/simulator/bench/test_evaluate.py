@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from detectors.base.origin import Origin
-from detectors.base.protocol import ThresholdProtocol
+from detectors.base.protocol import Detector, Traits
 from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Span, TurnView
+from scenarios.transcript import Judgement, Origin, Span, TurnView
 from simulator.bench.evaluate import evaluate, joined
 from tests.builders import labelled
 
@@ -19,13 +18,12 @@ def replies(*texts: str) -> list[LabelledReply]:
     return [labelled(text, id=text) for text in texts]
 
 
-class Lengths:
+class Lengths(Detector):
     """Scores a reply by its length; keeps what it was given at once."""
 
     name = "lengths"
     version = "1"
-    threshold: float | None = None
-    threshold_protocol: ThresholdProtocol = "given"
+    traits = Traits(needs_model=False, batch=True)
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
@@ -35,7 +33,7 @@ class Lengths:
             raise RuntimeError("no bad")
         return Judgement(outcome="scored", score=len(view.reply) / 10, flagged=False)
 
-    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
         self.batches.append([view.reply for view in views])
         if any(view.reply == "bad" for view in views):
             raise RuntimeError("no bad")
@@ -45,7 +43,7 @@ class Lengths:
 async def test_the_first_reply_is_judged_alone_and_the_others_in_a_batch() -> None:
     detector, told = Lengths(), list[int]()
     found = await evaluate(detector, replies("a", "bb", "ccc"), 4, told.append)
-    assert detector.batches == [["a"], ["bb", "ccc"]]
+    assert detector.batches == [["bb", "ccc"]]
     assert [judgement.score for judgement in found.judgements] == [0.1, 0.2, 0.3]
     assert (found.batched, told) == (True, [1, 2])
     assert found.latencies_s[0] is None
@@ -63,9 +61,9 @@ class Beyond(Lengths):
     """Flags two characters of every reply, also of those that have one."""
 
     async def detect(self, view: TurnView) -> Judgement:
-        return self.detect_batch([view])[0]
+        return (await self.detect_many([view]))[0]
 
-    def detect_batch(self, views: Sequence[TurnView]) -> list[Judgement]:
+    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
         span = Span(start=0, end=2, text="xx")
         return [Judgement(outcome="scored", score=1.0, flagged=True, spans=(span,)) for _ in views]
 
@@ -80,13 +78,12 @@ class Knowing(Lengths):
 
     def __init__(self, reads_origin: bool) -> None:
         super().__init__()
-        self.reads_origin = reads_origin
+        self.traits = replace(Lengths.traits, reads_origin=reads_origin)
         self.told: list[Origin] = []
 
-    def detect_from(self, views: Sequence[TurnView], origins: Sequence[Origin]) -> list[Judgement]:
-        found = self.detect_batch(views)
-        self.told += origins
-        return found
+    async def detect(self, view: TurnView) -> Judgement:
+        self.told.append(view.origin)
+        return await super().detect(view)
 
 
 async def test_a_detector_that_asks_for_it_is_told_who_wrote_the_replies() -> None:
@@ -96,7 +93,7 @@ async def test_a_detector_that_asks_for_it_is_told_who_wrote_the_replies() -> No
         for number, one in enumerate(replies("a", "bad", "bb"))
     ]
     found = await evaluate(detector, written, 4)
-    assert [origin.generator for origin in detector.told] == ["m0", "m2"]
+    assert [origin.generator for origin in detector.told] == ["m0", "m1", "m2"]
     assert [judgement.outcome for judgement in found.judgements] == ["scored", "failed", "scored"]
     assert found.told_origin
 
@@ -104,7 +101,7 @@ async def test_a_detector_that_asks_for_it_is_told_who_wrote_the_replies() -> No
 async def test_a_detector_that_does_not_ask_is_never_told_who_wrote_the_replies() -> None:
     detector = Knowing(reads_origin=False)
     found = await evaluate(detector, replies("a", "bad", "bb"), 4)
-    assert (detector.told, found.told_origin) == ([], False)
+    assert (detector.told, found.told_origin) == ([Origin()] * 3, False)
 
 
 async def test_no_replies_take_no_time() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from detectors.base.protocol import ThresholdProtocol
+from detectors.base.protocol import Detector, Traits
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Call, Judgement, TurnView
 from simulator.bench.evaluate import Evaluation, evaluate
@@ -169,11 +169,9 @@ def test_no_replies_have_no_coverage() -> None:
 
 
 async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
-    class Fussy:
+    class Fussy(Detector):
         name = "fussy"
         version = "1"
-        threshold: float | None = None
-        threshold_protocol: ThresholdProtocol = "given"
 
         async def detect(self, view: TurnView) -> Judgement:
             if view.reply == "B.":
@@ -189,12 +187,11 @@ async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
 
 
 async def test_severities_that_all_lie_within_one_have_no_calibration() -> None:
-    class Rated:
+    class Rated(Detector):
         name = "rated"
         version = "1"
-        threshold: float | None = 4.0
-        threshold_protocol: ThresholdProtocol = "given"
-        scores_are_probabilities = False
+        threshold = 4.0
+        traits = Traits(probabilities=False)
 
         async def detect(self, view: TurnView) -> Judgement:
             return Judgement(outcome="scored", score=1.0, flagged=False)
@@ -205,11 +202,9 @@ async def test_severities_that_all_lie_within_one_have_no_calibration() -> None:
 
 
 async def test_a_score_that_is_no_number_is_a_failure() -> None:
-    class Wild:
+    class Wild(Detector):
         name = "wild"
         version = "1"
-        threshold: float | None = None
-        threshold_protocol: ThresholdProtocol = "given"
 
         async def detect(self, view: TurnView) -> Judgement:
             return Judgement(outcome="scored", score=float("nan"), flagged=False)

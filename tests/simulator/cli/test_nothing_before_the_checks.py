@@ -11,9 +11,9 @@ import pytest
 from scenarios.files.jsonl import read_lines
 from scenarios.packs.pack_files import _load
 from simulator.runs.folder import RunFolder
+from tests.builders import conversation, scored
 from tests.fuzz.tiny_run import URL, flags, make_pack
 from tests.simulator.command_line import CodeAndError
-from tests.simulator.journal import conversation, scored
 
 NOT_JSON = "not valid JSON (Expecting value: line 1 column 1 (char 0)). Correct or delete the line."
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from agents.models.recording import Recording
 from chatbots.registry import chatbot_version
+from detectors.base.protocol import Detector
 from scenarios.errors import UsageError
 from scenarios.packs.pack_files import load_scenario
-from simulator.experiment.build import Settings, check_detectors
+from simulator.experiment.build import make_detectors, needs_model, open_pool
 from simulator.experiment.config import Component, Experiment, load_experiment
 from simulator.experiment.plan import plan
 from tests.places import ROOT
@@ -137,6 +139,11 @@ def test_a_wrong_flag_is_no_mistake_in_the_file(tmp_path: Path) -> None:
     assert refusal(path, limit=0) == "field `limit`: input should be greater than or equal to 1."
 
 
+async def detectors_of(experiment: Experiment) -> list[Detector]:
+    async with open_pool(experiment, Recording()) as pool:
+        return make_detectors(experiment, pool, {})
+
+
 def test_fields_of_the_file_that_do_not_go_together_are_told_with_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, "min_turns: 5")
     assert refusal(path, max_turns=2) == f"{path}: min_turns 5 is more than max_turns 2."
@@ -154,14 +161,14 @@ async def test_what_is_wrong_with_a_component_names_its_line(
 ) -> None:
     path = write(tmp_path, f"detectors:\n  - lexical\n  - {component}\n")
     with pytest.raises(UsageError) as caught:
-        await check_detectors(load_experiment(path, {"model": "m"}), Settings())
+        await detectors_of(load_experiment(path, {"model": "m"}))
     assert str(caught.value).startswith(f"{path}, line 3: {complaint}")
 
 
 async def test_a_component_that_a_flag_names_has_no_line(tmp_path: Path) -> None:
     path = write(tmp_path, "detectors: [lexical]")
     with pytest.raises(UsageError, match=r"^there is no detector 'lexica';"):
-        await check_detectors(load_experiment(path, {"model": "m", "detectors": ["lexica"]}), Settings())
+        await detectors_of(load_experiment(path, {"model": "m", "detectors": ["lexica"]}))
 
 
 def test_a_wrong_chatbot_names_its_line(tmp_path: Path) -> None:
@@ -244,7 +251,7 @@ async def test_the_documented_example_is_valid(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "experiment.md").read_text(encoding="utf-8")
     experiment = load_experiment(write(tmp_path, text.partition("```yaml\n")[2].partition("```")[0]), {})
     assert [len(chatbot_version(bot.kind, bot.options)) for bot in experiment.chatbots] == [16] * 3
-    await check_detectors(experiment, Settings())
+    assert [one.name for one in await detectors_of(experiment)] == [one.name for one in experiment.detectors]
 
 
 @pytest.mark.parametrize(
@@ -257,7 +264,7 @@ async def test_the_documented_example_is_valid(tmp_path: Path) -> None:
 )
 async def test_a_model_is_served_for_detectors_that_ask_one(detectors: list[str], asked: bool) -> None:
     experiment = load_experiment(None, {"detectors": detectors})
-    assert await check_detectors(experiment, Settings()) is asked
+    assert needs_model(await detectors_of(experiment)) is asked
 
 
 def test_every_field_is_documented() -> None:

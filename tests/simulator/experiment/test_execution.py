@@ -10,11 +10,11 @@ import pytest
 
 from agents.users.user import UserMove
 from chatbots.protocol import Chatbot, Reply
-from detectors.base.protocol import ThresholdProtocol
+from detectors.base.protocol import Detector
 from scenarios.errors import OperationalError, ReplayMiss
 from scenarios.files.jsonl import LineWriter
 from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Judgement, Message, Turn, TurnView, Verdict
+from scenarios.transcript import Conversation, Judgement, Message, Origin, Turn, TurnView, Verdict
 from simulator.experiment.config import Component
 from simulator.experiment.conversation import ConversationKey
 from simulator.experiment.execution import Cast, execute
@@ -75,10 +75,9 @@ class Breaking:
         return Reply(text=f"Answer after {len(history)} messages.")
 
 
-class Judge:
+class Judge(Detector):
     name = "judge"
     threshold = 0.5
-    threshold_protocol: ThresholdProtocol = "given"
 
     def __init__(self, version: str = "1", error: BaseException | None = None) -> None:
         self.version = version
@@ -97,12 +96,12 @@ def job(name: str) -> Job:
 
 
 def cast(*judges: Judge) -> Cast:
-    return Cast(lambda job: Asker(), lambda job: Answerer(), judges, None, 2, 4)
+    return Cast(lambda job: Asker(), lambda chosen, seed: Answerer(), judges, None, 2, 4)
 
 
 def bot(chatbot: Chatbot) -> Cast:
     """A cast with that chatbot, and nobody who judges."""
-    return replace(cast(), chatbot=lambda job: chatbot)
+    return replace(cast(), chatbot=lambda chosen, seed: chatbot)
 
 
 async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -> None:
@@ -151,7 +150,9 @@ async def test_a_detector_sees_the_turn_and_nothing_of_the_chatbot(tmp_path: Pat
         "Answer after 1 messages.",
     ]
     assert (second.question, second.reply) == ("Question number 2 is this one?", "Answer after 3 messages.")
-    assert set(type(second).model_fields) == {"history", "question", "passages", "reply", "knowledge"}
+    fields = {"history", "question", "passages", "reply", "knowledge", "origin"}
+    assert set(type(second).model_fields) == fields
+    assert second.origin == Origin()
 
 
 async def test_whatever_a_detector_raises_is_a_failed_verdict(tmp_path: Path) -> None:
@@ -240,7 +241,7 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
     tmp_path: Path, asker: Asker, answerer: Answerer, judge: Judge, held: int
 ) -> None:
     folder = RunFolder(tmp_path)
-    stale = Cast(lambda job: asker, lambda job: answerer, [judge], None, 2, 4)
+    stale = Cast(lambda job: asker, lambda chosen, seed: answerer, [judge], None, 2, 4)
     with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
         await execute(stale, [job("a")], folder, Listener())
     assert (len(folder.read_conversations()), folder.read_journals().verdicts) == (held, [])

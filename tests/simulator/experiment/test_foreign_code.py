@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from chatbots.protocol import Chatbot, Reply
+from chatbots.protocol import Reply
 from chatbots.registry import find_chatbot, make_chatbot
+from detectors.base.protocol import Detector
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.jsonl import LineWriter
 from scenarios.transcript import Judgement, Message
@@ -68,7 +69,7 @@ async def test_what_a_detector_raises_is_a_failed_verdict(
     assert [(line.outcome, line.error) for line in found.judgements] == [("failed", told)]
 
 
-class FromAThread:
+class FromAThread(Detector):
     """A bot, or a detector, whose thread raises `GeneratorExit`."""
 
     name, version, threshold = "d", "1", 0.5
@@ -160,8 +161,8 @@ async def test_a_full_disk_stops_the_others_and_is_the_only_error(
         raise OperationalError("disk full")
 
     folder, stubborn = RunFolder(tmp_path), Stubborn(None)
-    bots: dict[str, Chatbot] = {"a": stubborn, "b": Answerer()}
-    people = replace(cast(Judge()), chatbot=lambda one: bots[one.key.id])
+    bots = iter((stubborn, Answerer()))
+    people = replace(cast(Judge()), chatbot=lambda chosen, seed: next(bots))
     monkeypatch.setattr(LineWriter, "append", full)
     with pytest.raises(OperationalError, match=r"^disk full$"):
         await execute(people, [job("a"), job("b")], folder, Listener())

@@ -14,8 +14,8 @@ from benchmarks.papers.evidence_chain.analysis import (
     hallucinated_share,
     source_coverage,
 )
-from detectors.evidence_chain.training import case_of, train
-from detectors.features.batch import Case
+from detectors.evidence_chain.training import train
+from detectors.features.batch import Case, make_case
 from tests.detectors.features.material import corpus, passages
 
 
@@ -51,7 +51,7 @@ def test_sentences_are_attributed_to_the_passage_of_their_best_chunk() -> None:
 
 def test_coverage_is_the_share_of_words_that_are_not_novel() -> None:
     clean, wrong = corpus(4)[:2]
-    scores = train("lexical", corpus(4)).score([case_of(clean), case_of(wrong)])
+    scores = train("lexical", corpus(4)).score([make_case(clean), make_case(wrong)])
     # 13 words; moved, Springfield and 2077. are new
     assert source_coverage(scores).tolist() == [1.0, pytest.approx(10 / 13)]
     assert hallucinated_share(scores.batch, [clean, wrong]).tolist() == [0.0, pytest.approx(5 / 13)]
