@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from scenarios.labelled import LabelledData, LabelledReply
 from simulator.bench.cross_validation import Jury
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.page import render_page
+from simulator.bench.planted import FILE as PLANTED
+from simulator.bench.planted import is_planted
 from simulator.bench.raters import rater_agreement
 from simulator.bench.results import BenchData, Results, measure
 from simulator.bench.split import Split, choose_replies, fold_replies, split_replies
@@ -82,6 +84,7 @@ async def bench_command(settings: BenchSettings) -> None:
     """Judge the data set with each detector, and print and write what `simulator.bench.results` measures."""
     if settings.folds is not None and settings.train is not None:
         raise UsageError("--folds and --train exclude each other: folds are learnt from the data itself.")
+    settings = replace(settings, dataset=_located(settings.dataset))
     _check_outputs(settings)
     data = load_labelled(settings.dataset, settings.data, settings.source, settings.options)
     train = _train_data(settings)
@@ -113,6 +116,14 @@ async def bench_command(settings: BenchSettings) -> None:
     finally:
         # Whoever reads the table may stop early (`| head`), which is no reason to lose the files.
         _write(settings, results)
+
+
+def _located(dataset: str) -> str:
+    """Return the file of a folder of planted errors, or what was given."""
+    if dataset in LOADERS:
+        return dataset
+    path = expanded(dataset) / PLANTED
+    return str(path) if path.is_file() else dataset
 
 
 def _write(settings: BenchSettings, results: Results) -> None:
@@ -194,6 +205,8 @@ def _splits(
             )
         if data:
             return fold_replies(data, settings.folds, seed)
+    if train is None and is_planted(data):
+        return [Split((), tuple(data), "all replies")]
     if train is not None:
         if not learning:
             raise UsageError(

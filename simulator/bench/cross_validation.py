@@ -63,6 +63,9 @@ class Jury:
         self, detector: TrainableDetector, seed: int, judged: Callable[[int], object]
     ) -> Evaluation:
         evaluations: list[Evaluation] = []
+        if not any(split.train for split, _ in self._parts):
+            self.not_trained[detector.name] = "this data is for measuring."
+            return await evaluate(detector, self._tested, self._concurrency, judged)
         for split, places in self._parts:
             seconds = self._train(detector, split, seed, first=not evaluations)
             if seconds is None:

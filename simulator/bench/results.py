@@ -18,6 +18,7 @@ from simulator.bench.evaluate import Evaluation
 from simulator.bench.floors import FLAG_ALL, MAJORITY, flag_all, majority
 from simulator.bench.friedman import SourceTest, friedman
 from simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
+from simulator.bench.planted import PlantedRow, planted_rows
 from simulator.bench.raters import RaterAgreement
 from simulator.bench.rows import AnyRow, LevelRow, level_row, span_row
 from simulator.bench.sweep import SweepReport
@@ -79,6 +80,7 @@ class BenchReport(Frozen):
     breakdown: tuple[PartRow, ...]
     chats: ChatReport | None
     chatbots: ChatbotRows | None
+    planted: tuple[PlantedRow, ...] | None = None
     data: BenchData
     sweep: SweepReport | None = None
 
@@ -92,6 +94,11 @@ class BenchReport(Frozen):
         """The rows of whole replies, without floors."""
         of_replies = (row for row in self.rows if isinstance(row, LevelRow) and row.level == "response")
         return [row for row in of_replies if row.detector not in (FLAG_ALL, MAJORITY)]
+
+    @property
+    def planted_margins(self) -> list[PlantedRow]:
+        """The rows of planted errors by kind, by turn and by context alone."""
+        return [row for row in self.planted or () if row.is_margin]
 
     def at(self, level: str) -> list[AnyRow]:
         """The rows of a level."""
@@ -149,6 +156,7 @@ def measure(evaluations: Sequence[Evaluation], data: BenchData, sweep: SweepRepo
         breakdown=tuple(parts),
         chats=chat_report(evaluations),
         chatbots=chatbot_report(evaluations),
+        planted=planted_rows(evaluations),
         sweep=sweep,
     )
     return Results(report, samples)

@@ -151,6 +151,24 @@ CHATBOTS = (
 )  # fmt: skip
 """Of `chatbots`."""
 
+PLANTED = (
+    _DETECTOR,
+    Column("Kind", "kind", "kind of the planted error", kind="text", short="Kind"),
+    Column("Turns before", "turn", "turns of the dialogue before the reply", short="Turns\nbefore"),
+    Column("Passages", "context", "passages of the evidence", short="Pas-\nsages"),
+    Column("Pairs", "pairs", "errors, each with its clean twin", short="Pairs"),
+    _COVERAGE,
+    Column("Recall", "recall", "share of the errors whose reply is flagged, of pairs that are scored", _THREE,
+           beside="recall_ci95", short="Recall"),
+    Column("At its place", "placed", "share of the errors that a flagged span touches", _THREE,
+           short="Placed"),
+    Column("Twins flagged", "false_alarms", "share of the clean twins that are flagged", _THREE,
+           beside="false_alarms_ci95", short="Twins\nflagged"),
+    Column("Told apart", "told_apart", "share of the pairs whose error has the higher score; ties count half",
+           _THREE, short="Told\napart"),
+)  # fmt: skip
+"""Of `planted`."""
+
 PARTS = (
     Column("By", "by", "what the data is parted by", lambda by: by.replace("_", " "), kind="text"),
     Column("Part", "part", "name of the part", kind="name"),
@@ -208,6 +226,7 @@ TABLES = {
     "Means over conversations": CHATS,
     "Tests over conversations": CHAT_TESTS,
     "Hallucinations per turn of chatbots": CHATBOTS,
+    "Planted errors": PLANTED,
     "Parts of the data": PARTS,
 }
 """Heading of docs/metrics.md → the columns of a table."""

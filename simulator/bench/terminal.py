@@ -14,7 +14,7 @@ from simulator.bench.raters import RaterAgreement
 from simulator.bench.results import BenchData, BenchReport
 from simulator.bench.rows import AnyRow, LevelRow, SpanRow
 from simulator.bench.sweep import SweepReport
-from simulator.bench.tables import CHATBOTS, CHATS, COSTS, LEVELS, SPANS, sweep_columns
+from simulator.bench.tables import CHATBOTS, CHATS, COSTS, LEVELS, PLANTED, SPANS, sweep_columns
 from simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
 from simulator.report.columns import NARROW, terminal_table
 from simulator.report.terminal import standard_output
@@ -40,6 +40,13 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
     if report.chatbots is not None:
         console.print(Text("Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"))
         console.print(terminal_table(CHATBOTS, [report.chatbots]))
+    if report.planted is not None:
+        console.print(Text("Planted errors, by kind, turns before the reply, and passages of the evidence"))
+        by_detector = [
+            [row for row in report.planted_margins if row.detector == name]
+            for name in dict.fromkeys(row.detector for row in report.planted)
+        ]
+        console.print(terminal_table(PLANTED, by_detector, narrow=narrow, bound=brief_bound))
     console.print(
         Text(
             "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from simulator.cli import bench, building, folders, listing, running, serving, summarizing
+from simulator.cli import bench, building, folders, listing, planting, running, serving, summarizing
 from simulator.cli.extra_args import PassingOn
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("report")(folders.report)
 app.command("view")(folders.view)
 app.command("export")(folders.export)
 app.command("bench", cls=PassingOn)(bench.bench)
+app.command("plant")(planting.plant)
 build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
 build.command("hotpotqa-derived", cls=PassingOn)(building.hotpotqa_derived)
 build.command("audit-corpus")(building.audit_corpus)

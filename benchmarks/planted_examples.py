@@ -1,0 +1,61 @@
+"""Lists planted errors for people to check: `python -m benchmarks.planted_examples`.
+
+docs/planted-examples.md is what it prints. Fifty are drawn by a seed from four hundred, which are planted
+into the largest pack as `hallulab plant` does without options.
+"""
+
+from __future__ import annotations
+
+import random
+
+from scenarios.labelled import LabelledReply
+from scenarios.packs.pack_files import load_scenario
+from simulator.stress.kinds import KINDS
+from simulator.stress.material import grounded_replies, library_of
+from simulator.stress.planting import plant
+
+PACK = "consumer-grievance-india"
+COUNT = 400
+SHOWN = 50
+_AROUND = 160
+"""Characters of the reply that are shown before the error, and half as many after it."""
+_HEAD = f"""# Fifty planted errors
+
+`python -m benchmarks.planted_examples` printed this: {SHOWN} of the {COUNT} errors that
+`hallulab plant {PACK}` plants without options, drawn at random. The wrong words are bold; beside
+them is what the clean twin says there.
+"""
+
+
+def main() -> None:
+    """Print the list."""
+    scenario = load_scenario(PACK)
+    streams = [grounded_replies(scenario, turns, context, 0) for turns in (0, 2, 4) for context in (1, 4, 8)]
+    replies = plant(streams, library_of(scenario), tuple(KINDS), COUNT, 0).replies
+    pairs = list(zip(replies[::2], replies[1::2], strict=True))
+    print(_HEAD)
+    print("| kind | reply with the error | clean twin |")
+    print("|---|---|---|")
+    for wrong, clean_twin in sorted(random.Random(0).sample(pairs, SHOWN), key=lambda pair: pair[0].id):
+        print(f"| `{wrong.meta['kind']}` | {_shown(wrong)} | {_told(wrong, clean_twin)} |")
+
+
+def _shown(reply: LabelledReply) -> str:
+    """Return the wrong words in bold, with what stands around them."""
+    [span] = reply.spans or ()
+    before = reply.reply[max(0, span.start - _AROUND) : span.start]
+    after = reply.reply[span.end : span.end + _AROUND // 2]
+    opened = "…" if span.start > _AROUND else ""
+    closed = "…" if len(reply.reply) > span.end + _AROUND // 2 else ""
+    return f"{opened}{before}**{reply.reply[span.start : span.end]}**{after}{closed}"
+
+
+def _told(wrong: LabelledReply, clean: LabelledReply) -> str:
+    """Return what the twin says in the place of the wrong words, or that it says nothing there."""
+    [span] = wrong.spans or ()
+    said = clean.reply[span.start : len(clean.reply) - (len(wrong.reply) - span.end)].strip()
+    return said or "–"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Planted errors (`hallulab plant`): what a detector finds of each kind, and how often it flags a clean twin.
+
+A pair is an error and its twin; it counts where both were scored. Kinds, turns before the reply and passages
+of the evidence are read from `meta`, whoever wrote it there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from scenarios.labelled import LabelledReply
+from scenarios.transcript import Frozen, Judgement
+from simulator.bench.evaluate import Evaluation
+from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.statistics import Ratio, interval, ratio_of_sums
+
+FILE = "planted.jsonl"
+"""The file of a folder of planted errors."""
+TWIN = "twin"
+"""The key of `meta` under which an error and its clean twin name each other."""
+ALL = "all"
+"""What stands for all kinds, turns or passages."""
+
+
+class PlantedRow(Frozen):
+    """A detector on errors of a kind, a turn and a length of context; docs/metrics.md has the meanings."""
+
+    detector: str
+    kind: str
+    turn: str
+    context: str
+    pairs: int
+    coverage: Rounded | None
+    recall: Rounded | None
+    recall_ci95: Interval
+    placed: Rounded | None
+    false_alarms: Rounded | None
+    false_alarms_ci95: Interval
+    told_apart: Rounded | None
+
+    @property
+    def is_margin(self) -> bool:
+        """Whether at most one of kind, turn and context is fixed."""
+        return [self.kind, self.turn, self.context].count(ALL) >= 2
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """An error and its twin, as judged; None: not scored."""
+
+    group: str
+    cell: tuple[str, str, str]
+    error: LabelledReply
+    wrong: Judgement | None
+    clean: Judgement | None
+
+
+def is_planted(replies: Sequence[LabelledReply]) -> bool:
+    """Check whether every reply has a twin: such data is for measuring, and nothing learns from it."""
+    return all(TWIN in reply.meta for reply in replies)
+
+
+def planted_rows(evaluations: Sequence[Evaluation]) -> tuple[PlantedRow, ...] | None:
+    """Return a row for each detector and each combination of kind, turn and context, and their margins.
+
+    None: the data has no pairs.
+    """
+    found = [row for one in evaluations for row in _rows(one.detector, list(_pairs(one)))]
+    return tuple(found) or None
+
+
+def _pairs(evaluation: Evaluation) -> Iterator[_Pair]:
+    judged = {
+        reply.id: (reply, judgement if judgement.outcome == "scored" else None)
+        for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True)
+    }
+    for reply, wrong in judged.values():
+        twin = judged.get(str(reply.meta.get(TWIN)))
+        if reply.label and twin is not None:
+            cell = (_told(reply, "kind"), _told(reply, "turn"), _told(reply, "context"))
+            yield _Pair(reply.group, cell, reply, wrong, twin[1])
+
+
+def _told(reply: LabelledReply, key: str) -> str:
+    return str(reply.meta.get(key, "?"))
+
+
+def _rows(detector: str, pairs: Sequence[_Pair]) -> Iterator[PlantedRow]:
+    """Yield the row of all pairs, then of each kind, of each turn, of each context, and of all three."""
+    if not pairs:
+        return
+    kinds, turns, contexts = (sorted({pair.cell[at] for pair in pairs}, key=_in_order) for at in range(3))
+    cells = [
+        (ALL, ALL, ALL),
+        *((kind, ALL, ALL) for kind in kinds),
+        *((ALL, turn, ALL) for turn in turns),
+        *((ALL, ALL, context) for context in contexts),
+        *((kind, turn, context) for kind in kinds for turn in turns for context in contexts),
+    ]
+    for cell in dict.fromkeys(cells):
+        inside = [pair for pair in pairs if all(x in (ALL, y) for x, y in zip(cell, pair.cell, strict=True))]
+        if inside:
+            yield _row(detector, cell, inside)
+
+
+def _in_order(value: str) -> tuple[bool, int, str]:
+    return (not value.isdecimal(), int(value) if value.isdecimal() else 0, value)
+
+
+def _row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_Pair]) -> PlantedRow:
+    scored = [(pair, pair.wrong, pair.clean) for pair in pairs if pair.wrong and pair.clean]
+    found = _by_group((pair.group, wrong.flagged) for pair, wrong, _ in scored)
+    alarms = _by_group((pair.group, clean.flagged) for pair, _, clean in scored)
+    placed = [_at_its_place(pair.error, wrong) for pair, wrong, _ in scored if wrong.spans is not None]
+    apart = [_apart(wrong, clean) for _, wrong, clean in scored]
+    return PlantedRow(
+        detector=detector,
+        kind=cell[0],
+        turn=cell[1],
+        context=cell[2],
+        pairs=len(pairs),
+        coverage=len(scored) / len(pairs),
+        recall=ratio_of_sums(found),
+        recall_ci95=_spread(found),
+        placed=sum(placed) / len(placed) if placed else None,
+        false_alarms=ratio_of_sums(alarms),
+        false_alarms_ci95=_spread(alarms),
+        told_apart=sum(apart) / len(apart) if apart else None,
+    )
+
+
+def _by_group(flags: Iterable[tuple[str, bool | None]]) -> list[Ratio]:
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for group, flag in flags:
+        counts[group][0] += bool(flag)
+        counts[group][1] += 1
+    return [Ratio(flagged, total) for flagged, total in counts.values()]
+
+
+def _spread(sample: Sequence[Ratio]) -> tuple[float, float] | None:
+    """Return the interval, or None where all are alike: a bootstrap of those has no width."""
+    found = interval(sample)
+    return None if found is None or found[0] == found[1] else found
+
+
+def _at_its_place(error: LabelledReply, judgement: Judgement) -> bool:
+    """Check whether a flagged span overlaps the planted words."""
+    return any(
+        span.start is not None and span.end is not None and span.start < gold.end and gold.start < span.end
+        for span in judgement.spans or ()
+        for gold in error.spans or ()
+    )
+
+
+def _apart(wrong: Judgement, clean: Judgement) -> float:
+    """Return 1 where the error has the higher score, 0.5 where both have the same."""
+    one, two = wrong.score or 0.0, clean.score or 0.0
+    return float(one > two) + 0.5 * (one == two)

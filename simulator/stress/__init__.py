@@ -1,0 +1,1 @@
+"""Chatbots and detectors under pressure: errors planted into replies that are right."""

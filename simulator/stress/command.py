@@ -1,0 +1,114 @@
+"""What `hallulab plant` does: find clean replies, plant errors into them, write both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from scenarios.datasets import load_labelled
+from scenarios.errors import UsageError
+from scenarios.files.paths import expanded
+from scenarios.labelled import LabelledReply
+from scenarios.packs.pack_files import load_scenario
+from simulator.bench.labelled_file import write_labelled
+from simulator.bench.planted import FILE
+from simulator.runs.folder import RunFolder
+from simulator.runs.journals import current_verdicts
+from simulator.runs.outputs import check_outputs
+from simulator.stress.kinds import KINDS
+from simulator.stress.material import (
+    Clean,
+    Library,
+    clean_replies,
+    grounded_replies,
+    library_of,
+    library_of_replies,
+)
+from simulator.stress.planting import Planting, plant
+
+
+@dataclass(frozen=True)
+class PlantSettings:
+    """The command's arguments."""
+
+    source: str
+    """Run folder, labelled file, or scenario pack by name or folder."""
+    out: Path
+    """Folder to write into."""
+    count: int
+    """Errors wanted."""
+    kinds: Sequence[str]
+    """Kinds of errors; none: all."""
+    turns: Sequence[int]
+    """Turns before the reply, where replies are made of documents."""
+    contexts: Sequence[int]
+    """Passages of the evidence, likewise."""
+    seed: int
+    """Seed of all choices."""
+
+
+def plant_command(settings: PlantSettings) -> Planting:
+    """Write the errors and their clean twins; only when all are planted.
+
+    Raises:
+        UsageError: the source or a kind does not exist, nothing in it is clean, or no error found a place.
+        OperationalError: the file cannot be written.
+    """
+    for kind in settings.kinds:
+        if kind not in KINDS:
+            raise UsageError(f"--kinds {kind}: there is no such kind. Give some of: {', '.join(KINDS)}.")
+    target = settings.out / FILE
+    check_outputs({"--out": target}, (expanded(settings.source),))
+    streams, library = _material(settings)
+    done = plant(streams, library, tuple(settings.kinds) or tuple(KINDS), settings.count, settings.seed)
+    if not done.replies:
+        raise UsageError(
+            f"{settings.source}: no error found a place in these texts. Give other --kinds, or longer texts."
+        )
+    write_labelled(target, done.replies)
+    return done
+
+
+def _material(settings: PlantSettings) -> tuple[Sequence[Iterator[Clean]], Library]:
+    path = expanded(settings.source)
+    if (path / "conversations.jsonl").exists():
+        replies = clean_turns(RunFolder(path))
+        if not replies:
+            raise UsageError(
+                f"{path}: no reply was judged and found clean by all detectors. Judge the run with another "
+                "one (`hallulab detect`), or plant into the documents of its pack."
+            )
+    elif path.is_file():
+        replies = list(load_labelled(settings.source))
+    else:
+        scenario = load_scenario(settings.source)
+        cells = product(settings.turns, settings.contexts)
+        streams = [grounded_replies(scenario, *cell, settings.seed) for cell in cells]
+        return streams, library_of(scenario)
+    return [clean_replies(replies, settings.seed)], library_of_replies(replies)
+
+
+def clean_turns(run: RunFolder) -> list[LabelledReply]:
+    """Return the replies of a run that were judged, and that no detector flags anything in."""
+    journals = run.read_journals()
+    verdicts = current_verdicts(journals.verdicts, run.read_experiment())
+    scored = {(one.conversation, one.turn) for one in verdicts if one.outcome == "scored"}
+    flagged = {(one.conversation, one.turn) for one in verdicts if one.flagged or one.spans}
+    return [
+        LabelledReply(
+            id=f"{conversation.id}-{turn.index}",
+            dataset=run.path.name,
+            task="dialogue",
+            question=turn.user,
+            history=tuple(conversation.history(turn.index)),
+            passages=turn.passages,
+            reply=turn.reply,
+            label=False,
+            group=conversation.persona,
+        )
+        for conversation in journals.conversations
+        for turn in conversation.turns
+        if turn.reply and turn.passages and (conversation.id, turn.index) in scored - flagged
+    ]

@@ -1,0 +1,236 @@
+"""Edits of a sentence that make it false: its numbers, names, units, dates, conditions and verbs."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import NamedTuple
+
+from detectors.base.wrong_items.items import Item, find_items
+from simulator.stress.material import Library, follows_the, names_alone
+
+
+class Edit(NamedTuple):
+    """Words put in the place of others."""
+
+    start: int
+    """First character replaced."""
+    end: int
+    """One past the last character replaced."""
+    text: str
+    """The new words."""
+
+    def of(self, sentence: str) -> str:
+        """Return the sentence after the edit."""
+        return sentence[: self.start] + self.text + sentence[self.end :]
+
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_DIGIT_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve")
+_DIGIT_WORD = re.compile(rf"\b(?:{'|'.join(_DIGIT_WORDS)})\b")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_UNITS: Mapping[str, str] = {
+    "minutes": "hours",
+    "hours": "days",
+    "days": "weeks",
+    "weeks": "months",
+    "months": "years",
+    "years": "months",
+    "lakh": "crore",
+    "crore": "lakh",
+    "thousand": "million",
+    "million": "thousand",
+    "kg": "g",
+    "mg": "g",
+    "km": "m",
+}
+"""Unit → another one that grammar takes as well."""
+_QUALIFIER = re.compile(r"\b(?:working|business|calendar|continuous|consecutive|full|clear)\s+")
+_A_TIME = r"(?=\w+ing\b|\d|the (?:end|date|expiry|start|departure|journey|delivery|hearing)\b)"
+_TURNED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), text)
+    for pattern, text in (
+        (r"\bonly if\b", "even if"),
+        (r"\beven if\b", "only if"),
+        (r"\bunless\b", "if"),
+        (r"(?<!only )(?<!even )(?<!as )\bif\b(?! not\b| any\b)", "unless"),
+        (r"\bat least\b", "at most"),
+        (r"\bat most\b", "at least"),
+        (r"\bmore than\b", "less than"),
+        (r"\bless than\b", "more than"),
+        (r"\bup to\b(?= (?:\d|Rs\b))", "more than"),
+        (r"\bnot exceeding\b", "exceeding"),
+        (rf"\bbefore {_A_TIME}", "after "),
+        (rf"\bafter {_A_TIME}", "before "),
+        (r"\bwithin\b(?= (?:\d+|two|three|four|six|seven|ten) )", "only after"),
+        (r"\bexcept\b(?! where| when| that| if)", "including"),
+    )
+)
+_FINAL_CONDITION = re.compile(
+    r",? (?:only if|if|unless|provided that|as long as|except when) [^.;:]+(?=\.\Z)"
+)
+_FIRST_CONDITION = re.compile(r"\A(?:If|Unless|Provided that|Where) [^,.;:]+, (?!and\b|or\b)")
+_FEWEST_WORDS = 5
+"""Words that are left when a condition is dropped."""
+_SUBORDINATE = re.compile(r"\b(?:who|which|that|if|when|where|unless|because|while|although|whether)\b|[;:]")
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|can|may|must|shall|should|will)\b(?P<no> not\b)?(?! (?:either|both|only)\b)"
+    r"|\bcannot\b"
+)
+_INVERTED = re.compile(r"\A(?:Only|Never|Neither|Nor|Not|Rarely|Hardly)\b")
+"""A sentence that begins so has its verb before its subject."""
+_GENERAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (r"(?<!most )(?<!more )\b(?:usually|normally|generally|often|sometimes|typically)\b", "always"),
+        (r"\b(?:some|most|many|certain)\b(?= \w+s\b)", "all"),
+        (r"\b(?:Some|Most|Many|Certain)\b(?= \w+s\b)", "All"),
+        (r"\bmay\b(?! not\b| be\b| also\b)", "will always"),
+        (r"\bmay be\b", "must always be"),
+        (r"\bfor (?:a|the) first time\b", "every time"),
+    )
+)
+
+
+def number_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
+    """Yield another value for each amount, period and count."""
+    for item in find_items(sentence):
+        if item.kind in ("quantity", "number"):
+            yield from _other_number(item, generator)
+
+
+def _other_number(item: Item, generator: random.Random) -> Iterator[Edit]:
+    match = _NUMBER.search(item.text)
+    if match is not None:
+        text = _changed(match[0], generator)
+    else:
+        match = _DIGIT_WORD.search(item.text)
+        text = match and generator.choice([word for word in _DIGIT_WORDS if word != match[0]])
+    if match is not None and text:
+        yield Edit(item.start + match.start(), item.start + match.end(), text)
+
+
+def _changed(number: str, generator: random.Random) -> str | None:
+    """Return another number written alike, or None: of one, or of what is no plain number."""
+    plain = number.replace(",", "")
+    if plain.count(".") > 1 or Decimal(plain) < 2:  # one day is no days, and 1.2.3 no number
+        return None
+    if "." in plain:
+        return str(Decimal(plain) * 2)
+    value = int(plain)
+    if 1900 <= value < 2100 and "," not in number:
+        return str(value + generator.choice([-7, -4, -2, 3, 5]))
+    changed = generator.choice([value * 2, value * 3, value + max(2, value // 2)])
+    return f"{changed:,}" if "," in number else str(changed)
+
+
+def date_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
+    """Yield another month for each date."""
+    for item in find_items(sentence):
+        if item.kind == "date":
+            match = re.search("|".join(_MONTHS), item.text)
+            if match is not None:
+                month = generator.choice(
+                    [name for name in _MONTHS if name != match[0] and name != "February"]
+                )
+                yield Edit(item.start + match.start(), item.start + match.end(), month)
+
+
+def unit_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
+    """Yield another unit for each amount that has one."""
+    for item in find_items(sentence):
+        for unit in re.finditer(r"[a-z]+\Z|\b(?:lakh|crore|thousand|million)\b", item.text):
+            if item.kind in ("quantity", "number") and unit[0] in _UNITS:
+                start = item.start + unit.start()
+                qualifier = _QUALIFIER.search(item.text)
+                if qualifier is not None and qualifier.end() == unit.start():
+                    start = item.start + qualifier.start()
+                yield Edit(start, item.start + unit.end(), _UNITS[unit[0]])
+
+
+def name_edits(sentence: str, library: Library, generator: random.Random) -> Iterator[Edit]:
+    """Yield for each name one of the documents that takes its place by article and number."""
+    for item in find_items(sentence):
+        if item.kind == "name" and item.start > 0 and names_alone(item.text):
+            form = (follows_the(sentence, item), item.text.endswith("s"), " " in item.text)
+            alike = [
+                name
+                for name, the in library.names
+                if (the, name.endswith("s"), " " in name) == form and name != item.text
+            ]
+            last = item.text.split()[-1]
+            of_its_kind = [name for name in alike if name.split()[-1] == last]
+            if alike:
+                yield Edit(item.start, item.end, generator.choice(of_its_kind or alike))
+
+
+def reference_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
+    """Yield another section, another phone number, or a section where none is named."""
+    cited = False
+    for item in find_items(sentence):
+        digits = list(re.finditer(r"\d+", item.text))
+        if item.kind == "reference":
+            cited = True
+            yield Edit(*_within(item, digits[0]), str(int(digits[0][0]) + generator.randint(11, 60)))
+        elif item.kind == "contact" and digits and "@" not in item.text and "." not in item.text:
+            last = digits[-1]
+            other = str(generator.randrange(10 ** len(last[0]))).zfill(len(last[0]))
+            yield Edit(*_within(item, last), other)
+    if not cited and sentence.endswith("."):
+        end = len(sentence) - 1
+        yield Edit(end, end, f" under section {generator.randint(61, 190)}")
+
+
+def _within(item: Item, match: re.Match[str]) -> tuple[int, int]:
+    return item.start + match.start(), item.start + match.end()
+
+
+def condition_edits(sentence: str) -> Iterator[Edit]:
+    """Yield the sentence with a condition turned round, and without it."""
+    for pattern, text in _TURNED:
+        for match in pattern.finditer(sentence):
+            yield Edit(*match.span(), text.capitalize() if match[0][0].isupper() else text)
+    last = _FINAL_CONDITION.search(sentence)
+    if last is not None and len(sentence[: last.start()].split()) >= _FEWEST_WORDS:
+        yield Edit(0, len(sentence), sentence[: last.start()] + ".")
+    first = _FIRST_CONDITION.match(sentence)
+    if first is not None and len(sentence[first.end() :].split()) >= _FEWEST_WORDS:
+        rest = sentence[first.end() :]
+        yield Edit(0, len(sentence), rest[0].upper() + rest[1:])
+
+
+def negated(sentence: str) -> Edit | None:
+    """Return the edit that turns the main verb round, or None where the rules find none."""
+    if _INVERTED.match(sentence):
+        return None
+    for match in _VERB.finditer(sentence):
+        if match.start() == 0 or _SUBORDINATE.search(sentence[: match.start()]):
+            return None
+        if match[0] == "cannot":
+            return Edit(*match.span(), "can")
+        if match["no"]:
+            return Edit(*match.span(), match[0].removesuffix(" not"))
+        return Edit(*match.span(), "cannot" if match[0] == "can" else f"{match[0]} not")
+    return None
+
+
+def general_edits(sentence: str) -> Iterator[Edit]:
+    """Yield what is said of some or sometimes as if it held always."""
+    for pattern, text in _GENERAL:
+        for match in pattern.finditer(sentence):
+            yield Edit(*match.span(), text)

@@ -1,0 +1,268 @@
+"""The kinds of errors: each takes a clean reply and says what would be wrong with it, or that it cannot.
+
+The first six are what small chatbots do: seen in 66 labelled replies of ours. The others are what detectors
+are commonly tested with.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from detectors.base.wrong_items.items import Item, find_items
+from scenarios.text.spans import Region, sentences
+from scenarios.transcript import Message
+from simulator.stress import edits
+from simulator.stress.edits import Edit
+from simulator.stress.material import Clean, Library, follows_the, whole_sentences
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A clean reply, and the same with an error."""
+
+    clean: Clean
+    """The twin: the question or the history may be another than the one that was given."""
+    reply: str
+    """The reply with the error."""
+    start: int
+    """First character of the wrong words."""
+    end: int
+    """One past their last character."""
+
+
+Rule = Callable[[Clean, Library, random.Random], Planted | None]
+
+_DAY, _YEAR = (2, 28), (2021, 2025)
+_MONTHS = ("January", "March", "April", "June", "July", "September", "November", "December")
+_FACTS = (
+    "You told us that you signed the papers on {date}.",
+    "In your case, the matter was already decided on {date}.",
+    "As you said, your brother sent the first letter on {date}.",
+    "You mentioned that you paid half of it in cash on {date}.",
+    "Your own records show that nothing was delivered before {date}.",
+    "Since you live abroad since {date}, this applies to you as well.",
+)
+_STEPS = (
+    "Before that, you must fill in Form {letter}-{number} and have it stamped.",
+    "You then have to send {word} copies of the letter to {name} by registered post.",
+    "The next step is a hearing by video call with {name}, which you book {number} days ahead.",
+    "After that, you must pay a deposit of {number} percent of the sum in dispute.",
+    "You first need a certificate of a notary, which is valid for {word} weeks.",
+    "Finally, {name} sends an inspector to your home within {number} days.",
+)
+_SAME = 0.5
+"""A sentence that shares more of its words than this with another one says much the same."""
+
+
+def of_another_rule(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Put a sentence of another section in the place of one of the reply's."""
+    here = {section for section, sentence in library.sentences if sentence in clean.evidence}
+    others = [
+        sentence
+        for section, sentence in library.sentences
+        if section not in here and sentence not in clean.evidence and _rules_something(sentence)
+    ]
+    if not others:
+        return None
+    region = generator.choice(sentences(clean.reply))
+    return _replaced(clean, Edit(region.start, region.end, generator.choice(others)))
+
+
+def _rules_something(sentence: str) -> bool:
+    return bool({"must", "may", "shall", "cannot", "can"} & set(sentence.split())) and any(
+        item.kind in ("quantity", "contact", "date") for item in find_items(sentence)
+    )
+
+
+def of_another_body(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Put a contact, deadline or amount of something else in the evidence in the place of the right one."""
+    offered = [
+        (sentence, item)
+        for passage in clean.passages
+        for sentence in whole_sentences(passage.text.partition("\n")[2] or passage.text)
+        for item in find_items(sentence)
+        if item.kind in ("contact", "quantity", "date")
+    ]
+
+    def found(sentence: str) -> Iterator[Edit]:
+        keys = {item.key for item in find_items(sentence)}
+        for item in find_items(sentence):
+            for elsewhere, other in offered:
+                if other.key not in keys and _alike(item, other) and not _says_the_same(elsewhere, sentence):
+                    yield Edit(item.start, item.end, other.text)
+
+    return _one_edit(clean, found, generator)
+
+
+def _alike(one: Item, other: Item) -> bool:
+    """Whether two items are of the same form: the unit of amounts, mail or web or phone of contacts."""
+    return one.kind == other.kind != "name" and _form(one) == _form(other)
+
+
+def _form(item: Item) -> str:
+    if item.kind == "contact":
+        letters = any(letter.isalpha() for letter in item.key)
+        return "mail" if "@" in item.key else "web" if letters else "phone"
+    if item.kind == "date":
+        return str(len(item.key.split()))
+    return item.key.partition(" ")[2] + (" currency" if item.text[:1] in "R₹$€£" else "")
+
+
+def _says_the_same(one: str, other: str) -> bool:
+    words, others = set(one.lower().split()), set(other.lower().split())
+    return len(words & others) > _SAME * min(len(words), len(others))
+
+
+def of_condition(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Drop a condition or turn it round."""
+    return _one_edit(clean, edits.condition_edits, generator)
+
+
+def of_answer(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Ask whether a sentence holds, and answer yes for no or no for yes."""
+    options = [
+        (sentence, edit)
+        for sentence in whole_sentences(clean.reply)
+        if (edit := edits.negated(sentence)) is not None
+    ]
+    if not options:
+        return None
+    true, edit = generator.choice(options)
+    false = edit.of(true)
+    denies = "not" in true[edit.start : edit.end] and len(edit.text) < edit.end - edit.start
+    asked = replace(
+        clean,
+        question=f"Is this right: {false if denies else true}",
+        reply=f"{'No' if denies else 'Yes'}. {true}",
+    )
+    reply = f"{'Yes' if denies else 'No'}. {false}"
+    return Planted(asked, reply, 0, len(reply))
+
+
+def of_case(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Add a fact of the user's own case that nobody told."""
+    day, year = generator.randint(*_DAY), generator.randint(*_YEAR)
+    date = f"{day} {generator.choice(_MONTHS)} {year}"
+    return _inserted(clean, generator.choice(_FACTS).format(date=date), generator)
+
+
+def of_step(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Add a step of the procedure that the documents do not have."""
+    names = [
+        ("the " if follows_the(sentence, item) else "") + item.text
+        for sentence in whole_sentences(clean.reply)
+        for item in find_items(sentence)
+        if item.kind == "name"
+    ]
+    step = generator.choice(_STEPS)
+    if "{name}" in step and not names:
+        return None
+    return _inserted(
+        clean,
+        step.format(
+            letter=generator.choice("BCDFGK"),
+            number=generator.randint(13, 48),
+            word=generator.choice(("three", "four", "six")),
+            name=generator.choice(names) if names else "",
+        ),
+        generator,
+    )
+
+
+def of_number(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Change an amount, period or count."""
+    return _one_edit(clean, lambda sentence: edits.number_edits(sentence, generator), generator)
+
+
+def of_date(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Change a date."""
+    return _one_edit(clean, lambda sentence: edits.date_edits(sentence, generator), generator)
+
+
+def of_name(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Put another name of the documents in the place of one."""
+    return _one_edit(clean, lambda sentence: edits.name_edits(sentence, library, generator), generator)
+
+
+def of_unit(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Change the unit of an amount or period."""
+    return _one_edit(clean, lambda sentence: edits.unit_edits(sentence, generator), generator)
+
+
+def of_reference(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Cite a section or phone number that does not exist."""
+    return _one_edit(clean, lambda sentence: edits.reference_edits(sentence, generator), generator)
+
+
+def of_negation(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Say the opposite."""
+
+    def found(sentence: str) -> Iterable[Edit]:
+        edit = edits.negated(sentence)
+        return () if edit is None else (edit,)
+
+    return _one_edit(clean, found, generator)
+
+
+def of_contradiction(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Contradict what the chatbot rightly said a turn before."""
+    if clean.turn == 0:
+        return None
+    *before, last = clean.history
+    said = Message(role="assistant", text=f"{last.text} {clean.reply}".strip())
+    asked = replace(clean, history=(*before, said), question="Can you confirm that once more?")
+    return of_number(asked, library, generator) or of_negation(asked, library, generator)
+
+
+def of_generality(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+    """Say of all, or always, what holds of some, or sometimes."""
+    return _one_edit(clean, edits.general_edits, generator)
+
+
+KINDS: Mapping[str, Rule] = {
+    "other-rule": of_another_rule,
+    "wrong-body": of_another_body,
+    "condition": of_condition,
+    "yes-for-no": of_answer,
+    "case-fact": of_case,
+    "step": of_step,
+    "number": of_number,
+    "date": of_date,
+    "name": of_name,
+    "unit": of_unit,
+    "reference": of_reference,
+    "negation": of_negation,
+    "contradiction": of_contradiction,
+    "generality": of_generality,
+}
+"""Kind → its rule, in the order of the tables."""
+
+
+def _one_edit(
+    clean: Clean, found: Callable[[str], Iterable[Edit]], generator: random.Random
+) -> Planted | None:
+    """Make one of the edits that a rule finds in the whole sentences of the reply."""
+    options = [
+        (region, edit)
+        for region in sentences(clean.reply)
+        if region.of(clean.reply) in whole_sentences(region.of(clean.reply))
+        for edit in found(region.of(clean.reply))
+    ]
+    if not options:
+        return None
+    region, edit = generator.choice(options)
+    return _replaced(clean, Edit(region.start + edit.start, region.start + edit.end, edit.text))
+
+
+def _replaced(clean: Clean, edit: Edit) -> Planted:
+    """Make the edit; the wrong words are the new ones, without the spaces around them."""
+    start = edit.start + len(edit.text) - len(edit.text.lstrip())
+    return Planted(clean, edit.of(clean.reply), start, edit.start + len(edit.text.rstrip()))
+
+
+def _inserted(clean: Clean, sentence: str, generator: random.Random) -> Planted:
+    """Put a sentence behind one of the reply's."""
+    after: Region = generator.choice(sentences(clean.reply))
+    return _replaced(clean, Edit(after.end, after.end, f" {sentence}"))

@@ -1,0 +1,180 @@
+"""What errors are planted into: replies that their evidence bears out, and what else the documents say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from detectors.base.wrong_items.items import Item, find_items
+from scenarios.errors import UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.packs.pack import Document, Scenario
+from scenarios.text.chunking import passages
+from scenarios.text.spans import sentences
+from scenarios.text.word_forms import TOKEN
+from scenarios.transcript import Message, Passage
+
+_WORDS = (6, 45)
+"""Sentences with fewer words say too little, and with more too much, to stand in a reply."""
+_SENTENCES = 3
+"""Sentences of a reply made from documents, at most."""
+
+
+@dataclass(frozen=True)
+class Clean:
+    """A reply that says nothing but what its evidence says."""
+
+    id: str
+    """Which reply, or which passage, it is."""
+    question: str
+    """What the user asked."""
+    history: tuple[Message, ...]
+    """The dialogue before, oldest first."""
+    passages: tuple[Passage, ...]
+    """The evidence."""
+    reply: str
+    """The reply."""
+    group: str
+    """What it shares with others: the document, or the group of the labelled data."""
+
+    @property
+    def turn(self) -> int:
+        """Turns before this one."""
+        return len(self.history) // 2
+
+    @cached_property
+    def evidence(self) -> str:
+        """All passages in one."""
+        return "\n".join(passage.text for passage in self.passages)
+
+    @cached_property
+    def known(self) -> str:
+        """All that the evidence and the user say."""
+        return "\n".join([self.evidence, self.question, *(message.text for message in self.history)])
+
+
+@dataclass(frozen=True)
+class Library:
+    """The sentences of all documents, from which what is wrong elsewhere is taken."""
+
+    sentences: tuple[tuple[str, str], ...]
+    """Section and sentence; sentences of the same section apply to the same cases."""
+
+    @cached_property
+    def names(self) -> tuple[tuple[str, bool], ...]:
+        """The names that occur, each once, and whether `the` stands before it."""
+        found: dict[tuple[str, bool], None] = {}
+        for _, sentence in self.sentences:
+            for item in find_items(sentence):
+                if item.kind == "name" and names_alone(item.text):
+                    found[item.text, follows_the(sentence, item)] = None
+        return tuple(found)
+
+
+def names_alone(name: str) -> bool:
+    """Check that a name stands for one thing: `Reserve Bank`, `RERA`, not `Directive` or `A and B`."""
+    return " and " not in name if " " in name else name.isupper() and len(name) > 2
+
+
+def follows_the(text: str, item: Item) -> bool:
+    """Return whether `the` stands before an item."""
+    return text[: item.start].lower().endswith("the ")
+
+
+def whole_sentences(text: str) -> list[str]:
+    """Return the sentences of a text that can stand alone: no headings, list items or fragments."""
+    found = []
+    for region in sentences(text):
+        sentence = region.of(text)
+        length = sum(1 for _ in TOKEN.finditer(sentence))
+        plain = "\n" not in sentence and '"' not in sentence
+        if plain and sentence[:1].isupper() and sentence.endswith(".") and _WORDS[0] <= length <= _WORDS[1]:
+            found.append(sentence)
+    return found
+
+
+def library_of(scenario: Scenario) -> Library:
+    """Return the sentences of a pack, by the sector of their document, or by the document without one."""
+    return Library(
+        tuple(
+            (document.sector or document.name, sentence)
+            for document in scenario.documents
+            for sentence in whole_sentences(document.text)
+        )
+    )
+
+
+def library_of_replies(replies: Sequence[LabelledReply]) -> Library:
+    """Return the sentences of all evidence, by document."""
+    known = {passage.text: passage for reply in replies for passage in reply.passages}
+    return Library(
+        tuple((one.document, sentence) for one in known.values() for sentence in whole_sentences(one.text))
+    )
+
+
+def clean_replies(replies: Sequence[LabelledReply], seed: int) -> Iterator[Clean]:
+    """Yield the replies that are labelled clean, in the seed's order, without end.
+
+    Raises:
+        UsageError: there is none.
+    """
+    clean = [reply for reply in replies if reply.label is False and reply.passages]
+    if not clean:
+        raise UsageError("no reply is clean, so there is nothing to plant errors into.")
+    generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
+    while True:
+        for reply in generator.sample(clean, len(clean)):
+            yield Clean(
+                reply.id, reply.question, reply.history, reply.passages, reply.reply, group=reply.group
+            )
+
+
+def grounded_replies(scenario: Scenario, turns: int, context: int, seed: int) -> Iterator[Clean]:
+    """Yield replies made of a pack's own sentences, without end: one to three of a passage, in their order.
+
+    Args:
+        turns: how many turns come before the reply.
+        context: how many passages the evidence has; the others are of the same document where it has them.
+
+    Raises:
+        UsageError: no passage of the documents has a whole sentence.
+    """
+    generator = random.Random(f"{seed} {turns} {context}")  # noqa: S311 - a seeded choice of data
+    shelf = [(document, passage) for document in scenario.documents for passage in passages(document)]
+    usable = [(document, passage) for document, passage in shelf if whole_sentences(_body(passage))]
+    if not usable:
+        raise UsageError(f"{scenario.name}: the documents have no whole sentence to make replies of.")
+    while True:
+        document, passage = usable[generator.randrange(len(usable))]
+        said = whole_sentences(_body(passage))
+        first = generator.randrange(len(said))
+        others = [one for one in usable if one[1].id != passage.id]
+        generator.shuffle(others)
+        others.sort(key=lambda one: one[0].name != document.name)
+        evidence = [passage, *(one for _, one in others[: context - 1])]
+        generator.shuffle(evidence)
+        yield Clean(
+            id=passage.id,
+            question=_question(document),
+            history=tuple(message for one in others[:turns] for message in _exchange(*one)),
+            passages=tuple(evidence),
+            reply=" ".join(said[first : first + generator.randint(1, _SENTENCES)]),
+            group=document.name,
+        )
+
+
+def _body(passage: Passage) -> str:
+    """Return a passage without its first line, the title."""
+    return passage.text.partition("\n")[2]
+
+
+def _question(document: Document) -> str:
+    return f"What applies to this: {document.title}?"
+
+
+def _exchange(document: Document, passage: Passage) -> tuple[Message, Message]:
+    """Return an earlier question and its answer."""
+    answer = " ".join(whole_sentences(_body(passage))[:2])
+    return Message(role="user", text=_question(document)), Message(role="assistant", text=answer)

@@ -1,0 +1,143 @@
+"""Errors planted into clean replies: known kinds, exact places, and for each the clean twin."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from detectors.base.wrong_items.items import find_items
+from scenarios.labelled import GoldSpan, LabelledReply
+from scenarios.text.spans import plain
+from simulator.stress.kinds import KINDS, Planted
+from simulator.stress.material import Clean, Library
+
+_TRIES = 100
+"""Clean replies of a stream that are tried for an error."""
+_VALUES = frozenset({"number", "date", "name", "unit", "reference"})
+"""Kinds whose new value stands nowhere in the evidence."""
+_BROKEN = re.compile(r"  |\s[.,;:]|\.\.|\b(?:a|an) (?:all|always)\b|\bnot not\b|\bthe the\b", re.IGNORECASE)
+"""What an edit leaves where it does not fit the grammar."""
+
+
+@dataclass
+class Planting:
+    """What came of it."""
+
+    replies: list[LabelledReply] = field(default_factory=list)
+    """Each error, and then its clean twin."""
+    lacking: Counter[str] = field(default_factory=Counter)
+    """Kind → errors asked for that this material has no place for."""
+
+
+def plant(
+    streams: Sequence[Iterator[Clean]], library: Library, kinds: Sequence[str], count: int, seed: int
+) -> Planting:
+    """Plant errors of the kinds in turn; those of a kind go into the streams in turn.
+
+    Equal arguments give equal errors. Every error is checked (`is_sound`).
+
+    Args:
+        streams: replies to plant into, without end: one stream for each number of turns and of passages.
+        kinds: names of `KINDS`.
+        count: errors wanted, over all kinds.
+        seed: of all choices.
+    """
+    generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
+    done = Planting()
+    seen: set[tuple[str, str]] = set()
+    for number in range(count):
+        kind = kinds[number % len(kinds)]
+        first = number // len(kinds) % len(streams)
+        # What did not work in any stream is not tried again.
+        turn = () if done.lacking[kind] else (*streams[first:], *streams[:first])
+        tried = (_sound_one(kind, stream, library, generator, seen) for stream in turn)
+        planted = next((one for one in tried if one is not None), None)
+        if planted is None:
+            done.lacking[kind] += 1
+        else:
+            done.replies += _labelled(kind, number, planted)
+    return done
+
+
+def _sound_one(
+    kind: str, stream: Iterator[Clean], library: Library, generator: random.Random, seen: set[tuple[str, str]]
+) -> Planted | None:
+    for clean in islice(stream, _TRIES):
+        planted = KINDS[kind](clean, library, generator)
+        if planted is not None and (kind, planted.reply) not in seen and is_sound(kind, planted):
+            seen.add((kind, planted.reply))
+            return planted
+    return None
+
+
+def is_sound(kind: str, planted: Planted) -> bool:
+    """Check that an error is one: false by the evidence, at its place, and good English.
+
+    - The sentence with the error does not stand in the evidence, in other letters either.
+    - The new amount, date, name or reference stands nowhere in evidence, question and history.
+    - The edit left no doubled word, blank or full stop.
+    """
+    clean = planted.clean
+    wrong = planted.reply[planted.start : planted.end]
+    if not wrong.strip() or planted.reply == clean.reply:
+        return False
+    if _BROKEN.search(planted.reply) and not _BROKEN.search(clean.reply):
+        return False
+    if plain(_around(planted)) in plain(clean.evidence):
+        return False
+    new = _items(planted.reply) - _items(clean.reply)
+    if kind in _VALUES:
+        return bool(new) and new.isdisjoint(_items(clean.known))
+    return kind != "case-fact" or new.isdisjoint(_items(clean.known))
+
+
+def _around(planted: Planted) -> str:
+    """Return the wrong words with five words on either side."""
+    before = planted.reply[: planted.start].split(" ")[-6:]
+    after = planted.reply[planted.end :].split(" ")[:6]
+    return " ".join(before) + planted.reply[planted.start : planted.end] + " ".join(after)
+
+
+def _items(text: str) -> set[tuple[str, str]]:
+    return {(item.kind, item.key) for item in find_items(text)}
+
+
+def _labelled(kind: str, number: int, planted: Planted) -> tuple[LabelledReply, LabelledReply]:
+    clean = planted.clean
+    name = f"{kind}-{number}"
+    shared = {
+        "dataset": "planted",
+        "task": "dialogue",
+        "question": clean.question,
+        "history": clean.history,
+        "passages": clean.passages,
+        "group": clean.group,
+    }
+    told = {"kind": kind, "turn": clean.turn, "context": len(clean.passages), "source": clean.id}
+    span = GoldSpan(start=planted.start, end=planted.end, label=kind)
+    return (
+        LabelledReply.model_validate(
+            {
+                **shared,
+                "id": name,
+                "reply": planted.reply,
+                "label": True,
+                "spans": (span,),
+                "meta": {**told, "twin": f"{name}-clean"},
+            }
+        ),
+        LabelledReply.model_validate(
+            {
+                **shared,
+                "id": f"{name}-clean",
+                "reply": clean.reply,
+                "label": False,
+                "spans": (),
+                "meta": {**told, "twin": name},
+            }
+        ),
+    )

@@ -1,0 +1,80 @@
+"""`hallulab plant`: what it writes, what `bench` makes of it, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scenarios.datasets.jsonl import load_jsonl
+from simulator.runs.folder import RunFolder
+from tests.builders import conversation, scored
+from tests.simulator.command_line import CommandLine
+
+FEE = "The fee for a complaint is 200 rupees at the office."
+
+
+@pytest.fixture
+def hallulab(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> CommandLine:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    return CommandLine(monkeypatch, capsys)
+
+
+def test_bench_measures_on_what_was_planted_into_a_pack(hallulab: CommandLine, tmp_path: Path) -> None:
+    ended = hallulab("plant", "consumer-grievance-india", "--out", tmp_path / "p", "--count", 28)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == f"28 errors with clean twins written to {tmp_path / 'p' / 'planted.jsonl'}\n"
+    numbers = tmp_path / "numbers.json"
+    page = tmp_path / "page.html"
+    ended = hallulab(
+        *("bench", tmp_path / "p", "--detectors", "evidence-chain-lr"), "--json", numbers, "--html", page
+    )
+    assert ended.code == 0
+    assert "evidence-chain-lr was not trained here: this data is for measuring." in ended.out
+    planted = json.loads(numbers.read_text())["planted"]
+    every = {row["detector"]: row["pairs"] for row in planted if row["kind"] == row["turn"] == row["context"]}
+    assert every == {"lexical": 28, "evidence-chain-lr": 28}
+    assert '<section id="planted">' in page.read_text()
+
+
+def test_only_clean_replies_of_a_run_are_planted_into(hallulab: CommandLine, tmp_path: Path) -> None:
+    passages = [{"id": "d#0", "document": "d", "text": FEE}]
+    turns = [{"index": n, "user": "And the fee?", "reply": FEE, "passages": passages} for n in range(2)]
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    run.conversations.write_text(conversation("c", [], turns=turns).model_dump_json() + "\n")
+    verdicts = [scored("c", 0, [(0, 3)]), scored("c", 1)]
+    run.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
+    ended = hallulab("plant", run.path, "--out", tmp_path / "p", "--count", 2, "--kinds", "number")
+    assert ended.code == 0
+    replies = load_jsonl(tmp_path / "p" / "planted.jsonl")
+    assert {reply.meta["source"] for reply in replies} == {"c-1"}
+    run.verdicts.write_text(verdicts[0].model_dump_json() + "\n")
+    ended = hallulab("plant", run.path, "--out", tmp_path / "q")
+    assert ended.code == 2
+    assert "no reply was judged and found clean by all detectors" in ended.err
+    assert not (tmp_path / "q").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("consumer-grievance-india", "--kinds", "typo"),
+            "--kinds typo: there is no such kind. Give some of",
+        ),
+        (("consumer-grievance-india", "--turns", "1,x"), "--turns 1,x: give whole numbers from 0 to 50"),
+        (("consumer-grievance-india", "--contexts", "0"), "--contexts 0: give whole numbers from 1 to 50"),
+        (("no-such-pack",), "no-such-pack"),
+    ],
+)
+def test_wrong_arguments_are_told(
+    hallulab: CommandLine, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    ended = hallulab("plant", *arguments, "--out", tmp_path / "p")
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert not (tmp_path / "p").exists()
