@@ -163,7 +163,11 @@ async def test_the_key_is_nowhere_in_what_comes_back(
         said = str(error)
     recording.close()
     assert "[key]" in said or status == 302
-    assert "canary" not in said + "".join(path.read_text() for path in tmp_path.iterdir())
+    assert "canary" not in said + _written(tmp_path)
+
+
+def _written(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.iterdir())
 
 
 async def test_the_key_is_not_in_the_error_about_an_answer_that_is_no_json() -> None:
