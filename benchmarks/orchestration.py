@@ -22,7 +22,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +29,8 @@ import httpx2
 from openai import AsyncOpenAI
 
 from agents.machine.progress_events import silent
-from agents.models.received import Received
-from agents.models.wire import Wire
-from scenarios.transcript import Conversation
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment
-from simulator.experiment.execution import _Run
-from simulator.experiment.plan import Job
 from simulator.runs.folder import RunFolder
 
 CONCURRENCY = 16
@@ -57,52 +51,55 @@ chatbots with both detectors would take a quarter of an hour a pass."""
 
 Body = dict[str, Any]
 
-CONVERSATION: ContextVar[str | None] = ContextVar("CONVERSATION", default=None)
-"""The conversation whose request is sent."""
 
-
-class RequestLog:
-    """Keeps every request body that really leaves the process, by conversation.
+class RequestLog(httpx2.AsyncBaseTransport):
+    """Sends requests, and keeps the body of each.
 
     Args:
-        salt: vLLM shares cached prefixes only among requests of the same salt; None: they carry none.
+        salt: vLLM shares cached prefixes only among requests of the same salt; None: they carry none, and
+            answers are not kept.
     """
 
     def __init__(self, salt: str | None) -> None:
-        self._bodies: list[tuple[str | None, bytes]] = []
+        self._exchanges: list[tuple[bytes, bytes]] = []
         self._salt = salt
-        self._send = Wire._send
-        self._hold = _Run.hold
+        self._network = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
 
-    @property
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request; see `httpx2.AsyncBaseTransport`."""
+        if request.method != "POST":
+            return await self._network.handle_async_request(request)
+        if self._salt is None:
+            self._exchanges.append((request.content, b""))
+            return await self._network.handle_async_request(request)
+        response = await self._network.handle_async_request(salted(request, self._salt))
+        answer = await response.aread()
+        self._exchanges.append((request.content, answer))
+        return httpx2.Response(response.status_code, content=answer)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._network.aclose()
+
+    def bodies(self) -> list[Body]:
+        """Return the bodies; they are read only now, as reading them is none of the runner's work."""
+        return [json.loads(body) for body, _ in self._exchanges]
+
     def chains(self) -> list[list[Body]]:
-        """The bodies by conversation, in the order they were sent; read only now, as reading them is none of
-        the runner's work."""
-        chains: dict[str | None, list[Body]] = {}
-        for conversation, body in self._bodies:
-            chains.setdefault(conversation, []).append(json.loads(body))
-        return list(chains.values())
-
-    def __enter__(self) -> RequestLog:
-        log = self
-
-        async def send(wire: Wire, request: httpx2.Request) -> Received:
-            if request.method == "POST":
-                log._bodies.append((CONVERSATION.get(), request.content))
-                request = request if log._salt is None else salted(request, log._salt)
-            return await log._send(wire, request)
-
-        async def hold(run: _Run, job: Job, failed: Conversation | None, tasks: asyncio.TaskGroup) -> None:
-            CONVERSATION.set(job.key.id)
-            await log._hold(run, job, failed, tasks)
-
-        Wire._send = send  # type: ignore[method-assign,assignment]
-        _Run.hold = hold  # type: ignore[method-assign,assignment]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        Wire._send = self._send  # type: ignore[method-assign]
-        _Run.hold = self._hold  # type: ignore[method-assign]
+        """Return the bodies by conversation: a request goes on in the one whose last answer it repeats."""
+        chains: list[list[Body]] = []
+        said: list[str] = []
+        for body, (_, answer) in zip(self.bodies(), self._exchanges, strict=True):
+            prompt = "\n".join(message["content"] for message in body["messages"])
+            goes_on = next((at for at, words in enumerate(said) if words in prompt), None)
+            words = json.loads(answer)["choices"][0]["message"]["content"].strip()
+            if goes_on is None:
+                chains.append([body])
+                said.append(words)
+            else:
+                chains[goes_on].append(body)
+                said[goes_on] = words
+        return chains
 
 
 def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
@@ -128,15 +125,16 @@ def stub() -> Iterator[str]:
 
 async def run_experiment(
     base_url: str, model: str, limit: int, concurrency: int, salt: str | None = None, **fields: Any
-) -> tuple[float, list[list[Body]]]:
-    """Seconds of a whole experiment, and the requests it sent, by conversation."""
+) -> tuple[float, RequestLog]:
+    """Run a whole experiment; return its seconds and the requests that it sent."""
     values = {"base_url": base_url, "model": model, "limit": limit, "max_turns": 2, **fields}
     experiment = Experiment.model_validate({**values, "concurrency": concurrency})
-    with tempfile.TemporaryDirectory() as directory, RequestLog(salt) as log:
+    log = RequestLog(salt)
+    settings = Settings(quiet=True, transport=log)
+    with tempfile.TemporaryDirectory() as directory:
         started = time.perf_counter()
-        await execute_experiment(experiment, RunFolder(Path(directory)), Settings(quiet=True), simulate=True)
-        seconds = time.perf_counter() - started
-        return seconds, log.chains
+        await execute_experiment(experiment, RunFolder(Path(directory)), settings, simulate=True)
+        return time.perf_counter() - started, log
 
 
 async def send_again(
@@ -170,9 +168,9 @@ async def against_stub(personas: int) -> dict[str, float]:
         await run_experiment(
             base_url, "stub", 1, CONCURRENCY
         )  # builds the knowledge base, imports everything
-        seconds, chains = await run_experiment(base_url, "stub", personas, CONCURRENCY)
+        seconds, log = await run_experiment(base_url, "stub", personas, CONCURRENCY)
         # Detectors ask many things at once, so the bare loop gets every request free of the others.
-        single = [[body] for chain in chains for body in chain]
+        single = [[body] for body in log.bodies()]
         bare = await send_again(base_url, single, CONCURRENCY)
     calls = len(single)
     print(f"stub: {calls} calls; runner {seconds:.2f} s, bare openai client {bare:.2f} s")
@@ -189,11 +187,12 @@ async def against_vllm(model: str) -> dict[str, float]:
 
     async with serve(model, on_progress=silent) as served:
 
-        async def run(limit: int, concurrency: int, salt: str) -> tuple[float, list[list[Body]]]:
+        async def run(limit: int, concurrency: int, salt: str) -> tuple[float, RequestLog]:
             return await run_experiment(served.base_url, model, limit, concurrency, salt, **LIVE)
 
         await run(1, CONCURRENCY, "warm-up")
-        many, chains = await run(CONCURRENCY, CONCURRENCY, "many")
+        many, log = await run(CONCURRENCY, CONCURRENCY, "many")
+        chains = log.chains()
         again = await send_again(served.base_url, chains, CONCURRENCY, {"cache_salt": "again"})
         one, _ = await run(CONCURRENCY, 1, "one")
     calls = sum(map(len, chains))

@@ -10,6 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
+
 from agents.claim_check import claim_check_of
 from agents.machine.progress import ProgressBars
 from agents.models.client import Endpoint
@@ -55,6 +57,8 @@ class Settings:
     """No progress bars."""
     server_flags: tuple[str, ...] = ()
     """Passed on to the model server."""
+    transport: httpx2.AsyncBaseTransport | None = None
+    """Sends the requests and may watch them; None: the network."""
 
     def __post_init__(self) -> None:
         if self.record is not None and self.replay is not None:
@@ -94,7 +98,7 @@ async def execute_experiment(
     scenario = load_scenario(experiment.scenario)
     if simulate:
         check_plan(experiment, scenario)
-    async with open_pool(experiment, open_recording(settings)) as pool:
+    async with open_pool(experiment, open_recording(settings), settings.transport) as pool:
         detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
         knowledge = KnowledgeBase(
             scenario, embedding_model=experiment.embedding_model, recording=pool.recording
@@ -183,18 +187,21 @@ def with_model(experiment: Experiment) -> Experiment:
 
 
 @asynccontextmanager
-async def open_pool(experiment: Experiment, recording: Recording) -> AsyncIterator[ModelPool]:
+async def open_pool(
+    experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None = None
+) -> AsyncIterator[ModelPool]:
     """The experiment's models, to make components with; those that hallulab serves have no address before
     `served`.
 
     Args:
         recording: where answers are kept or come from; it is closed at the end.
+        transport: see `Settings`.
 
     Raises:
         UsageError: like `with_model`.
     """
     try:
-        pool = _pool(with_model(experiment), recording)
+        pool = _pool(with_model(experiment), recording, transport)
         try:
             yield pool
         finally:
@@ -253,7 +260,9 @@ def open_recording(settings: Settings) -> Recording:
     return Recording()
 
 
-def _pool(experiment: Experiment, recording: Recording) -> ModelPool:
+def _pool(
+    experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None
+) -> ModelPool:
     assert experiment.model is not None
     url = experiment.base_url or ""
     endpoints = {DEFAULT_MODEL: Endpoint(experiment.model, url, experiment.api_key_env)}
@@ -265,6 +274,7 @@ def _pool(experiment: Experiment, recording: Recording) -> ModelPool:
         recording=recording,
         concurrency=experiment.concurrency,
         timeout_s=experiment.timeout,
+        transport=transport,
         decision_samples=experiment.decision_samples,
     )
 
