@@ -11,7 +11,7 @@ from typing import Any
 from detectors.base.protocol import Detector, TrainableDetector
 from scenarios.datasets import LOADERS, load_labelled
 from scenarios.errors import UsageError
-from scenarios.files.paths import expanded
+from scenarios.files.paths import expanded, is_file, is_folder
 from scenarios.labelled import LabelledData, LabelledReply
 from simulator.bench.cross_validation import Jury
 from simulator.bench.floors import FLAG_ALL, MAJORITY
@@ -122,8 +122,8 @@ def _located(dataset: str) -> str:
     """Return the file of a folder of planted errors, or what was given."""
     if dataset in LOADERS:
         return dataset
-    path = expanded(dataset) / PLANTED
-    return str(path) if path.is_file() else dataset
+    folder = expanded(dataset)
+    return str(folder / PLANTED) if is_folder(folder) and is_file(folder / PLANTED) else dataset
 
 
 def _write(settings: BenchSettings, results: Results) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scenarios.datasets import load_labelled
 from scenarios.errors import UsageError
-from scenarios.files.paths import expanded
+from scenarios.files.paths import expanded, is_file, is_folder
 from scenarios.labelled import LabelledReply
 from scenarios.packs.pack_files import load_scenario
 from simulator.bench.labelled_file import write_labelled
@@ -73,14 +73,14 @@ def plant_command(settings: PlantSettings) -> Planting:
 
 def _material(settings: PlantSettings) -> tuple[Sequence[Iterator[Clean]], Library]:
     path = expanded(settings.source)
-    if (path / "conversations.jsonl").exists():
+    if is_folder(path) and is_file(path / "conversations.jsonl"):
         replies = clean_turns(RunFolder(path))
         if not replies:
             raise UsageError(
                 f"{path}: no reply was judged and found clean by all detectors. Judge the run with another "
                 "one (`hallulab detect`), or plant into the documents of its pack."
             )
-    elif path.is_file():
+    elif is_file(path):
         replies = list(load_labelled(settings.source))
     else:
         scenario = load_scenario(settings.source)

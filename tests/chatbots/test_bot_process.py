@@ -22,6 +22,7 @@ from chatbots.bot_process import WORKER
 from chatbots.protocol import Chatbot
 from chatbots.registry import make_chatbot
 from scenarios.errors import UsageError
+from simulator.experiment.config import Component
 from simulator.experiment.execution import execute
 from simulator.runs.folder import RunFolder
 from tests.chatbots.stage import ASKED, stage
@@ -227,10 +228,11 @@ async def test_whatever_a_bot_does_ends_its_conversation_and_not_the_run(
     write("my_bot.py", FAILING)
     write("other_bot.py", "def reply(history): return f'Answer after {len(history)} messages.'")
     bots = {"a": made(f"my_bot:{attribute}"), "b": made("other_bot:reply")}
-    people = replace(cast(), chatbot=lambda one: bots[one.key.id])
+    people = replace(cast(), chatbot=lambda chosen, seed: bots[chosen.name])
     folder = RunFolder(tmp_path / "run")
     (tmp_path / "run").mkdir()
-    await execute(people, [job("a"), job("b")], folder, Listener())
+    jobs = [replace(job(name), chatbot=Component(name=name, kind="bot")) for name in bots]
+    await execute(people, jobs, folder, Listener())
     held = {line.id: line for line in folder.read_conversations()}
     assert str(held["a"].error).startswith(f"chatbot bot: {reason}")
     assert (held["b"].error, len(held["b"].turns)) == (None, 2)
@@ -251,7 +253,7 @@ async def test_a_bot_that_sleeps_for_ever_costs_one_time_limit(tmp_path: Path) -
     made()  # the bot is known to be importable
     (tmp_path / "run").mkdir()
     folder = RunFolder(tmp_path / "run")
-    people = replace(cast(), chatbot=lambda one: made(timeout_s=5), concurrency=1)
+    people = replace(cast(), chatbot=lambda chosen, seed: made(timeout_s=5), concurrency=1)
     began = time.monotonic()
     await execute(people, [job("a"), job("b")], folder, Listener())
     assert 5 <= time.monotonic() - began < 10

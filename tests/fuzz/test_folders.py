@@ -246,8 +246,8 @@ def test_a_folder_becomes_frames_or_is_refused(pack: Path, folder: Path, data: s
         except UsageError:
             return
         turns, verdicts, spans = run.turns(), run.verdicts(), run.spans()
-    for detector in {row["detector"] for row in report["rows"]}:
-        assert sum(row["turns"] for row in report["rows"] if row["detector"] == detector) == len(turns)
+    for detector in {row.detector for row in report.rows}:
+        assert sum(row.turns for row in report.rows if row.detector == detector) == len(turns)
     assert len(spans) == verdicts["spans"].sum()
 
 

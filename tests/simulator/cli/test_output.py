@@ -170,7 +170,9 @@ def test_no_flag_with_a_path_prints_a_traceback(
 
 
 @pytest.mark.parametrize(
-    "command", [("list", "personas", "--scenario"), ("bench",), ("serve",)], ids=" ".join
+    "command",
+    [("list", "personas", "--scenario"), ("bench",), ("serve",), ("plant", "--out", "p")],
+    ids=" ".join,
 )
 def test_a_path_that_no_system_takes_is_one_sentence(
     code_and_error: CodeAndError, command: tuple[str, ...]
