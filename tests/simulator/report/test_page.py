@@ -12,7 +12,7 @@ from selenium import webdriver
 from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from agents.claim_check import ClaimCheck, ClaimChecks
 from simulator.report.document import build_report
@@ -68,7 +68,11 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 def show(chromium: webdriver.Chrome, tmp_path: Path, html: str) -> None:
     (tmp_path / "report.html").write_text(html, encoding="utf-8")
     chromium.get_log("browser")
-    chromium.get((tmp_path / "report.html").as_uri())
+    address = (tmp_path / "report.html").as_uri()
+    chromium.get(address)
+    # On a busy machine the first page of a browser may be there before its script has run.
+    ready = "return document.readyState === 'complete' && location.href === arguments[0]"
+    WebDriverWait(chromium, 30).until(lambda browser: browser.execute_script(ready, address))
 
 
 def find(chromium: webdriver.Chrome, selector: str) -> list[webdriver.remote.webelement.WebElement]:
