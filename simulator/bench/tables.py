@@ -1,4 +1,4 @@
-"""The columns of a benchmark's tables; docs/metrics.md is made from them."""
+"""The columns of a benchmark's tables. docs/metrics.md is made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PERCENT = decimals(0, 100)
 
 
 def option_value(value: Any) -> str:
-    """A configuration's option as people read it: lists joined by `+`, an empty one `own`."""
+    """Format an option's value: lists are joined by `+`, and an empty one is `own`."""
     if isinstance(value, list):
         return "+".join(map(option_value, value)) or "own"
     return value if isinstance(value, str) else json.dumps(value)
@@ -60,7 +60,7 @@ LEVELS = (
            wide=True),
     Column("Brier", "brier", "mean squared distance of score and label", _THREE),
 )  # fmt: skip
-"""Of `rows` at response, sentence and word level."""
+"""For `rows` at response, sentence and word level."""
 
 SPANS = (
     _DETECTOR,
@@ -76,7 +76,7 @@ SPANS = (
            short="IoU"),
     Column("F1, exact", "exact_f1", "of spans with the same two ends", _THREE, short="Exact\nF1"),
 )  # fmt: skip
-"""Of `rows` at span level; precision and recall are of characters."""
+"""For `rows` at span level; precision and recall are of characters."""
 
 COSTS = (
     _DETECTOR,
@@ -97,7 +97,7 @@ COSTS = (
            short="p50\nms"),
     Column("p95 ms", "p95_ms", "95th percentile of these times", decimals(1), short="p95\nms"),
 )  # fmt: skip
-"""Of `rows` at response level."""
+"""For `rows` at response level."""
 
 REASONS = (
     _DETECTOR,
@@ -105,7 +105,7 @@ REASONS = (
     Column("Outcome", "outcome", "failed or abstained", kind="text"),
     Column("Reason", "reason", "why, in brief", kind="long"),
 )
-"""Of `reasons` in `rows` at response level."""
+"""For `reasons` in `rows` at response level."""
 
 DIFFERENCES = (
     _LEVEL,
@@ -116,7 +116,7 @@ DIFFERENCES = (
     Column("Difference", "difference", "a minus b, groups resampled together for both", _THREE,
            beside="ci95"),
 )  # fmt: skip
-"""Of `comparisons`."""
+"""For `comparisons`."""
 
 CHATS = (
     _DETECTOR,
@@ -127,7 +127,7 @@ CHATS = (
     Column("Recall", "recall", "mean over conversations with a hallucination", _THREE, short="Recall"),
     Column("over", "recall_over", "how many these are", short="over"),
 )  # fmt: skip
-"""Of `chats`."""
+"""For `chats`."""
 
 CHAT_TESTS = (
     Column("Metric", "metric", "what is compared", kind="text"),
@@ -137,7 +137,7 @@ CHAT_TESTS = (
     Column("Difference", "difference", "mean of a minus b", _THREE),
     Column("p (Wilcoxon, Holm)", "p_holm", "signed-rank test, adjusted by Holm", decimals(4)),
 )
-"""Of `tests` in `chats`."""
+"""For `tests` in `chats`."""
 
 CHATBOTS = (
     _DETECTOR,
@@ -149,7 +149,7 @@ CHATBOTS = (
     Column("HPT-1", "hpt_1", "hallucinations per scored turn by the detector", _THREE, short="HPT-1"),
     Column("Error %", "error", "how far the second is above the first", _PERCENT, short="Error\n%"),
 )  # fmt: skip
-"""Of `chatbots`."""
+"""For `chatbots`."""
 
 PLANTED = (
     _DETECTOR,
@@ -167,7 +167,7 @@ PLANTED = (
     Column("Told apart", "told_apart", "share of the pairs whose error has the higher score; ties count half",
            _THREE, short="Told\napart"),
 )  # fmt: skip
-"""Of `planted`."""
+"""For `planted`."""
 
 PARTS = (
     Column("By", "by", "what the data is parted by", lambda by: by.replace("_", " "), kind="text"),
@@ -182,11 +182,11 @@ PARTS = (
     _RECALL,
     Column("F1", "f1", "harmonic mean of the two", _THREE),
 )
-"""Of `breakdown`."""
+"""For `breakdown`."""
 
 
 def sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
-    """Of `sweep`: the terminal has one column for all options that vary, the page one for each."""
+    """Return the columns for `sweep`. The terminal has one for all varied options, the page one for each."""
     return (
         Column("Configuration", "name", "name of the configuration", kind="name", short="ID"),
         Column("", "config", "the options that vary", _config, kind="long", short="Config"),
@@ -214,7 +214,7 @@ def sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
 
 
 ROWS = tuple({column.value: column for column in (_DETECTOR, _LEVEL, *LEVELS, *SPANS, *COSTS)}.values())
-"""Of `rows` at all levels: what `--csv` writes."""
+"""For `rows` at all levels: the content of `--csv`."""
 
 TABLES = {
     "Replies, sentences and words": LEVELS,

@@ -1,4 +1,4 @@
-"""The columns of a run's tables; docs/metrics.md is made from them."""
+"""The columns of a run's tables. docs/metrics.md is made from them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MEAN = "the same of each conversation, then the mean"
 
 
 def lacking(share: float | None) -> bool:
-    """Whether something is not covered."""
+    """Return whether something is not covered."""
     return share is None or share < 1
 
 
 def p_text(p: float | None) -> str:
-    """A p-value; with a star below 0.05."""
+    """Format a p-value, with a star below 0.05."""
     return NOTHING if p is None else f"{p:.3g}{' *' if p < 0.05 else ''}"
 
 
@@ -42,7 +42,7 @@ RESULTS = (
     Column("Scored turns", "scored_turns", "these turns, of which all numbers are made"),
     Column("of", "turns", "all turns of the chatbot's conversations"),
 )  # fmt: skip
-"""Of `rows`: a chatbot under a detector."""
+"""For `rows`: a chatbot under a detector."""
 
 COMPARISONS = (
     Column("a", "a", "a chatbot", kind="name"),
@@ -55,7 +55,7 @@ COMPARISONS = (
            decimals(1, 100), beside="tokacc_1.ci95"),
     Column("p (Holm)", "tokacc_1.p_holm", "paired permutation test of TokAcc-1, adjusted by Holm", p_text),
 )  # fmt: skip
-"""Of `comparisons`: two chatbots under a detector, by both metrics."""
+"""For `comparisons`: two chatbots under a detector, by both metrics."""
 
 LEDGER = (
     Column("Role", "role", "who asked: the simulated user of a chatbot, a chatbot or a detector",
@@ -70,7 +70,7 @@ LEDGER = (
     Column("Seconds", "seconds", "latencies added up; calls run at the same time, so the run took less",
            grouped(1)),
 )  # fmt: skip
-"""Of `ledger`: what a role spent."""
+"""For `ledger`: costs of a role."""
 
 EFFICIENCY = (
     Column("What", "role", "chatbot or detector", kind="text"),
@@ -85,7 +85,7 @@ EFFICIENCY = (
     Column("Tokens relative to Vanilla", "relative_to_vanilla",
            "tokens over those of the Vanilla chatbot on the same conversations", _relative),
 )  # fmt: skip
-"""Of `efficiency`: what a conversation costs."""
+"""For `efficiency`: costs of a conversation."""
 
 LENGTHS = (
     Column("Chatbot", "chatbot", "name of the chatbot", kind="name"),
@@ -97,7 +97,7 @@ LENGTHS = (
     Column("std", "tokens_std", "standard deviation of it (n − 1)", decimals(1)),
     Column("Ended by", "stop_reasons", "conversations by the reason they ended", listed, kind="text"),
 )  # fmt: skip
-"""Of `conversations`: how long a chatbot's are."""
+"""For `conversations`: lengths, by chatbot."""
 
 _WITHOUT = "the same without conversations in which the simulated user has a flaw"
 AUDIT = (
@@ -110,7 +110,7 @@ AUDIT = (
     Column("TokAcc-1 %, all", "all.tokacc_1", _TOKACC, decimals(1, 100), beside="all.tokacc_1_ci95"),
     Column("without", "without.tokacc_1", _WITHOUT, decimals(1, 100), beside="without.tokacc_1_ci95"),
 )
-"""Of `simulator_audit`: the rows with and without conversations in which the simulated user has a flaw."""
+"""For `simulator_audit`: the rows with and without conversations in which the simulated user has a flaw."""
 
 TABLES = {
     "Results": RESULTS,
