@@ -6,10 +6,10 @@ gets its reason from `detectors.base.wrong_items`, as if it had been flagged.
 In `gold`, annotators quote a stretch of the reply and say why it is wrong. The first of these rules that
 applies says what the reason must name:
 
-1. Items of the quotation (numbers, contacts, references, dates and names) that the annotators' reason names,
-   too, or that neither evidence nor user have. The reason must name one of them in a quotation of the sentence.
+1. Items of the quotation (numbers, contacts, references, dates, names) that the annotators' reason names,
+   too, or that neither evidence nor user have. The reason must name one in a quotation of the sentence.
 2. Content words of the quotation that are not in the evidence sentence with most of them. A quotation of the
-   sentence must have two of them (or the only one), and they must be at least two thirds of its content words.
+   sentence must have two of them (or the only one), and two thirds of its content words must be such words.
 3. Content words of the quotation that the annotators' reason has. The reason must have one of them.
 
 In `ragtruth` and `wice`, annotators mark the wrong words. Of the words that the surest finding of a marked
