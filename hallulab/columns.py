@@ -33,7 +33,7 @@ class Column(NamedTuple):
     """A column of a frame."""
 
     name: str
-    """What it is called."""
+    """Its name."""
     dtype: str
     """Its pandas dtype; a cell of dtype `object` is a list of texts."""
     meaning: str

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         detectors = _chosen("--detectors", given.detectors, DETECTORS)
         check_outputs({"--out": given.out, "--json": given.json}, (given.data, given.recordings))
         asked = Asked(given.data, given.recordings, given.limit, given.record, given.base_url, given.model)
-        # Those that record share one served model, which is busy enough with one of them.
+        # Recording processes would share one served model, and one of them keeps it busy.
         report = table(asked, datasets, detectors, workers=1 if given.record else os.cpu_count() or 1)
     except HallulabError as error:
         print(harmless(f"error: {error}"), file=sys.stderr)

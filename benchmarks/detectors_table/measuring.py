@@ -37,7 +37,7 @@ LEVELS: tuple[Level, ...] = ("response", "sentence")
 
 @dataclass(frozen=True)
 class Asked:
-    """What to measure, and how."""
+    """The command's arguments."""
 
     data: Path
     """Folder that holds the data sets' folders."""

@@ -114,7 +114,7 @@ async def bench_command(settings: BenchSettings) -> None:
     try:
         print_report(results.report)
     finally:
-        # Whoever reads the table may stop early (`| head`), which is no reason to lose the files.
+        # The reader of the table may stop early (`| head`). The files are written nevertheless.
         _write(settings, results)
 
 

@@ -26,7 +26,7 @@ from simulator.measure.numbers import Rounded
 from simulator.measure.pareto import pareto_front
 
 SCHEMA = "docs/bench.md"
-"""Where the file is described."""
+"""Page that describes the file."""
 
 MOST_RUNS = 10_000
 """Largest number of configurations times repeats; their evaluations are in memory at once."""

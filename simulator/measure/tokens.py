@@ -25,7 +25,7 @@ _PLANES_WITH_MARKS = (range(0x300, 0x20000), range(0xE0100, 0xE01F0))
 def _pattern() -> re.Pattern[str]:
     # `\w` leaves out combining marks, which would cut Hindi or Tamil words at every vowel sign.
     marks = "".join(f"{chr(first)}-{chr(last)}" for first, last in _runs_of_marks())
-    # White space is passed over first: to find that a character is none of so many takes longest.
+    # White space is skipped first, because comparing a character with all marks takes longest.
     return re.compile(rf"(?!\s)(?:[\w{marks}{_JOINERS}]+|.)", re.DOTALL)
 
 
@@ -66,7 +66,7 @@ def count_hallucinated(text: str, spans: Iterable[Span]) -> int:
         if start >= min(right, len(text)):
             continue
         found += len(_pattern().findall(text, start, right))
-        # The token that the stretch ends in is counted, wherever the next stretch begins.
+        # The token at the end of the stretch is counted, wherever the next stretch begins.
         last = _pattern().match(text, right - 1) if right <= len(text) else None
         counted = last.end() if last else right
     return found

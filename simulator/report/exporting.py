@@ -69,7 +69,7 @@ def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> di
         for span in spans
         if span.start is not None
     ]
-    # An empty list says that there is nothing, so it is not for a hallucination without a place.
+    # An empty list means no hallucination, so one without a place must not give it.
     localised = located or (verdict is not None and verdict.spans == () and not verdict.flagged)
     return {
         "id": f"{conversation.id}-{turn.index}",

@@ -30,9 +30,9 @@ class RunFolder:
         self.table = path / "report.csv"
         self.page = path / "report.html"
         self.derived = (self.report, self.table, self.page)
-        """What is made of the others."""
+        """Files that are made from the others."""
         self.files = (*self.derived, self.verdicts, self.conversations, self.experiment)
-        """All, in the order in which they may go."""
+        """All files, in the order of deletion."""
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -162,7 +162,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
     Raises:
         OperationalError: one cannot be written; the old files are intact.
     """
-    # What cannot be encoded is found before anything is touched.
+    # Encode first: an error must come before any file is touched.
     files = [(path, text.encode()) for path, text in texts.items()]
     beside: dict[Path, Path] = {}
     path = files[0][0]
@@ -189,7 +189,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
 def _written_beside(target: Path, data: bytes) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
-    # Whatever has the name, perhaps a link to elsewhere, is left of a process that is no more.
+    # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
     beside.unlink(missing_ok=True)
     try:
         with beside.open("xb") as file:

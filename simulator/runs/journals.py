@@ -49,7 +49,7 @@ def read_journals(conversations: Path, verdicts: Path) -> Journals:
     Raises:
         UsageError: a line is wrong, or is about something that the other journal lacks; names the line.
     """
-    # A run may be writing: of a verdict that is read first, the conversation is read in any case.
+    # A run may be writing. Verdicts are read first, so their conversations are already there.
     judged = [(number, verdict) for number, verdict in _parsed(verdicts, Verdict)]
     by_id = _by_id(conversations)
     found: dict[tuple[str, int, str, str], Verdict] = {}
