@@ -32,9 +32,9 @@ _DETECTOR = Column("Detector", "detector", "name of the detector or floor", kind
 _LEVEL = Column("Level", "level", "what is judged", kind="text")
 _COVERAGE = Column("Coverage %", "coverage", "share of the items that were scored", _PERCENT, short="Cov\n%",
                    warns=lacking)  # fmt: skip
-_PRECISION = Column("Precision", "precision", "share of the flagged that is hallucinated", _THREE,
+_PRECISION = Column("Precision", "precision", "share of the flagged items that are hallucinated", _THREE,
                     short="P")  # fmt: skip
-_RECALL = Column("Recall", "recall", "share of the hallucinated that is flagged", _THREE, short="R")
+_RECALL = Column("Recall", "recall", "share of the hallucinated items that are flagged", _THREE, short="R")
 _AUROC = Column("AUROC", "auroc", "chance that a hallucinated item has a higher score than a clean one",
                 _THREE, beside="auroc_ci95", short="AUROC")  # fmt: skip
 _AUPRC = Column("AUPRC", "auprc", "average precision, no interpolation", _THREE, beside="auprc_ci95",

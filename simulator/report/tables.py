@@ -66,7 +66,8 @@ LEDGER = (
     Column("Replayed", "replayed", "calls answered from a recording or an equal request", grouped()),
     Column("Prompt tokens", "prompt_tokens", "tokens read, as far as servers reported them", grouped()),
     Column("of these cached", "cached_tokens", "those from the server's prefix cache", grouped()),
-    Column("Completion tokens", "completion_tokens", "tokens written, as far as servers reported them", grouped()),
+    Column("Completion tokens", "completion_tokens", "tokens written, as far as servers reported them",
+           grouped()),
     Column("Seconds", "seconds", "sum of latencies; calls overlap, so the run took less",
            grouped(1)),
 )  # fmt: skip
