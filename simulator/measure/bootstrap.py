@@ -117,12 +117,7 @@ def _coarsest_ranks(sample: Sample) -> Integers:
 
 
 def _areas(hits: Floats, misses: Floats) -> tuple[Floats, Floats]:
-    """Compute AUROC and average precision.
-
-    Args:
-        hits: weights of positives, of shape (scores, resamples), highest score first.
-        misses: weights of negatives, likewise.
-    """
+    """Compute AUROC and average precision from weights of shape (scores, resamples), highest score first."""
     all_hits, all_misses = np.cumsum(hits, axis=0), np.cumsum(misses, axis=0)
     positives, negatives = all_hits[-1], all_misses[-1]
     area = (hits * (negatives - all_misses + misses / 2)).sum(axis=0) / (positives * negatives)

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 
 def pareto_front(choices: Sequence[Sequence[float | None]]) -> list[bool]:
-    """Return whether each choice is Pareto-optimal.
-
-    It is, if no other choice is at least as good in everything and better in one thing.
+    """Return which choices are Pareto-optimal: no other is at least as good in everything and better in one.
 
     >>> pareto_front([(0.9, -5), (0.8, -1), (0.8, -9)])
     [True, True, False]

@@ -52,12 +52,9 @@ def pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
 
 
 def least_pairs(comparisons: int) -> int:
-    """Return the number of pairs below which no p-value can fall below `ALPHA` after Holm.
+    """Return the pairs below which so many tests give no p-value below `ALPHA` after Holm.
 
     The smallest p-value of n pairs is 2/2^n, and Holm multiplies the smallest one by the number of tests.
-
-    Args:
-        comparisons: number of permutation tests.
     """
     pairs = LEAST_FOR_INTERVAL
     while comparisons * 2 ** (1 - pairs) >= ALPHA:

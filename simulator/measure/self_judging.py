@@ -13,10 +13,7 @@ from simulator.measure.metrics import Row
 
 
 def mark_self_judged(rows: Sequence[Row], checks: ClaimChecks) -> tuple[Row, ...]:
-    """Return the rows with `self_judged`, its degree and its reason.
-
-    A row stays as it is where the claim check of its chatbot or detector is not known.
-    """
+    """Return the rows with `self_judged`, its degree and its reason; unchanged without both claim checks."""
     return tuple(
         _marked(row, checks.chatbots.get(row.chatbot), checks.detectors.get(row.detector)) for row in rows
     )

@@ -22,7 +22,7 @@ LEAST_FOR_INTERVAL = 6
 misleads: two equal ones have an interval of no width. And 6 is the fewest pairs whose permutation test can
 fall below 5%: 2 of 2^6 exchanges, p = 0.031."""
 UNDEFINED = 0.05
-"""Largest share of undefined replicates with which there is still an interval, of the others."""
+"""Largest share of undefined replicates; with more, there is no interval."""
 _SEED = 20_250
 _CELLS = 4_000_000
 """Largest number of drawn indices in memory at once."""
@@ -87,13 +87,10 @@ def no_interval(number: int, noun: str = "conversation") -> str | None:
 
 
 def cluster_weights(clusters: int, resamples: int) -> Integers:
-    """Draw how often a cluster bootstrap takes each cluster.
+    """Draw how often a bootstrap takes each cluster: shape (resamples, clusters), rows sum to `clusters`.
 
     Equal arguments give equal weights. So detectors measured on the same clusters are resampled together, and
     the differences of their replicates are paired.
-
-    Returns:
-        shape (resamples, clusters); rows sum to `clusters`.
     """
     generator = np.random.default_rng(_SEED)
     return generator.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=resamples)

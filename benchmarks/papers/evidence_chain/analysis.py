@@ -90,10 +90,9 @@ def _risk(inputs: Numbers, labels: Flags, tested: Numbers) -> Numbers:
 
 
 def attributed(scores: Scores, method: Attribution, reply: Integers, start: Integers) -> Integers:
-    """Attribute the sentence at each place (reply, character) to a passage.
+    """Return the position of the passage that each sentence is attributed to, of shape (places,).
 
-    Returns:
-        (places,): position of the passage; -1 where the sentence matches nothing.
+    A place is (reply, character). -1 where its sentence matches nothing.
     """
     batch = scores.batch
     chunk = scores.features.matches[method].chunk[batch.sentences.holding(reply, start)]
