@@ -1,8 +1,8 @@
-"""How fast detectors without a model server judge: `python -m benchmarks.detector_speed --data DIR`.
+"""Measure the speed of detectors without a model server: `python -m benchmarks.detector_speed --data DIR`.
 
-Every RAGTruth response of DIR, sentences and words included, in one batch, after one that warms up. Replies a
-second of wall-clock time (what counts on an idle machine) and of processor time (what counts on a busy one),
-the best of `--repeats`. The last line of the output is a JSON object: detector → both.
+Every detector judges all RAGTruth responses of DIR, with sentences and words, in one batch, after a batch to
+warm up. The results are replies a second of wall-clock time (for an idle machine) and of processor time (for
+a busy one), the best of `--repeats`. The last line of the output is a JSON object: detector → both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scenarios.datasets import load_labelled
 from scenarios.transcript import TurnView
 
 NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint("none")})
-"""What no detector here asks."""
+"""Stands for the model that no detector here asks."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _seconds(detector: Detector, views: list[TurnView]) -> tuple[float, float]:
-    """Wall-clock and processor time of judging all."""
+    """Return wall-clock and processor time of judging all."""
     started, used = time.perf_counter(), time.process_time()
     asyncio.run(detector.detect_many(views))
     return time.perf_counter() - started, time.process_time() - used

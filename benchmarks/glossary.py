@@ -1,4 +1,4 @@
-"""docs/metrics.md, made from the columns of the tables: `python -m benchmarks.glossary > docs/metrics.md`."""
+"""Make docs/metrics.md from the columns of the tables: `python -m benchmarks.glossary > docs/metrics.md`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ fit, in the same order, under shorter headings.
 
 
 def page() -> str:
-    """The whole of docs/metrics.md."""
+    """Return the text of docs/metrics.md."""
     parts = (*_tables("A run", RUN), *_tables("`hallulab bench`", BENCH))
     return "\n".join((_HEAD, *parts))
 

@@ -1,7 +1,7 @@
-"""Keeps the samples of the table of detectors in the repository: `python -m benchmarks.keep_samples DIR`.
+"""Keep the samples of the table of detectors in the repository: `python -m benchmarks.keep_samples DIR`.
 
-DIR holds a folder for each data set, as `python -m benchmarks.detectors_table --data DIR` reads it. With the
-samples kept, the table needs no data but the repository's own, in continuous integration too.
+DIR holds a folder for each data set, as `python -m benchmarks.detectors_table --data DIR` reads it. With
+these samples the table needs only the repository's own data, in continuous integration too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.detectors_table.samples import KEPT, SOURCES, keep, kept_sample
 
 
 def main() -> None:
-    """Write them and print how large they are."""
+    """Write the samples and print their sizes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,6 +1,6 @@
-"""What LogicGraph itself costs a reply, without its models: `python -m benchmarks.logic_graph_speed`.
+"""Measure LogicGraph's own cost of a reply, without its models: `python -m benchmarks.logic_graph_speed`.
 
-Passages are cut, claims taken, chunks put together and scores added up; vectors and answers are made up, as
+It cuts passages, takes claims, joins chunks and adds up scores. Vectors and answers are made up, since
 embedding and scoring are the models' work. The last line of the output is a JSON object: milliseconds for one
 reply with 60 chunks of evidence, as percentiles over repetitions, for passages that are chunks and for
 documents to cut up.
@@ -25,13 +25,13 @@ from detectors.logic_graph.segmentation import document_chunks, sentence_claims
 from scenarios.transcript import Passage
 
 CASES = {"60 passages": (60, 13), "10 documents, cut up": (10, 74)}
-"""Documents, and sentences in each: such that there are 60 chunks of at most 256 tokens."""
+"""Number of documents, and of sentences in each, that give 60 chunks of at most 256 tokens."""
 TOPICS = 12
 REPLY = "The pool opens at 6 every day. Entry costs 9 euros on Sundays. Let me know if you need more help."
 
 
 def passages(documents: int, length: int) -> list[Passage]:
-    """Documents of so many sentences, each of 17 words and a stop."""
+    """Make documents of so many sentences, each of 17 words and a stop."""
     sentences = [" ".join(f"Word{number}x{word}" for word in range(17)) + "." for number in range(length)]
     return [
         Passage(id=f"d{index}#0", document=f"d{index}", text=" ".join(sentences))
@@ -40,14 +40,14 @@ def passages(documents: int, length: int) -> list[Passage]:
 
 
 def vectors(count: int, generator: numpy.random.Generator) -> Any:
-    """Unit vectors around a few topics: as far apart as those of related paragraphs are."""
+    """Make unit vectors around a few topics, as far apart as those of related paragraphs."""
     topics = generator.normal(size=(TOPICS, 384))
     made = topics[generator.integers(0, TOPICS, count)] + generator.normal(size=(count, 384))
     return made / numpy.linalg.norm(made, axis=1, keepdims=True)
 
 
 def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) -> tuple[int, int]:
-    """All that the detector does but asking its models; how many chunks and groups there were."""
+    """Do the detector's work without its models; return the numbers of chunks and groups."""
     claims = sentence_claims(REPLY)
     chunks = document_chunks(evidence, options.document_tokens, options.chunk_tokens)
     members = clusters(
@@ -66,7 +66,7 @@ def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) ->
 
 
 def measured(evidence: list[Passage], repetitions: int) -> dict[str, Any]:
-    """Percentiles over repetitions, each with other vectors."""
+    """Return percentiles over repetitions, each with other vectors."""
     generator = numpy.random.default_rng(0)
     milliseconds, shape = [], (0, 0)
     for _ in range(repetitions):

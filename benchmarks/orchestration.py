@@ -1,11 +1,11 @@
-"""What the runner costs: `python -m benchmarks.orchestration [--live]`.
+"""Measure the cost of the runner: `python -m benchmarks.orchestration [--live]`.
 
-Against an instant stub endpoint in another process, it counts the model calls a second that a whole
-experiment makes (five chatbots, two detectors), and divides by what a bare loop of the openai client
-makes in the same process and run. With `--live` it serves smollm2-135m on vLLM and measures a smaller
-experiment at concurrency 16 and 1, and its requests sent again by a bare client as fast as their
-dependencies allow: each conversation's in their order, all conversations at once. vLLM's prefix cache is
-on, but no measurement finds there what another one left.
+A whole experiment (five chatbots, two detectors) runs against an instant stub endpoint in another process.
+Its model calls a second are divided by those of a bare loop of the openai client in the same process and run.
+
+`--live` serves smollm2-135m on vLLM and measures a smaller experiment at concurrency 16 and 1. A bare client
+then sends the same requests as fast as their dependencies allow: those of a conversation in order, all
+conversations at once. vLLM's prefix cache is on, but no measurement finds there what another one left.
 
 The last line of the output is a JSON object.
 """
@@ -36,7 +36,7 @@ from simulator.runs.folder import RunFolder
 CONCURRENCY = 16
 
 PERSONAS = 24
-"""In five conversations each: enough that what a run does once weighs no more than in a real one."""
+"""Each has five conversations. So many make the start of a run weigh no more than in a real one."""
 
 
 LIVE: dict[str, Any] = {
@@ -46,14 +46,14 @@ LIVE: dict[str, Any] = {
     "max_turns": 1,
     "reply_tokens": 64,
 }
-"""What the live measurement runs: one request of a conversation follows from the one before, and all five
-chatbots with both detectors would take a quarter of an hour a pass."""
+"""The live experiment. In a conversation, each request follows from the one before. All five chatbots with
+both detectors would take a quarter of an hour a pass."""
 
 Body = dict[str, Any]
 
 
 class RequestLog(httpx2.AsyncBaseTransport):
-    """Sends requests, and keeps the body of each.
+    """Send requests, and keep the body of each.
 
     Args:
         salt: vLLM shares cached prefixes only among requests of the same salt; None: they carry none, and
@@ -82,7 +82,7 @@ class RequestLog(httpx2.AsyncBaseTransport):
         await self._network.aclose()
 
     def bodies(self) -> list[Body]:
-        """Return the bodies; they are read only now, as reading them is none of the runner's work."""
+        """Return the bodies. They are parsed only here, because that is none of the runner's work."""
         return [json.loads(body) for body, _ in self._exchanges]
 
     def chains(self) -> list[list[Body]]:
@@ -103,7 +103,7 @@ class RequestLog(httpx2.AsyncBaseTransport):
 
 
 def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
-    """The request with a salt for vLLM's prefix cache."""
+    """Add a salt for vLLM's prefix cache to a request."""
     content = json.dumps({**json.loads(request.content), "cache_salt": salt}).encode()
     headers = {name: value for name, value in request.headers.items() if name != "content-length"}
     return httpx2.Request(
@@ -113,7 +113,7 @@ def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
 
 @contextmanager
 def stub() -> Iterator[str]:
-    """The stub endpoint's base URL."""
+    """Start the stub endpoint and yield its base URL."""
     command = [sys.executable, "-m", "benchmarks.stub_endpoint"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -140,7 +140,7 @@ async def run_experiment(
 async def send_again(
     base_url: str, chains: Sequence[Sequence[Body]], concurrency: int, extra: Body | None = None
 ) -> float:
-    """Seconds that a bare openai client needs for the same requests, each chain's one after the other."""
+    """Return the seconds of a bare openai client for the same requests, each chain's one after the other."""
     client = AsyncOpenAI(base_url=base_url, api_key="EMPTY", max_retries=0, timeout=600)
     gate = asyncio.Semaphore(concurrency)
 
@@ -159,7 +159,7 @@ async def send_again(
 
 
 async def against_stub(personas: int) -> dict[str, float]:
-    """Calls a second through the runner, and as a share of the bare client's.
+    """Measure the runner's calls a second, and their share of the bare client's.
 
     Args:
         personas: how many meet the five chatbots.
@@ -182,7 +182,7 @@ async def against_stub(personas: int) -> dict[str, float]:
 
 
 async def against_vllm(model: str) -> dict[str, float]:
-    """Speed-up of concurrency 16 over 1, and the run's time against the bare requests' time."""
+    """Measure the speed-up of concurrency 16 over 1, and the run's time over the bare requests' time."""
     from agents.serving.server import serve
 
     async with serve(model, on_progress=silent) as served:

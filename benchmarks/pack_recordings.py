@@ -1,11 +1,10 @@
-"""Packs recordings to be kept: `python -m benchmarks.pack_recordings FROM TO`.
+"""Pack recordings for the repository: `python -m benchmarks.pack_recordings FROM TO`.
 
-Every `.jsonl` of the folder FROM that holds anything becomes a `.jsonl.gz` in TO, without what no replay
-reads: identifiers and times of requests, bytes of tokens (they are made of the tokens), and of the likely
-tokens of a decision those that are none of its options. A decision takes about 65 bytes then, and 200 as it
-was recorded.
+Every `.jsonl` with content in the folder FROM becomes a `.jsonl.gz` in TO, without what no replay reads:
+identifiers and times of requests, bytes of tokens (they follow from the tokens), and the likely tokens of a
+decision that are none of its options. A decision then takes about 65 bytes instead of 200.
 
-Log-probabilities are rounded to five decimals, so the numbers of a replay may differ from those at recording
+Log-probabilities are rounded to five decimals. So the numbers of a replay may differ from the recorded ones
 in the fifth.
 """
 
@@ -21,14 +20,14 @@ from typing import Any
 from scenarios.files.jsonl import read_lines
 
 OPTIONS = frozenset({"yes", "no", "fact", "talk"})
-"""What detectors offer to choose from (`Session.choose`), in lower case."""
+"""Options that detectors offer (`Session.choose`), in lower case."""
 
 _UNREAD = ("id", "created", "system_fingerprint", "service_tier")
 _DIGITS = 5
 
 
 def main() -> None:
-    """Pack them and print what it saved."""
+    """Pack the recordings and print the bytes saved."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -44,7 +43,7 @@ def main() -> None:
 
 
 def pack(source: Path, target: Path) -> int:
-    """Write the packed recording, the same bytes each time; how many entries it has.
+    """Write the packed recording, the same bytes each time; return the number of entries.
 
     Raises:
         UsageError: a line of the recording is not JSON.
@@ -58,7 +57,7 @@ def pack(source: Path, target: Path) -> int:
 
 
 def lean(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry without what no replay reads."""
+    """Return an entry without what no replay reads."""
     if entry["kind"] != "model":
         return dict(entry)
     answer = entry["answer"]
@@ -79,7 +78,7 @@ def _choice(choice: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decision(token: Mapping[str, Any]) -> dict[str, Any]:
-    """A token and the likely ones in its place that are options; all where none is."""
+    """Keep the token and those likely ones that are options; keep all where none is."""
     likely = token.get("top_logprobs", [])
     options = [one for one in likely if one["token"].strip().lower() in OPTIONS]
     return {**_token(token), "top_logprobs": [_token(one) for one in options or likely]}

@@ -1,7 +1,7 @@
-"""Lists planted errors for people to check: `python -m benchmarks.planted_examples`.
+"""List planted errors for people to check: `python -m benchmarks.planted_examples`.
 
-docs/planted-examples.md is what it prints. Fifty are drawn by a seed from four hundred, which are planted
-into the largest pack as `hallulab plant` does without options.
+The output is docs/planted-examples.md. A seed draws fifty errors from four hundred, which are planted into
+the largest pack as `hallulab plant` does without options.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PACK = "consumer-grievance-india"
 COUNT = 400
 SHOWN = 50
 _AROUND = 160
-"""Characters of the reply that are shown before the error, and half as many after it."""
+"""Number of characters shown before the error; half as many are shown after it."""
 _HEAD = f"""# Fifty planted errors
 
 `python -m benchmarks.planted_examples` printed this: {SHOWN} of the {COUNT} errors that
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _shown(reply: LabelledReply) -> str:
-    """Return the wrong words in bold, with what stands around them."""
+    """Return the wrong words in bold, with the text around them."""
     [span] = reply.spans or ()
     before = reply.reply[max(0, span.start - _AROUND) : span.start]
     after = reply.reply[span.end : span.end + _AROUND // 2]
@@ -51,7 +51,7 @@ def _shown(reply: LabelledReply) -> str:
 
 
 def _told(wrong: LabelledReply, clean: LabelledReply) -> str:
-    """Return what the twin says in the place of the wrong words, or that it says nothing there."""
+    """Return the twin's words in the place of the wrong ones, or that it has none there."""
     [span] = wrong.spans or ()
     said = clean.reply[span.start : len(clean.reply) - (len(wrong.reply) - span.end)].strip()
     return said or "–"

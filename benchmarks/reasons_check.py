@@ -1,19 +1,20 @@
-"""How often a reason names what is wrong: `python -m benchmarks.reasons_check --data DIR`.
+"""Measure how often a reason names the error: `python -m benchmarks.reasons_check --data DIR`.
 
 DIR holds the folders gold, ragtruth and wice. No detector is asked: every sentence that annotators marked
 gets its reason from `detectors.base.wrong_items`, as if it had been flagged.
 
-`gold` (annotators quote a stretch of the reply and say why it is wrong). What the reason must name is, by
-rule: the numbers, contacts, references, dates and names of the quotation that the annotators' reason names,
-too, or that neither evidence nor user have; one of them, in a quotation of the sentence. Without such items:
-the quotation's content words that the one evidence sentence with most of them lacks; a quotation of the
-sentence must have two of them (or the only one), and at least two thirds of its content words must be such
-words. Without such words, too (all of them are in one evidence sentence): a content word of the quotation
-that the annotators' reason has.
+In `gold`, annotators quote a stretch of the reply and say why it is wrong. The first of these rules that
+applies says what the reason must name:
 
-`ragtruth` and `wice` (annotators mark the wrong words): of the words that the surest finding of a marked
-sentence quotes, the share that is marked, beside the share of the sentence's words that is: what quoting the
-whole sentence would give.
+1. Items of the quotation (numbers, contacts, references, dates, names) that the annotators' reason names,
+   too, or that neither evidence nor user have. The reason must name one in a quotation of the sentence.
+2. Content words of the quotation that are not in the evidence sentence with most of them. A quotation of the
+   sentence must have two of them (or the only one), and two thirds of its content words must be such words.
+3. Content words of the quotation that the annotators' reason has. The reason must have one of them.
+
+In `ragtruth` and `wice`, annotators mark the wrong words. Of the words that the surest finding of a marked
+sentence quotes, the share that is marked is printed. Beside it stands the marked share of the sentence's
+words, which quoting the whole sentence would give.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _QUOTED = re.compile(r'"([^"]+)"')
 
 
 class Mark(NamedTuple):
-    """What annotators say of a stretch of a reply."""
+    """Annotation of a stretch of a reply."""
 
     quote: str
     """The stretch."""
@@ -49,13 +50,13 @@ class Mark(NamedTuple):
 
 
 def content_stems(text: str) -> set[str]:
-    """The stems of a text's content words."""
+    """Return the stems of a text's content words."""
     words = (read_word(match[0]) for match in TOKEN.finditer(text))
     return {word.stem for word in words if word.content}
 
 
 def read_marks(folder: Path) -> dict[str, list[Mark]]:
-    """The annotations of all run folders in `folder`, by identifier of the reply."""
+    """Read the annotations of all run folders in `folder`, by identifier of the reply."""
     marks: dict[str, list[Mark]] = {}
     for path in sorted(folder.glob("*/annotations.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -65,13 +66,13 @@ def read_marks(folder: Path) -> dict[str, list[Mark]]:
 
 
 def user_text(reply: LabelledReply) -> str:
-    """What the user said."""
+    """Return the user's messages."""
     said = [message.text for message in reply.history if message.role == "user"]
     return "\n".join([*said, reply.question])
 
 
 def marked_sentences(reply: LabelledReply, marks: list[Mark]) -> Iterator[tuple[str, list[Mark]]]:
-    """The sentences of a reply that marks touch, with those marks cut to the sentence."""
+    """Yield the sentences of a reply that marks touch, with those marks cut to the sentence."""
     for region in statements(reply.reply):
         inside = []
         for mark in marks:
@@ -84,7 +85,7 @@ def marked_sentences(reply: LabelledReply, marks: list[Mark]) -> Iterator[tuple[
 
 
 def names_it(sentence: str, told: str, mark: Mark, evidence: list[str], user: str) -> tuple[str, bool]:
-    """By which rule a mark is judged, and whether the reason names what is wrong."""
+    """Return the rule that applies to a mark, and whether the reason names the error by it."""
     plain = " ".join(sentence.split())
     pieces = [piece for piece in _QUOTED.findall(told) if piece in plain]
     wrong = [item for item in find_items(mark.quote) if _is_wrong(item, mark.reason, evidence, user)]
@@ -113,7 +114,7 @@ def _is_mostly(piece: set[str], main: set[str]) -> bool:
 
 
 def check_gold(folder: Path, show: bool) -> None:
-    """Print the share of reasons that name what is wrong, over sentences and as a mean over replies."""
+    """Print the share of reasons that name the error, over sentences and as a mean over replies."""
     marks = read_marks(folder)
     by_rule: Counter[tuple[str, bool]] = Counter()
     by_reply: list[float] = []
@@ -148,7 +149,7 @@ def check_gold(folder: Path, show: bool) -> None:
 
 
 def check_spans(data: Path, dataset: str, part: str) -> None:
-    """Print how much of what is quoted is marked, beside how much of the sentences is."""
+    """Print the marked share of the quoted words, and of the sentences' words."""
     quoted = marked = hit = 0
     shares: list[float] = []
     for reply in load_labelled(dataset, data / dataset, part):

@@ -1,10 +1,10 @@
-"""Says whether two run folders hold the same results: `python -m benchmarks.same_results BEFORE AFTER`.
+"""Check whether two run folders hold the same results: `python -m benchmarks.same_results BEFORE AFTER`.
 
-For changes that are to change no behaviour. Replies, passages, stops, scores, flags, spans, units and the
-tables of the report are compared; identifiers, versions, times and what the recordings cost are not, as they
-may change once.
+For changes that must not change behaviour. Replies, passages, stops, scores, flags, spans, units and the
+tables of the report are compared. Identifiers, versions, times and recorded costs are not, as they may change
+once.
 
-Exit code 0: the same; 1: they differ, and the first differences are printed.
+Exit code 0: the same. 1: they differ; the first differences are printed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 _UNLIKE = frozenset(
     {"id", "version", "versions", "calls", "conversation", "latency_s", "created", "ledger", "read_how"}
 )
-"""Keys of identifiers, of what is measured anew at each run, and of what endpoints can do, at any depth."""
+"""Keys that are not compared, at any depth: identifiers, fresh measurements, and abilities of endpoints."""
 _SHOWN = 10
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare and print; returns the exit code."""
+    """Compare and print; return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def results_of(folder: Path) -> dict[str, Any]:
-    """What a run found, by what it was found of and not by identifiers."""
+    """Return the results of a run by what they are about, without identifiers."""
     conversations = [json.loads(line) for line in _lines(folder / "conversations.jsonl")]
     names = {
         one["id"]: "/".join(str(one[key]) for key in ("persona", "chatbot", "seed")) for one in conversations
@@ -55,7 +55,7 @@ def results_of(folder: Path) -> dict[str, Any]:
 
 
 def differences(before: Any, after: Any, place: str = "") -> Iterator[str]:
-    """Each place at which two values of JSON differ, and how."""
+    """Yield each place at which two values of JSON differ, and how."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
             yield from differences(before.get(key), after.get(key), f"{place}.{key}" if place else str(key))

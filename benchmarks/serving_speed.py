@@ -1,6 +1,6 @@
-"""How fast a served model reads and writes: `python -m benchmarks.serving_speed --model NAME`.
+"""Measure how fast a served model reads and writes: `python -m benchmarks.serving_speed --model NAME`.
 
-Reading: tokens a second of one prompt that the server has not seen. Writing: seconds of a step, in which all
+Reading: tokens a second of one prompt that is new to the server. Writing: seconds of a step, in which all
 requests under way get a token each, from the difference between replies of one token and of nine. The last
 line of the output is a JSON object.
 """

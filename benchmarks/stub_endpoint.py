@@ -1,7 +1,7 @@
 """An OpenAI-compatible endpoint that answers at once, to measure everything but the model.
 
-`python -m benchmarks.stub_endpoint` listens on a free loopback port, prints it, and serves until
-stdin closes.
+`python -m benchmarks.stub_endpoint` listens on a free loopback port, prints it, and serves until stdin
+closes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ MODEL = "stub"
 
 
 def models() -> dict[str, Any]:
-    """The list of models."""
+    """Return the list of models."""
     return {"object": "list", "data": [{"id": MODEL, "object": "model"}]}
 
 
 def completion(request: dict[str, Any]) -> dict[str, Any]:
-    """An answer in the form that the request asks for: a schema's instance, a Yes or No, or a text."""
+    """Answer in the requested form: an instance of a schema, a Yes or No, or a text."""
     choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
     schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
     if schema is not None:
@@ -56,7 +56,7 @@ def completion(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def reply(request: dict[str, Any]) -> str:
-    """Three sentences that differ from request to request, so that no two conversations are alike."""
+    """Return three sentences that differ from request to request, so no two conversations are alike."""
     number = zlib.crc32(json.dumps(request["messages"]).encode())
     return (
         f"Complaint {number} goes to the District Commission. It was filed within {number % 700} days. "
@@ -65,7 +65,7 @@ def reply(request: dict[str, Any]) -> str:
 
 
 def instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
-    """A small value that a JSON schema allows."""
+    """Make a small value that a JSON schema allows."""
     if "$ref" in schema:
         return instance(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
     if "enum" in schema:
@@ -88,7 +88,7 @@ class StubProtocol(asyncio.Protocol):
     """HTTP/1.1 with keep-alive, just enough of it for the openai client."""
 
     answer = staticmethod(completion)
-    """From a request to the body of its answer."""
+    """Makes the body of the answer from a request."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

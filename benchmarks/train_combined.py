@@ -20,7 +20,7 @@ PARTS = (
     ("wice", "tokens-train"),
     ("begin", None),
 )
-"""Data sets, and which part of them."""
+"""Data sets, and the part of each."""
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Train the EvidenceChain models of the package: `python -m benchmarks.train_evidence_chain --data DIR`.
 
-DIR holds RAGTruth's two files. Every method is written with its thresholds; `lr` and `rf` for both feature
+DIR holds RAGTruth's two files. Every method is written with its thresholds, `lr` and `rf` for both feature
 sets. The same data and versions give the same models.
 """
 
@@ -26,7 +26,7 @@ MODELS: tuple[tuple[Method, FeatureSet], ...] = (
     ("rf", "paper"),
     ("rf", "extended"),
 )
-"""What is shipped."""
+"""The shipped models."""
 
 
 def main() -> None:

@@ -2,15 +2,15 @@
 
     python -m benchmarks.train_mixture --data DIR --answers FILE
 
-DIR holds the folders gold, mtrag, begin, wice and ragtruth. The model's answers come from FILE where it has
-them, and else from the endpoint (`--base-url`), which is then recorded. Prints what the mixture does on each
-data set when it learnt from all, and from all others, and writes `mixture.yaml` with `--write`.
+DIR holds the folders gold, mtrag, begin, wice and ragtruth. The model's answers come from FILE, and missing
+ones from the endpoint (`--base-url`), which are then recorded. The output is the quality of the mixture on
+each data set, learnt from all and learnt from all others. `--write` writes `mixture.yaml`.
 
-All data sets count the same; two things are set by hand, for reasons:
+All data sets count the same. Two things are set by hand, for reasons:
 
-- Sentences: `gold` counts twice, as replies of our own bots are what HPT is counted on; RAGTruth counts half,
-  as its annotators marked few of the sentences that others find wrong (RAGTruth++). MTRAG has no spans.
-- The sentences' intercept is such that as many of gold's are flagged as the labels have.
+- Sentences: `gold` counts twice, because HPT is counted on replies of our own bots. RAGTruth counts half,
+  because its annotators marked few of the sentences that others find wrong (RAGTruth++). MTRAG has no spans.
+- The sentences' intercept flags as many of gold's sentences as the labels have.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ Numbers = NDArray[np.float64]
 SENTENCE = ("unsupported", "length", "novelty", "misattributed")
 REPLY = ("any", "unknown")
 COUNTS = {"gold": 2.0, "ragtruth": 0.5}
-"""How much the sentences of a data set count; 1 by default."""
+"""Weight of a data set's sentences; 1 by default."""
 LIMIT = 200
-"""At most so many replies of a data set; see `detectors_table.samples`."""
+"""Largest number of replies of a data set; see `detectors_table.samples`."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A reply and what was measured of its sentences."""
+    """A reply and the measurements of its sentences."""
 
     reply: LabelledReply
-    """With its label."""
+    """The labelled reply."""
     sentences: Numbers
     """(sentences that claim something, SENTENCE)"""
     labels: tuple[bool | None, ...]
-    """Of these sentences: whether a gold span meets them; of a reply without spans, its own where it has one
-    sentence, else None."""
+    """Label of each of these sentences: whether a gold span meets it. In a reply without spans, a single
+    sentence has the reply's label, else None."""
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """Weights and each data set's own intercept."""
+    """Weights, and an intercept for each data set."""
 
     weights: Numbers
     """(inputs,)"""
@@ -72,7 +72,7 @@ class Learnt:
 
 
 async def judge_all(replies: Sequence[LabelledReply], pool: ModelPool) -> list[Judgement]:
-    """HalluDetect's judgements, eight replies at a time."""
+    """Return HalluDetect's judgements, eight replies at a time."""
     detector = HalluDetectDetector("halludetect", DetectorContext(models=pool))
     bench = asyncio.Semaphore(8)
 
@@ -84,7 +84,7 @@ async def judge_all(replies: Sequence[LabelledReply], pool: ModelPool) -> list[J
 
 
 def measured(reply: LabelledReply, judgement: Judgement) -> Measured:
-    """What the detector measured, by its units.
+    """Return the detector's measurements, from its units.
 
     Raises:
         ValueError: the judgement failed.
@@ -104,8 +104,9 @@ def measured(reply: LabelledReply, judgement: Judgement) -> Measured:
 
 
 def fit(inputs: Mapping[str, Numbers], labels: Mapping[str, Numbers], counts: Mapping[str, float]) -> Learnt:
-    """One slope for all data sets, an intercept for each: what differs between them is how often replies are
-    wrong, which says nothing of a sentence.
+    """Fit one slope for all data sets, and an intercept for each.
+
+    Data sets differ in how often replies are wrong, which says nothing about a sentence.
 
     Args:
         inputs: (rows, inputs) by data set.
@@ -132,7 +133,7 @@ def fit(inputs: Mapping[str, Numbers], labels: Mapping[str, Numbers], counts: Ma
 
 
 def fit_sentences(data: Mapping[str, Sequence[Measured]]) -> Learnt:
-    """Of the sentences whose label is known."""
+    """Fit the sentences whose label is known."""
     inputs, labels = {}, {}
     for name, replies in data.items():
         known = [
@@ -147,7 +148,7 @@ def fit_sentences(data: Mapping[str, Sequence[Measured]]) -> Learnt:
 
 
 def reply_inputs(replies: Sequence[Measured], weights: Weights) -> Numbers:
-    """(replies that claim something, REPLY)"""
+    """Return the inputs of replies, of shape (replies that claim something, REPLY)."""
     rows = []
     for one in replies:
         odds = [weights.log_odds(dict(zip(SENTENCE, row, strict=True))) for row in one.sentences]
@@ -158,12 +159,12 @@ def reply_inputs(replies: Sequence[Measured], weights: Weights) -> Numbers:
 
 
 def claiming(replies: Sequence[Measured]) -> list[Measured]:
-    """The replies with a sentence that was asked about."""
+    """Return the replies with a sentence that was asked about."""
     return [one for one in replies if len(one.sentences)]
 
 
 def learn(data: Mapping[str, Sequence[Measured]]) -> Mixture:
-    """The mixture learnt from some data sets."""
+    """Learn the mixture from some data sets."""
     of_sentences = fit_sentences(data)
     gold = data.get("gold")
     slopes = dict(zip(SENTENCE, map(float, of_sentences.weights), strict=True))
@@ -182,7 +183,7 @@ def learn(data: Mapping[str, Sequence[Measured]]) -> Mixture:
 
 
 def _level(gold: Sequence[Measured], weights: Weights) -> float:
-    """The log-odds from which as many of gold's sentences are flagged as the labels have."""
+    """Return the log-odds from which as many of gold's sentences are flagged as the labels have."""
     odds = sorted(
         (weights.log_odds(dict(zip(SENTENCE, row, strict=True))) for one in gold for row in one.sentences),
         reverse=True,
@@ -192,7 +193,7 @@ def _level(gold: Sequence[Measured], weights: Weights) -> float:
 
 
 def _best_cut(odds: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> float:
-    """The log-odds from which flagging has the best F1, mean over the data sets."""
+    """Return the log-odds from which flagging has the best F1, mean over the data sets."""
     levels = np.unique(np.concatenate(list(odds.values())))
     cuts = (levels[1:] + levels[:-1]) / 2
     means = [
@@ -203,7 +204,7 @@ def _best_cut(odds: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> flo
 
 
 def describe(name: str, replies: Sequence[Measured], mixture: Mixture) -> str:
-    """A line: AUROC of sentences and replies, and F1, by this mixture and by what it has to beat."""
+    """Write a line: AUROC of sentences and replies, and F1, for this mixture and for what it has to beat."""
     asked = claiming(replies)
     labels = np.array([one.reply.hallucinated for one in asked])
     found = reply_inputs(asked, mixture.sentence)
@@ -234,7 +235,7 @@ def describe(name: str, replies: Sequence[Measured], mixture: Mixture) -> str:
 
 
 async def main() -> None:
-    """Measure, learn, tell, and write."""
+    """Measure, learn, print, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the five data sets")
     parser.add_argument("--answers", type=Path, required=True, help="recording of the model's answers")

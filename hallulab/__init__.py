@@ -1,6 +1,6 @@
 """The front door: run experiments, read run folders, write chatbots and detectors.
 
-Importing it loads nothing heavy: each name comes from its own module when it is first asked for.
+Importing it loads nothing heavy. Each name is imported from its own module when it is first used.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _HOMES = {
     "simulator.experiment.config": ("Experiment",),
     "simulator.report.document": ("RunReport", "read_report"),
 }
-"""Module → the names that come from it: what type checkers read above, for `__getattr__`."""
+"""Module → its names, for `__getattr__`. The same imports stand above for type checkers."""
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

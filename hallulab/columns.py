@@ -1,7 +1,7 @@
-"""The columns of the frames that a `Run` gives: name, pandas dtype, meaning and cell, in one place.
+"""The columns of a `Run`'s frames: name, pandas dtype, meaning and cell, in one place.
 
-What is not known or was not judged is `pandas.NA` in every column, so it is never counted as clean.
-docs/python.md shows the same tables; a test holds it to this module.
+A value that is not known or was not judged is `pandas.NA` in every column, so it never counts as clean.
+docs/python.md shows the same tables. A test compares them.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from simulator.measure.metrics import known_sum
 
 
 class Source(NamedTuple):
-    """What a row is made of."""
+    """The source of a row."""
 
     conversation: Conversation
-    """Whose turn it is about."""
+    """The conversation that the row is about."""
     turn: int
     """Index of that turn."""
     of: Any
-    """The `Turn`, a `Verdict` on it, or a `Span` of that."""
+    """The `Turn`, a `Verdict` on it, or a `Span` of the verdict."""
     calls: Sequence[Call] = ()
-    """The model calls that it took."""
+    """Model calls behind it."""
     detector: str = ""
-    """Who judged it."""
+    """Name of the detector; empty for a turn."""
 
 
 class Column(NamedTuple):
     """A column of a frame."""
 
     name: str
-    """What it is called."""
+    """Its name."""
     dtype: str
     """Its pandas dtype; a cell of dtype `object` is a list of texts."""
     meaning: str
-    """What stands in it."""
+    """Its meaning."""
     cell: Callable[[Source], Any]
-    """What that is, of a row's source."""
+    """Makes the cell from a row's source."""
 
 
 def _column(name: str, dtype: str, meaning: str, cell: str | Callable[[Source], Any] = "") -> Column:
-    """A column; its cell is a field of the source, by default that of the column's name in `of`."""
+    """Make a column. Its cell is a field of the source; by default, the field of `of` with its name."""
     return Column(name, dtype, meaning, attrgetter(cell or f"of.{name}") if isinstance(cell, str) else cell)
 
 
@@ -56,7 +56,7 @@ _TURN = (
             "conversation.seed"),
     _column("turn", "Int64", "index of the turn, from 0", "turn"),
 )  # fmt: skip
-"""What every frame begins with."""
+"""First columns of every frame."""
 
 _COSTS = (
     _column("prompt_tokens", "Int64", "tokens that these calls read, as far as the servers told",

@@ -1,7 +1,7 @@
-"""Entry point of the `hallulab` command: looks whether its packages are its own, and hands over to them.
+"""Entry point of the `hallulab` command: check that Python finds our packages, and import them then.
 
 Other distributions and projects have packages called `agents` or `simulator`, too. Where Python finds such a
-one first, nothing of ours could be imported, so this module imports none of them.
+package first, none of ours could be imported. So this module imports none of them at the top.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAMES = ("scenarios", "agents", "detectors", "chatbots", "simulator")
 
 
 def main() -> None:
-    """Run a command and exit, see `simulator.cli.main`; 2: another package stands in the place of ours."""
+    """Run a command and exit, see `simulator.cli.main`. Exit code 2: a package of ours is not found."""
     taken = taken_packages()
     if taken:
         name, place = taken[0]
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def taken_packages() -> list[tuple[str, str]]:
-    """The packages of ours that Python does not find, and what it finds instead; nothing is imported."""
+    """Find packages of ours that Python does not find, and what it finds instead. Nothing is imported."""
     found = [(name, _place(name)) for name in NAMES]
     return [(name, place) for name, place in found if not _is_ours(name, place)]
 
@@ -45,7 +45,7 @@ def _place(name: str) -> str:
 
 
 def _is_ours(name: str, place: str) -> bool:
-    """Whether that file is our package's, and was not overwritten: ours hold a docstring and nothing else."""
+    """Return whether the file is our package's `__init__.py`. Ours hold a docstring and nothing else."""
     own = Path(__file__).resolve().parent.with_name(name) / "__init__.py"
     try:
         return Path(place).resolve() == own and len(ast.parse(own.read_bytes()).body) == 1

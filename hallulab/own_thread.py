@@ -1,4 +1,4 @@
-"""A coroutine's result for code that cannot await it: notebooks run their cells in an event loop already."""
+"""Run a coroutine from code that cannot await it: notebooks run their cells in an event loop already."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Result = TypeVar("Result")
 
 
 def result_of(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """What the coroutine returns or raises, in an event loop in a thread of its own; waits for it.
+    """Run the coroutine in an event loop in its own thread, wait, and return its result or raise its error.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C came, or the kernel was interrupted; the coroutine was cancelled and has
-            ended. A second one does not wait for that.
+        KeyboardInterrupt: Ctrl-C came, or the kernel was interrupted. The coroutine was cancelled and has
+            ended. A second interrupt does not wait for that.
     """
     result: Future[Result] = Future()
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()

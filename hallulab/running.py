@@ -26,29 +26,29 @@ def run(
     quiet: bool = False,
     **fields: Any,
 ) -> Run:
-    """Simulate conversations, judge every reply, and report, as `hallulab run` does; returns the run.
+    """Simulate conversations, judge every reply, and report, as `hallulab run` does; return the run.
 
-    It returns when the run has ended, and is called alike in scripts and in notebooks: the work is done in an
-    event loop of its own, in a thread of its own, also where an event loop runs already. Interrupting it
-    (Ctrl-C, the kernel's stop) ends the run; the same call, with the same `out`, goes on where it ended.
+    It is called in the same way in scripts and in notebooks. The work is done in an event loop in its own
+    thread, so an event loop may already run. Interrupting it (Ctrl-C, the kernel's stop) ends the run. The
+    same call, with the same `out`, continues it.
 
-    A bot of yours stands in a file, such as my_bot.py in the working directory, and is the chatbot
-    `{"name": "mine", "kind": "callable", "options": {"target": "my_bot:reply"}}`.
+    Your own bot is a file, such as my_bot.py in the working directory, and the chatbot `{"name": "mine",
+    "kind": "callable", "options": {"target": "my_bot:reply"}}`.
 
     Args:
         experiment: an experiment file (docs/experiment.md), the fields of one as a mapping, or an Experiment.
         out: run folder; None: `runs/` and the time.
-        fresh: start over; else go on where the folder's journals end.
+        fresh: start over; else continue where the folder's journals end.
         record: record every model answer and search into this file.
         replay: answer from this recording: no server, no network.
         quiet: no progress.
-        fields: fields of the experiment by name, which win over `experiment`; None: not given.
+        fields: fields of the experiment by name, which override `experiment`; None: not given.
 
     Raises:
         UsageError: experiment or folder are at fault; one sentence says how.
         OperationalError: server, endpoint or disk failed, or no conversation got as far as a reply.
         ReplayMiss: the recording lacks an answer. It is no `Exception`.
-        KeyboardInterrupt: the run was interrupted, and what was written is intact.
+        KeyboardInterrupt: the run was interrupted; what was written is intact.
     """
     settings = Settings(fresh=fresh, record=_path(record), replay=_path(replay), quiet=quiet)
     folder = RunFolder(_path(out) or folder_by_time())

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """The run in a folder, as it was when it was opened; nothing is written there.
+    """The run in a folder, as it was when it was opened. Nothing is written there.
 
-    Rows are in the order of persona, seed, chatbot and turn, and then of detectors' names. Columns are those
-    of `hallulab.columns`, also where there is no row. Of a detector that was changed, verdicts of older
-    versions are left out, and of a conversation that was tried again its earlier tries, as in the report.
+    Rows are in the order of persona, seed, chatbot and turn, then of detectors' names. Columns are those of
+    `hallulab.columns`, even without rows. Verdicts of older versions of a detector and earlier tries of a
+    conversation are left out, as in the report.
 
     >>> run = Run("runs/demo")
     >>> run.turns()[["chatbot", "turn", "reply"]]
@@ -62,42 +62,42 @@ class Run:
 
     @property
     def conversations(self) -> tuple[Conversation, ...]:
-        """The conversations with all that they hold, also those that failed before the first reply."""
+        """The conversations with all their data, also those that failed before the first reply."""
         return tuple(self._conversations)
 
     def turns(self) -> pandas.DataFrame:
-        """The turns, a row each; columns: `hallulab.columns.TURNS`."""
+        """Return the turns, a row each; columns: `hallulab.columns.TURNS`."""
         return _frame(
             TURNS,
             [
-                Source(held, turn.index, turn, [call for call in turn.calls if call.role == "chatbot"])
-                for held in self._conversations
-                for turn in held.turns
+                Source(chat, turn.index, turn, [call for call in turn.calls if call.role == "chatbot"])
+                for chat in self._conversations
+                for turn in chat.turns
             ],
         )
 
     def verdicts(self) -> pandas.DataFrame:
-        """The verdicts, a row for each turn and detector; columns: `hallulab.columns.VERDICTS`."""
+        """Return the verdicts, a row for each turn and detector; columns: `hallulab.columns.VERDICTS`."""
         return _frame(
-            VERDICTS, [Source(held, found.turn, found, found.calls) for held, found in self._verdicts]
+            VERDICTS, [Source(chat, found.turn, found, found.calls) for chat, found in self._verdicts]
         )
 
     def spans(self) -> pandas.DataFrame:
-        """The hallucinations that detectors found, a row each; columns: `hallulab.columns.SPANS`.
+        """Return the hallucinations that detectors found, a row each; columns: `hallulab.columns.SPANS`.
 
-        A verdict that is flagged and says nowhere has no row here.
+        A flagged verdict without places has no row here.
         """
         return _frame(
             SPANS,
             [
-                Source(held, verdict.turn, span, detector=verdict.detector)
-                for held, verdict in self._verdicts
+                Source(chat, verdict.turn, span, detector=verdict.detector)
+                for chat, verdict in self._verdicts
                 for span in verdict.spans or ()
             ],
         )
 
     def report(self) -> RunReport:
-        """What stands in `report.json`, derived from the journals.
+        """Return the content of `report.json`, derived from the journals.
 
         Its tables are tuples of rows: `rows` (a chatbot under a detector), `comparisons`, `ledger`,
         `efficiency`, … `pandas.DataFrame(map(dict, run.report().rows))` makes a frame.
@@ -110,14 +110,14 @@ class Run:
         return report_of(self._folder, self._journals)
 
     def _counting_verdicts(self) -> list[tuple[Conversation, Verdict]]:
-        held = {conversation.id: conversation for conversation in self._conversations}
+        chats = {conversation.id: conversation for conversation in self._conversations}
         verdicts = current_verdicts(self._journals.verdicts, self._saved)
-        pairs = [(held[found.conversation], found) for found in verdicts if found.conversation in held]
+        pairs = [(chats[found.conversation], found) for found in verdicts if found.conversation in chats]
         return sorted(pairs, key=lambda pair: (_place(pair[0]), pair[1].turn, pair[1].detector))
 
 
 def _place(conversation: Conversation) -> tuple[str, int, str, str]:
-    """What conversations are ordered by."""
+    """Return the sort key of a conversation."""
     return (conversation.persona, conversation.seed, conversation.chatbot, conversation.id)
 
 

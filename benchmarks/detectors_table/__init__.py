@@ -1,1 +1,1 @@
-"""All detectors on all data sets, in one table: `python -m benchmarks.detectors_table --data DIR`."""
+"""Measure all detectors on all data sets, in one table: `python -m benchmarks.detectors_table --data DIR`."""

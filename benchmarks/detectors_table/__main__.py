@@ -1,14 +1,14 @@
 """Measures every detector that needs no environment of its own on every data set, and prints one table.
 
-Models' answers are replayed from recordings (`--recordings`), one for each data set and detector; a detector
-without one is not measured, and the table says so. `--record` asks the model served at `--base-url` for what
-the recordings do not hold yet, and keeps what forests learn, which takes minutes, too; the command may be
-stopped at any time and goes on where it was.
+Models' answers are replayed from recordings (`--recordings`), one for each data set and detector. A detector
+without a recording is not measured, and the table says so. `--record` asks the model served at `--base-url`
+for missing answers. It also keeps what forests learn, because that takes minutes. The command may be stopped
+at any time, and continues where it was.
 
-Measured on are the samples that the repository holds, or `--data`: a folder with a folder for each data set,
-mtrag, gold, ragtruth, wice, begin. The first two are measured on whole, the others on a seeded sample.
+The data are the samples in the repository, or `--data`: a folder with a folder for each data set, mtrag,
+gold, ragtruth, wice, begin. The first two are measured on whole, the others on a seeded sample.
 
-Exit codes as for `hallulab`; 1, too, when a recording does not fit the detectors any more.
+Exit codes as for `hallulab`; also 1 when a recording does not fit the detectors any more.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ LIMIT = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print and write; returns the exit code."""
+    """Measure, print and write; return the exit code."""
     given = _parser().parse_args(arguments)
     try:
         datasets = _chosen("--datasets", given.datasets, tuple(SOURCES))
         detectors = _chosen("--detectors", given.detectors, DETECTORS)
         check_outputs({"--out": given.out, "--json": given.json}, (given.data, given.recordings))
         asked = Asked(given.data, given.recordings, given.limit, given.record, given.base_url, given.model)
-        # Those that record share one served model, which is busy enough with one of them.
+        # Recording processes would share one served model, and one of them keeps it busy.
         report = table(asked, datasets, detectors, workers=1 if given.record else os.cpu_count() or 1)
     except HallulabError as error:
         print(harmless(f"error: {error}"), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The table as Markdown: one part for each data set, one line for each detector."""
+"""The table as Markdown: one part a data set, one line a detector."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from simulator.bench.terminal import brief_bound, raters_line
 from simulator.report.columns import Column, decimals
 
 MARK = "†"
-"""Stands beside numbers of what was chosen on the very data set."""
+"""Stands beside numbers whose detector was tuned on the same data set."""
 
 
 def _signed(share: float | None) -> str:
-    """In percent with its sign."""
+    """Format a share in percent, with its sign."""
     return NOTHING if share is None else f"{share * 100:+.0f}%".replace("-", "−")
 
 
@@ -36,11 +36,7 @@ _CHATBOTS = Column("HPT-1, error", "hpt_error", format=_signed)
 
 
 def render(report: TableReport) -> str:
-    """The whole table.
-
-    Args:
-        report: all numbers.
-    """
+    """Return the whole table."""
     parts = []
     for data in report.data:
         lines = [line for line in report.lines if line.dataset == data.dataset]
@@ -88,7 +84,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _remarks(data: Described, lines: Sequence[Line]) -> list[str]:
-    """What stands under a part: how far raters agree, and why detectors are missing."""
+    """Write the lines under a part: agreement of raters, and why detectors are missing."""
     found = [] if data.raters is None else ["", raters_line(data.raters)]
     reasons: dict[str, list[str]] = {}
     for line in lines:

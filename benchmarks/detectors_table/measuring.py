@@ -1,4 +1,4 @@
-"""One detector on one data set."""
+"""Measure one detector on one data set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scenarios.errors import ReplayMiss, UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Frozen
 from simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
-from simulator.bench.cross_validation import Jury
+from simulator.bench.cross_validation import CrossValidation
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.levels import Level, group_numbers, items_of
 from simulator.bench.rows import LevelRow, level_row
@@ -27,7 +27,7 @@ from simulator.experiment.config import Experiment, load_experiment
 from simulator.measure.bootstrap import replicates
 
 FOLDS = 5
-"""Parts of a data set; what learns is trained once for each, on the others."""
+"""Parts of a data set. Detectors that learn are trained once for each, on the others."""
 
 UNRECORDED = "there is no recording of the model's answers"
 STALE = "the recording lacks an answer: it is unfinished, or prompts, options or data have changed since"
@@ -37,18 +37,18 @@ LEVELS: tuple[Level, ...] = ("response", "sentence")
 
 @dataclass(frozen=True)
 class Asked:
-    """What is measured, and how."""
+    """The command's arguments."""
 
     data: Path
     """Folder that holds the data sets' folders."""
     recordings: Path
     """Folder of the recordings."""
     limit: int
-    """At most so many replies of a data set that is not measured on whole."""
+    """Largest number of replies of a sampled data set."""
     record: bool
-    """Ask the served model what the recordings do not hold; else they are replayed."""
+    """Whether the served model is asked for missing answers; else they are replayed."""
     base_url: str | None
-    """Where it is served."""
+    """Its address."""
     model: str | None
     """Its name; None: hallulab's default model."""
 
@@ -69,21 +69,21 @@ class Measured(_Line):
     """The numbers of a detector on a data set."""
 
     missing: None = None
-    """Nothing is."""
+    """Nothing is missing."""
     stale: Literal[False] = False
-    """Nor is the recording."""
+    """The recording is not stale."""
     learnt: Literal["folds", "shipped"]
-    """What the detector's model comes from."""
+    """Source of the detector's model."""
     chosen_here: bool
-    """Whether what is shipped was chosen on this data set, so that the numbers flatter."""
+    """Whether the shipped model or threshold was chosen on this data set, so that the numbers flatter."""
     rows: dict[Level, LevelRow]
     """The response level, and the sentence level where the data has spans."""
     chatbots: ChatbotRows | None
-    """Those of `simulator.bench.chatbots`."""
+    """The rows of `simulator.bench.chatbots`."""
 
     @property
     def hpt_error(self) -> float | None:
-        """How far hallucinations per turn are above the labels', mean over chatbots."""
+        """Difference of hallucinations per turn from the labels', mean over chatbots."""
         means = [row.error for row in self.chatbots or () if isinstance(row, ChatbotMean)]
         return means[0] if means else None
 
@@ -92,7 +92,7 @@ Line = Measured | Unmeasured
 
 
 def measure_one(dataset: str, detector: str, asked: Asked) -> Line:
-    """The numbers of a detector on a data set, or why there are none.
+    """Measure a detector on a data set, or say why not.
 
     Raises:
         UsageError: data, detector or model are wrong.
@@ -102,7 +102,7 @@ def measure_one(dataset: str, detector: str, asked: Asked) -> Line:
 
 
 async def asks(detector: str, asked: Asked) -> bool:
-    """Whether the detector asks the served model.
+    """Return whether the detector asks the served model.
 
     Raises:
         UsageError: it cannot be made.
@@ -139,9 +139,9 @@ async def _measured(dataset: str, detector: str, asked: Asked) -> Line:
 async def _judged(
     dataset: str, name: str, asked: Asked, replies: Sequence[LabelledReply]
 ) -> tuple[Evaluation, Literal["folds", "shipped"]]:
-    """What the detector says, as learnt by folds where what is shipped has seen the data, or as shipped.
+    """Judge by the shipped model, or by folds where that model has learnt from the data.
 
-    It learns from the sample alone: with the rest of the data, it would take an hour to record.
+    Folds learn from the sample alone. With the rest of the data, recording would take an hour.
     """
     experiment = _experiment(name, asked)
     needed = asked.record and await asks(name, asked)
@@ -158,7 +158,7 @@ async def _judged(
 
 
 def _recording(dataset: str, detector: str, asked: Asked, grows: bool) -> Recording:
-    """The one that grows, or the one to replay, or an empty one, which will do where nothing is asked."""
+    """Return the growing recording, the one to replay, or an empty one where nothing is asked."""
     if grows:
         return Recording.record(growing(asked.recordings, dataset, detector))
     path = recorded(asked.recordings, dataset, detector)
@@ -170,19 +170,19 @@ def _recording(dataset: str, detector: str, asked: Asked, grows: bool) -> Record
 async def _by_folds(
     detector: Detector, recording: Recording, replies: Sequence[LabelledReply], concurrency: int
 ) -> Evaluation | None:
-    """Its judgement of each fold after learning from the others; None where these cannot teach it."""
+    """Judge each fold after learning from the others; None where these cannot teach the detector."""
     if not isinstance(detector, TrainableDetector):
         return None
     try:
-        jury = Jury(fold_replies(replies, FOLDS, SEED), replies, concurrency, quiet=True)
-        [evaluation] = await jury.evaluate([Remembering(detector, recording)], SEED)
+        validation = CrossValidation(fold_replies(replies, FOLDS, SEED), replies, concurrency, quiet=True)
+        [evaluation] = await validation.evaluate([Remembering(detector, recording)], SEED)
     except UsageError:
         return None
-    return None if jury.not_trained else evaluation
+    return None if validation.not_trained else evaluation
 
 
 def rows(evaluation: Evaluation, dataset: str) -> dict[Level, LevelRow]:
-    """The numbers by level; of sentences only where the data says where some are hallucinated."""
+    """Return the numbers by level; sentences only where the data says which are hallucinated."""
     groups = group_numbers(evaluation.replies)
     found: dict[Level, LevelRow] = {}
     for level in LEVELS:

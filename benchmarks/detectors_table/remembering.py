@@ -1,8 +1,8 @@
-"""Detectors that learn, with what they say after learning kept in a recording.
+"""Detectors that learn, with their judgements kept in a recording.
 
-To learn from every four fifths of four data sets takes a forest minutes, where a replay is to take seconds.
-What is kept counts as long as the code of the detector and what it learns from are the same; else it is made
-anew, with the same result on any machine.
+Learning from every four fifths of four data sets takes a forest minutes, but a replay must take seconds. Kept
+judgements count as long as the detector's code and its training data are the same. Else they are made anew,
+with the same result on any machine.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _LEFT_OUT: Any = {
     "spans": {"__all__": {"reason", "evidence"}},
     "units": {"__all__": {"details"}},
 }
-"""Fields of judgements."""
+"""Fields of judgements that are not kept."""
 
 
 class Remembering(TrainableDetector):
-    """A detector that learns, and judges in batches, only where the recording does not know the outcome.
+    """A detector that learns, and judges in batches, only where the recording lacks the outcome.
 
-    Word scores and reasons are not kept, and not given: the table has no use for them.
+    Word scores and reasons are not kept, because the table does not use them.
 
     Args:
         detector: one that does both.
@@ -80,7 +80,7 @@ class Remembering(TrainableDetector):
         return [Judgement.model_validate(one) for one in known]
 
     def _learn(self) -> None:
-        """Learn what is still to learn."""
+        """Learn what is not learnt yet."""
         if self._lesson is not None:
             self._detector.fit(*self._lesson)
             self._lesson = None

@@ -1,6 +1,6 @@
-"""All detectors on all data sets, in several processes.
+"""Measure all detectors on all data sets, in several processes.
 
-Apart from the command, which processes that are started do not import.
+This is not in the command's module, which started processes must not import.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from simulator.experiment.build import with_model
 from simulator.experiment.config import Experiment
 
 _LONGEST = "combined"
-"""Begun first, as it learns longest."""
+"""Begun first, because it learns longest."""
 
 
 class TableReport(Frozen):
-    """All numbers: what `--json` writes."""
+    """All numbers: the content of `--json`."""
 
     model: str | None
     data: tuple[Described, ...]
@@ -37,10 +37,10 @@ def table(
     """Measure every detector on every data set.
 
     Args:
-        workers: processes that measure; with one, this one does.
+        workers: processes that measure; 1: this process does.
 
     Raises:
-        UsageError: see `measure_one`; or a model is to be asked, and nobody says where.
+        UsageError: see `measure_one`; or a model must be asked, and there is no address.
         OperationalError: likewise.
     """
     if asked.record and asked.base_url is None:
@@ -60,7 +60,7 @@ def table(
 
 
 def _measured(jobs: Sequence[tuple[str, str]], asked: Asked, workers: int) -> Iterator[Line]:
-    """The lines, as they get ready."""
+    """Yield the lines as they get ready."""
     if workers == 1:
         yield from (measure_one(dataset, detector, asked) for dataset, detector in jobs)
         return

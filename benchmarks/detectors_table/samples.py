@@ -1,4 +1,4 @@
-"""What the table measures on: seeded samples of the labelled data sets."""
+"""The replies that the table measures on: seeded samples of the labelled data sets."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from simulator.bench.split import choose_replies
 from simulator.measure.numbers import Rounded
 
 KEPT = Path("tests") / "recordings" / "labelled"
-"""The samples that the repository holds, seen from it; its README says where the texts come from."""
+"""Folder of the repository's samples, relative to it. Its README names the sources of the texts."""
 
 SEED = 0
-"""Of samples, folds, training and sampled answers: that of `hallulab bench` without `--seed`."""
+"""Seed of samples, folds, training and sampled answers: that of `hallulab bench` without `--seed`."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Source:
     """A data set of the table."""
 
     title: str
-    """What it is called."""
+    """Its name for people."""
     part: str | None = None
-    """The part that is read, as with `hallulab bench --source`."""
+    """The part that is read, as by `hallulab bench --source`."""
     whole: bool = False
-    """Whether there is so little that all of it is measured on."""
+    """Whether all of it is measured on, because there is so little."""
 
 
 SOURCES = {
@@ -44,13 +44,13 @@ SOURCES = {
     "wice": Source("WiCE claims", "claims"),
     "begin": Source("BEGIN, Wizard of Wikipedia", "wow"),
 }
-"""The data sets by the name of their loader, which is that of their folder, too."""
+"""The data sets by name of their loader, which is also that of their folder."""
 
 LEARNT_FROM: dict[str, set[str]] = {
     "combined": {"ragtruth", "wice", "begin"},
     **{name: {"ragtruth"} for name in EVIDENCE_CHAIN},
 }
-"""Detector that learns → the data sets that the model it comes with has learnt from; see
+"""Detector that learns → the data sets that its shipped model has learnt from; see
 `benchmarks/train_combined.py` and `benchmarks/train_evidence_chain.py`."""
 
 CHOSEN_ON: dict[str, set[str]] = {
@@ -60,21 +60,21 @@ CHOSEN_ON: dict[str, set[str]] = {
     "direct-judge": {"begin"},
     "logic-graph": {"wice"},
 }
-"""Other detector → the data sets on replies of which its calibration, options or threshold were chosen; see
+"""Other detector → the data sets on which its calibration, options or threshold were chosen; see
 `detectors/base/calibration.yaml` and `thresholds.yaml`, HalluDetect's `mixture.yaml`, docs/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))
 def sample(dataset: str, data: Path, limit: int) -> tuple[LabelledReply, ...]:
-    """The replies measured on: what `hallulab bench DATASET --limit LIMIT` chooses.
+    """Return the replies to measure on: the choice of `hallulab bench DATASET --limit LIMIT`.
 
     Args:
         dataset: a name of `SOURCES`.
         data: folder that holds the data sets' folders, or the samples that `keep` wrote.
-        limit: at most so many of a data set that is not measured on whole.
+        limit: largest number of replies of a sampled data set.
 
     Raises:
-        UsageError: the files are not there or wrong, or hold no labelled reply.
+        UsageError: the files are missing or wrong, or hold no labelled reply.
     """
     source = SOURCES[dataset]
     kept = kept_sample(data, dataset)
@@ -85,12 +85,12 @@ def sample(dataset: str, data: Path, limit: int) -> tuple[LabelledReply, ...]:
 
 
 def kept_sample(folder: Path, dataset: str) -> Path:
-    """Where a folder of kept samples has that of a data set."""
+    """Return the file or folder of a data set in a folder of kept samples."""
     return folder / f"{dataset}.jsonl.gz"
 
 
 def keep(dataset: str, data: Path, folder: Path, limit: int) -> int:
-    """Write a sample, the same bytes each time; how many replies it has.
+    """Write a sample, the same bytes each time; return the number of replies.
 
     Args:
         folder: for the samples.
@@ -114,7 +114,7 @@ def _read(path: Path) -> list[LabelledReply]:
 
 
 class Described(Frozen):
-    """A sample: its size, base rate and floor, and how far its raters agree."""
+    """A sample: its size, base rate and floor, and the agreement of its raters."""
 
     title: str
     dataset: str
@@ -126,7 +126,7 @@ class Described(Frozen):
 
 
 def described(dataset: str, data: Path, limit: int) -> Described:
-    """Size, base rate and floor of a sample, and how far its raters agree."""
+    """Describe a sample."""
     replies = sample(dataset, data, limit)
     share = sum(bool(reply.label) for reply in replies) / len(replies)
     return Described(

@@ -34,10 +34,10 @@ class PartRow(Counts):
 
 
 def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[PartRow]:
-    """A row for each part that has items, scored or not; by `task`, `length` (thirds by words), `error_type`.
+    """Make a row for each part that has items, by `task`, `length` (thirds by words) and `error_type`.
 
-    A row by error type has the items with that kind of gold span as its positives and all clean items as its
-    negatives: its recall is the share of that kind that is found.
+    In a row by error type, the items with that kind of gold span are the positives, and all clean items the
+    negatives. So its recall is the share of that kind that is found.
     """
     replies = evaluation.replies
     found = []
@@ -56,7 +56,7 @@ def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[PartRo
 
 
 def _length(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
-    """Name of the third of the data that a reply is in by its number of words."""
+    """Return a function that names a reply's third of the data, by number of words."""
     words = {reply.reply: len(regions(reply.reply, "word")) for reply in replies}
     counts = [words[reply.reply] for reply in replies]
     low, high = (int(bound) for bound in np.quantile(counts, [1 / 3, 2 / 3], method="lower"))
@@ -73,7 +73,7 @@ def _length(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
 def _by_error_type(
     replies: Sequence[LabelledReply], level: Level, items: Items
 ) -> Iterable[tuple[str, Booleans]]:
-    """For each kind the mask of its items and all clean ones."""
+    """Yield each kind with the mask of its items and all clean ones."""
     kinds = sorted({span.label for reply in replies for span in reply.spans or ()})
     owners = np.unique(items.owners)
     for kind in kinds:

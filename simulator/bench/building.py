@@ -1,4 +1,4 @@
-"""What `hallulab build hotpotqa-derived` does: choose questions, have the model write, write what passed."""
+"""Build a labelled file: the command `hallulab build hotpotqa-derived`."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class BuildSettings:
     data: Path
     """Folder of HotpotQA's file."""
     config: Path | None
-    """Experiment file, which is not to be overwritten."""
+    """Experiment file; it must not be overwritten."""
     out: Path
     """The labelled file to write."""
     limit: int | None
-    """At most so many questions, chosen by `seed`."""
+    """Largest number of questions, chosen by `seed`."""
     seed: int
-    """Seed of that choice, of the drawing of answers, and of sampled answers."""
+    """Seed of that choice, of the choice of answers, and of sampled answers."""
     wrong: Wrong
-    """What the wrong answers are."""
+    """Kind of the wrong answers."""
     both: bool
-    """Whether a question gives its right and its wrong answer, or one of them."""
+    """Whether each question gives its right and its wrong answer, or one of them."""
     run: Settings
-    """How: recording, replay, progress, flags of the model server."""
+    """Recording, replay, progress, flags of the model server."""
 
 
 async def build_command(settings: BuildSettings, experiment: Experiment) -> Derived:
-    """Write the labelled file; only when all is done, so that an interrupted one leaves nothing behind.
+    """Build the labelled file, and write it at the end, so an interrupted build leaves nothing behind.
 
     Raises:
         UsageError: the data, the file's name or the models are wrong.
@@ -75,10 +75,10 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
 
 
 def _chosen(questions: Sequence[HotpotQuestion], settings: BuildSettings) -> list[HotpotQuestion]:
-    """At most `limit` questions, in the file's order; a higher limit keeps those of a lower one.
+    """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one.
 
     Raises:
-        UsageError: two questions have the same identifier, which the labelled file could not have.
+        UsageError: two questions have the same identifier, so two replies of the labelled file would have it.
     """
     (most, times), *_ = Counter(question.id for question in questions).most_common(1) or [("", 0)]
     if times > 1:

@@ -1,8 +1,8 @@
-"""Hallucinations per turn of the chatbots whose replies are labelled: by the labels, and by each detector.
+"""Hallucinations per turn of chatbots with labelled replies: by the labels, and by each detector.
 
-Who compares chatbots by a detector sees only the detector's number; where turns are annotated, that number
-can be held against the true one. Everything is counted as in a run's report, by `simulator.measure.metrics`:
-labels and judgements are made verdicts of the turns in which the replies were given. A reply that was given
+A comparison of chatbots by a detector knows only the detector's number. Where turns are annotated, that
+number can be compared with the true one. Everything is counted as in a run's report, by
+`simulator.measure.metrics`: labels and judgements become verdicts on the turns of the replies. A reply given
 in several turns counts in each.
 """
 
@@ -19,11 +19,11 @@ from simulator.measure.metrics import Row, mean, rows, tally_all
 from simulator.measure.numbers import Interval, Rounded
 
 _LABELS = ""
-"""What the annotators are called among the detectors; no detector can have this name."""
+"""Name of the annotators among the detectors; no detector can have it."""
 
 
 class _Rates(Frozen):
-    """Hallucinations per turn by a detector, against those by the labels."""
+    """Hallucinations per turn by a detector, beside those by the labels."""
 
     detector: str
     """Name of the detector."""
@@ -34,13 +34,13 @@ class _Rates(Frozen):
     labels_hpt_1: Rounded | None
     """Hallucinations per turn by the labels, over all annotated turns."""
     hpt_1: Rounded | None
-    """Hallucinations per turn by the detector, over those that it scored and localised."""
+    """Hallucinations per turn by the detector, over the turns that it scored and localised."""
     error: Rounded | None
-    """How far that is above the labels', as a share of theirs; None where these are 0."""
+    """The detector's number minus the labels', over the labels'; None where the labels' is 0."""
 
 
 class ChatbotRow(_Rates):
-    """Of one chatbot."""
+    """Rates of one chatbot."""
 
     chatbot: str
     """Its name."""
@@ -54,16 +54,16 @@ class ChatbotRow(_Rates):
 
 
 class ChatbotMean(_Rates):
-    """The mean over chatbots, each weighing the same, of the values that there are."""
+    """Mean over chatbots, without missing values. Each chatbot weighs the same."""
 
     chatbot: None = None
     """No single one."""
     chatbots: int
-    """How many there are."""
+    """Number of chatbots."""
 
     @property
     def title(self) -> str:
-        """What it is."""
+        """Name of the row."""
         return f"mean of {self.chatbots}"
 
 
@@ -71,7 +71,7 @@ ChatbotRows = tuple[ChatbotRow | ChatbotMean, ...]
 
 
 def chatbot_report(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
-    """A row for each detector and chatbot, and one for their mean; None without such turns."""
+    """Make a row for each detector and chatbot, and one for their mean; None without annotated turns."""
     replies = evaluations[0].replies if evaluations else ()
     told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
     if not told:
@@ -98,7 +98,7 @@ def chatbot_report(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
 
 
 def _conversations(replies: Sequence[LabelledReply]) -> list[Conversation]:
-    """The annotated turns, by conversation."""
+    """Group the annotated turns into conversations."""
     turns: dict[tuple[str, str], list[tuple[ChatbotTurn, LabelledReply]]] = defaultdict(list)
     for reply in replies:
         for turn in reply.turns:
@@ -122,7 +122,7 @@ def _conversations(replies: Sequence[LabelledReply]) -> list[Conversation]:
 
 
 def _gold(reply: LabelledReply) -> Judgement:
-    """What the annotators say, as a detector would."""
+    """Return the annotations as the judgement of a detector."""
     spans = tuple(
         Span(start=span.start, end=span.end, text=reply.reply[span.start : span.end])
         for span in reply.spans or ()
@@ -131,7 +131,7 @@ def _gold(reply: LabelledReply) -> Judgement:
 
 
 def _verdicts(reply: LabelledReply, judgement: Judgement, detector: str) -> Iterator[Verdict]:
-    """The judgement of a reply as one of each turn in which it was given."""
+    """Yield the judgement of a reply as a verdict on each turn in which it was given."""
     for turn in reply.turns:
         yield Verdict.model_construct(
             **dict(judgement),
@@ -156,7 +156,7 @@ def _row(labels: Row, row: Row) -> ChatbotRow:
 
 
 def _mean(found: Sequence[ChatbotRow]) -> ChatbotMean:
-    """The mean over chatbots of a detector's rows."""
+    """Average a detector's rows over chatbots."""
     over: dict[str, Any] = {
         field: mean([value for row in found if (value := getattr(row, field)) is not None])
         for field in ("coverage", "labels_hpt_1", "hpt_1", "error")

@@ -1,11 +1,10 @@
 """Multi-turn chats: precision and recall averaged over conversations (HalluDetect section 4.2).
 
-What is counted in a conversation are hallucinations where the annotators say of every turn where they are:
-a flagged span that overlaps a gold one is right, any other is wrong, and a gold span that no flagged one
-overlaps is missed. Else turns are counted. A conversation in which a detector flags nothing has no precision,
-one without hallucination no recall; neither enters that mean. Detectors are compared over the conversations
-in which they have a value: all by Friedman's test, two by Wilcoxon's signed-rank test (HalluDetect section
-5.1.2).
+Where the annotators mark the places in every turn, hallucinations are counted. A flagged span that overlaps a
+gold one is right, any other is wrong. A gold span that no flagged one overlaps is missed. Else turns are
+counted. A conversation in which a detector flags nothing has no precision, and one without hallucination has
+no recall; neither enters that mean. Detectors are compared over the conversations in which they have a value:
+all by Friedman's test, two by Wilcoxon's signed-rank test (HalluDetect section 5.1.2).
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from simulator.measure.statistics import Integers, holm
 Metric = Literal["precision", "recall"]
 METRICS: tuple[Metric, ...] = ("precision", "recall")
 CONVERSATION = "conversation"
-"""The key of `meta` under which a reply names its conversation."""
+"""Key of `meta` for the name of a reply's conversation."""
 _MOST_EXACT = 500
-"""Most differing pairs of which a signed-rank test is exact: that takes half a second."""
+"""Largest number of differing pairs with an exact signed-rank test, which then takes half a second."""
 
 Counted = Literal["spans", "turns"]
 Hits = Sequence[bool]
 Values = Mapping[Metric, Mapping[str, float]]
-"""Metric to its value by conversation, where it has one."""
+"""Metric → its value by conversation, where it has one."""
 
 
 class ChatRow(Frozen):
-    """A detector's means, and over how many conversations they are."""
+    """A detector's means, and the number of conversations behind them."""
 
     detector: str
     conversations: int
@@ -50,7 +49,7 @@ class ChatRow(Frozen):
 
 
 class ChatFriedman(RankTest):
-    """All detectors over conversations; rank 1 is the highest value."""
+    """All detectors over conversations; the highest value has rank 1."""
 
     metric: Metric
     conversations: int
@@ -78,7 +77,7 @@ class ChatReport(Frozen):
 
 
 def chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:
-    """Means by detector and tests between detectors; None where no reply names its conversation."""
+    """Compute means by detector and tests between detectors; None where no reply names its conversation."""
     replies = evaluations[0].replies if evaluations else ()
     chats = [reply for reply in replies if _chat(reply) is not None]
     if not chats:
@@ -104,7 +103,7 @@ def chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:
 
 
 def by_conversation(evaluation: Evaluation, counted: Counted) -> Values:
-    """Precision and recall of a detector in each conversation: shares of its flags, and of what there is."""
+    """Compute precision and recall of a detector in each conversation."""
     right: dict[str, list[bool]] = defaultdict(list)
     met: dict[str, list[bool]] = defaultdict(list)
     count = _spans if counted == "spans" else _turn
@@ -121,13 +120,13 @@ def by_conversation(evaluation: Evaluation, counted: Counted) -> Values:
 
 
 def _chat(reply: LabelledReply) -> str | None:
-    """The conversation that the reply is a turn of; None where it names none."""
+    """Return the conversation of a reply; None where the reply names none."""
     named = reply.meta.get(CONVERSATION)
     return None if named is None else str(named)
 
 
 def _turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
-    """Whether the turn's flag, if any, is right, and whether its hallucination, if any, is flagged."""
+    """Return whether the turn's flag, if any, is right, and whether its hallucination, if any, is flagged."""
     label, flagged = reply.label, bool(judgement.flagged)
     if label is None:
         return [], []
@@ -135,9 +134,9 @@ def _turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
 
 
 def _spans(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
-    """Whether each flagged span is right, and whether each gold span is met.
+    """Return whether each flagged span is right, and whether each gold span is met.
 
-    A flagged span without a place is wrong. A reply that is flagged without any span is one span.
+    A flagged span without a place is wrong. A reply flagged without any span counts as one span.
     """
     gold = [(span.start, span.end) for span in reply.spans or ()]
     whole = [(0, len(reply.reply))] if judgement.flagged else []
@@ -149,13 +148,13 @@ def _spans(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
 
 
 def wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Two-sided p-value of the signed-rank test; equal pairs are left out, None without any others.
+    """Compute the two-sided p-value of the signed-rank test, without equal pairs; None if all are equal.
 
-    Equal differences share the mean of their ranks, and the p-value is exact given these ranks: twice the
+    Equal differences share the mean of their ranks. Given these ranks, the p-value is exact: twice the
     smaller tail of the sum of positive ranks over all 2^n equally likely patterns of signs, at most 1
     (Wilcoxon 1945; with ties Hollander and Wolfe, Nonparametric Statistical Methods, section 3.1). Shares of
-    few hallucinations are mostly ties, of which the normal approximation makes too small p-values: scipy
-    takes it there from n = 14 on. We take it beyond `_MOST_EXACT` pairs, where the exact sum would need
+    few hallucinations are mostly ties, for which the p-values of the normal approximation are too small.
+    scipy uses it there from n = 14 on. We use it beyond `_MOST_EXACT` pairs, where the exact sum would need
     seconds.
     """
     from scipy.stats import rankdata, wilcoxon
@@ -171,7 +170,7 @@ def wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def _signed_rank_p(ranks: Integers, positive: int) -> float:
-    """Twice the smaller tail, at `positive`, of a sum in which each of the whole `ranks` is or is not."""
+    """Return twice the smaller tail, at `positive`, of the sum of a random subset of `ranks` (whole)."""
     chances = np.ones(1)
     for rank in np.sort(ranks):
         halves = chances / 2
@@ -181,7 +180,7 @@ def _signed_rank_p(ranks: Integers, positive: int) -> float:
 
 
 def _friedman(values: Mapping[str, Values], metric: Metric) -> list[ChatFriedman]:
-    """The test over the conversations in which all detectors have a value; none with too few of either."""
+    """Run the test on the conversations in which all detectors have a value; empty with too few of either."""
     shared = sorted(set.intersection(*(set(found[metric]) for found in values.values())))
     if len(values) < FEWEST or len(shared) < FEWEST:
         return []

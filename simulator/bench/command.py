@@ -1,4 +1,4 @@
-"""What `hallulab bench` does: load, judge, count, print."""
+"""The command `hallulab bench`: load, judge, count, print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scenarios.datasets import LOADERS, load_labelled
 from scenarios.errors import UsageError
 from scenarios.files.paths import expanded, is_file, is_folder
 from scenarios.labelled import LabelledData, LabelledReply
-from simulator.bench.cross_validation import Jury
+from simulator.bench.cross_validation import CrossValidation
 from simulator.bench.floors import FLAG_ALL, MAJORITY
 from simulator.bench.page import render_page
 from simulator.bench.planted import FILE as PLANTED
@@ -38,7 +38,7 @@ from simulator.runs.folder import write_atomically
 from simulator.runs.outputs import check_outputs
 
 FLOOR = "lexical"
-"""The detector that every table has, to compare with."""
+"""The simple detector that every table has, for comparison."""
 
 
 @dataclass(frozen=True)
@@ -54,34 +54,34 @@ class BenchSettings:
     options: Mapping[str, Any]
     """The data set's own options."""
     detectors: Sequence[str] | None
-    """Whom to measure; None: the experiment file's, or the floor alone."""
+    """Detectors to measure; None: those of the experiment file, or the floor alone."""
     limit: int | None
-    """At most so many replies, chosen by the seed."""
+    """Largest number of replies, chosen by the seed."""
     seed: int | None
-    """Seed of that choice, of the cut into halves or folds, of training, and of what detectors sample; None:
-    the experiment file's."""
+    """Seed of that choice, of the cut into halves or folds, of training, and of detectors' samples; None: the
+    experiment file's."""
     train: Path | None
-    """What detectors that learn are trained on; None: a part of the data set that is then not tested on."""
+    """Training data; None: a part of the data set, which is then not tested on."""
     folds: int | None
-    """Detectors that learn are trained so many times, each time on all but a fold, and judge that fold."""
+    """Number of folds. Detectors that learn are trained once a fold, on the others, and judge it."""
     sweep: Path | None
     """Sweep file: a detector in many configurations."""
     config: Path | None
     """Experiment file with detectors, their options, and models."""
     flags: Mapping[str, Any]
-    """Flags that win over it."""
+    """Flags that override it."""
     run: Settings
-    """How: recording, replay, progress, flags of the model server."""
+    """Recording, replay, progress, flags of the model server."""
     json_file: Path | None
-    """Where the numbers go."""
+    """File for the numbers."""
     csv_file: Path | None
-    """Where the rows of all levels go."""
+    """File for the rows of all levels."""
     html_file: Path | None
-    """Where the page goes."""
+    """File for the page."""
 
 
 async def bench_command(settings: BenchSettings) -> None:
-    """Judge the data set with each detector, and print and write what `simulator.bench.results` measures."""
+    """Judge the data set with each detector; print and write the numbers of `simulator.bench.results`."""
     if settings.folds is not None and settings.train is not None:
         raise UsageError("--folds and --train exclude each other: folds are learnt from the data itself.")
     settings = replace(settings, dataset=_located(settings.dataset))
@@ -100,21 +100,21 @@ async def bench_command(settings: BenchSettings) -> None:
         if not measurable:
             raise UsageError(f"{settings.dataset}: no labelled reply is left to judge.")
         tested = choose_replies(measurable, settings.limit, experiment.seed)
-        jury = Jury(splits, tested, experiment.concurrency, settings.run.quiet)
+        validation = CrossValidation(splits, tested, experiment.concurrency, settings.run.quiet)
         async with served(pool, settings.run, needs_model(detectors)):
-            evaluations = await jury.evaluate(detectors, experiment.seed)
+            evaluations = await validation.evaluate(detectors, experiment.seed)
             runs = [evaluations[1:]]
             for repeat in range(1, sweep.repeats if sweep is not None else 1):
                 again = experiment.model_copy(
                     update={"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
                 )
-                runs.append(await jury.evaluate(make_detectors(again, pool, {}), again.seed))
-    described = _described(settings, data, splits, tested, experiment.seed, jury.not_trained)
+                runs.append(await validation.evaluate(make_detectors(again, pool, {}), again.seed))
+    described = _described(settings, data, splits, tested, experiment.seed, validation.not_trained)
     results = measure(evaluations, described, None if sweep is None else sweep_report(sweep, runs))
     try:
         print_report(results.report)
     finally:
-        # Whoever reads the table may stop early (`| head`), which is no reason to lose the files.
+        # The reader of the table may stop early (`| head`). The files are written nevertheless.
         _write(settings, results)
 
 
@@ -137,7 +137,7 @@ def _write(settings: BenchSettings, results: Results) -> None:
 
 
 def _check_outputs(settings: BenchSettings) -> None:
-    """Raise UsageError where an output cannot be written, or would overwrite an input or another one."""
+    """Raise UsageError where an output cannot be written, or would overwrite an input or another output."""
     own = None if settings.dataset in LOADERS else expanded(settings.dataset)
     run = settings.run
     check_outputs(
@@ -147,10 +147,11 @@ def _check_outputs(settings: BenchSettings) -> None:
 
 
 def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
-    """The experiment with the floor as its first detector, and no detectors that nobody asked for.
+    """Read the experiment. Its detectors are the floor and those asked for.
 
     Raises:
-        UsageError: the file or a flag is wrong, detectors are named beside a sweep, or one like a floor.
+        UsageError: the file or a flag is wrong, detectors are named beside a sweep, or one has a floor's
+            name.
     """
     if sweep is not None and settings.detectors is not None:
         raise UsageError("--detectors and --sweep exclude each other: the sweep file names its detector.")
@@ -191,7 +192,7 @@ def _splits(
     settings: BenchSettings,
     seed: int,
 ) -> list[Split]:
-    """What detectors that learn are trained on, and what all are measured on: one, or one a fold.
+    """Cut the data into training and test parts: one split, or one a fold.
 
     Raises:
         UsageError: `--train` or `--folds` is given and no detector learns, or the data cannot be cut.
@@ -246,7 +247,7 @@ def _described(
 
 
 def _with_floor(experiment: Experiment) -> Experiment:
-    """The experiment with the floor as its first detector, and no detectors that nobody asked for."""
+    """Return the experiment with the floor first, and without detectors that nobody asked for."""
     chosen = experiment.detectors if "detectors" in experiment.model_fields_set else ()
     floor = next((one for one in chosen if one.name == FLOOR), Component(name=FLOOR, kind=FLOOR))
     others = (one for one in chosen if one.name != FLOOR)

@@ -1,4 +1,4 @@
-"""Trains detectors, and has them judge the replies that are measured on."""
+"""Train detectors on each split, and judge its tested replies."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ from simulator.bench.evaluate import Evaluation, evaluate, joined
 from simulator.bench.split import Split
 
 
-class Jury:
-    """Detectors that learn are trained for each split and judge its tested replies; others judge all once."""
+class CrossValidation:
+    """Train detectors for each split, and judge the replies.
+
+    Detectors that learn judge each split's tested replies. Others judge all replies once.
+
+    Args:
+        splits: one, or one a fold.
+        tested: some of the replies that the splits measure on.
+        concurrency: replies judged at once by a detector without batches.
+        quiet: no progress bars.
+    """
 
     def __init__(
         self,
@@ -25,14 +34,6 @@ class Jury:
         concurrency: int,
         quiet: bool,
     ) -> None:
-        """Prepare.
-
-        Args:
-            splits: one, or one a fold.
-            tested: some of the replies that the splits measure on.
-            concurrency: replies judged at once by a detector that judges one by one.
-            quiet: no progress bars.
-        """
         self._tested, self._concurrency = tested, concurrency
         self._quiet = quiet
         places = [_places(split, tested) for split in splits]
@@ -41,9 +42,9 @@ class Jury:
         """Detectors that use the model they come with, and why this data could not train them."""
 
     async def evaluate(self, detectors: Sequence[Detector], seed: int) -> list[Evaluation]:
-        """What each detector says, in their order.
+        """Evaluate the detectors, and return the results in their order.
 
-        Those that learn go first: what they cannot learn from is told before any model has been asked.
+        Those that learn go first, so errors in training come before any model is asked.
 
         Raises:
             UsageError: a detector learns from one fold's training part and not from another's, or raised
@@ -77,7 +78,7 @@ class Jury:
         return joined(evaluations, [places for _, places in self._parts])
 
     def _train(self, detector: TrainableDetector, split: Split, seed: int, *, first: bool) -> float | None:
-        """Seconds of training; None where the detector keeps the model it comes with, for all splits."""
+        """Train, and return the seconds; None if the detector keeps its own model for all splits."""
         started = time.perf_counter()
         try:
             detector.fit(split.train, seed)
@@ -95,6 +96,6 @@ class Jury:
 
 
 def _places(split: Split, tested: Sequence[LabelledReply]) -> list[int]:
-    """Which of the tested replies the split measures on."""
+    """Return the positions of the tested replies that the split measures on."""
     groups = split.tested_groups
     return [place for place, reply in enumerate(tested) if reply.group in groups]

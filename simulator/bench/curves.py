@@ -1,6 +1,6 @@
 """Geometry of the benchmark page's charts: precision-recall, reliability, cost against quality.
 
-Drawn by our own SVG template, for the reasons that `simulator.report.charts` gives.
+Our own SVG template draws them; `simulator.report.charts` gives the reasons.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 440.0, 320.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 10.0, 46.0
 """Margins of the plot."""
 POINTS = 200
-"""Points that a curve keeps."""
+"""Largest number of points of a curve."""
 _UNIT = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 Point = tuple[float, float]
@@ -33,21 +33,21 @@ class Line:
     """A curve."""
 
     path: str
-    """Points as SVG has them: `x,y x,y`."""
+    """Points in SVG's form: `x,y x,y`."""
     detector: int | None
-    """Position of the detector: chooses the colour; None: a line of reference."""
+    """Position of the detector, which chooses the colour; None: a reference line."""
     title: str
-    """What it is, in words."""
+    """What it shows, in words."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A point of its own."""
+    """A single point."""
 
     x: float
     y: float
     detector: int
-    """Position of the detector: chooses the colour."""
+    """Position of the detector, which chooses the colour."""
     title: str
     """The same in words."""
     optimal: bool = False
@@ -56,7 +56,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """A chart ready to be drawn."""
+    """A chart, ready to be drawn."""
 
     title: str
     x_label: str
@@ -68,7 +68,7 @@ class Plot:
 
 
 def precision_recall(level: str, samples: Mapping[str, Sample], detectors: Sequence[str]) -> Plot:
-    """Precision over recall as the threshold falls; the detector's own decision is a mark."""
+    """Plot precision over recall for falling thresholds. A mark shows the detector's own decision."""
     lines, marks = [], []
     for name, sample in samples.items():
         positive = int(sample.labels.sum())
@@ -90,7 +90,7 @@ def precision_recall(level: str, samples: Mapping[str, Sample], detectors: Seque
 
 
 def reliability_plot(level: str, rows: Sequence[LevelRow], detectors: Sequence[str]) -> Plot:
-    """Share of positives over the mean score in bins of scores; the diagonal is perfect calibration."""
+    """Plot the share of positives over the mean score, by bins. The diagonal is perfect calibration."""
     lines = [Line(_path([(0.0, 0.0), (1.0, 1.0)]), None, "perfect calibration")]
     marks = []
     for row in rows:
@@ -107,7 +107,7 @@ def reliability_plot(level: str, rows: Sequence[LevelRow], detectors: Sequence[s
 
 
 class Priced(NamedTuple):
-    """What detectors, or configurations, are compared by."""
+    """Numbers that detectors, or configurations, are compared by."""
 
     name: str
     quality: float | None
@@ -118,10 +118,10 @@ class Priced(NamedTuple):
 def frontier(
     rows: Sequence[Priced], cost_label: str, detectors: Sequence[str], quality: str = "AUROC"
 ) -> Plot | None:
-    """A quality of replies over what one reply costs, on a logarithmic axis; None where nobody has that cost.
+    """Plot a quality of replies over the cost of a reply, on a logarithmic axis; None where no cost is known.
 
-    What costs nothing stands left of the axis, at 0. To be beaten takes one that is as good, as cheap, and
-    scored as many replies.
+    Detectors without cost stand left of the axis, at 0. A detector is beaten by one that is as good, as
+    cheap, and scored as many replies.
     """
     shown = [
         (row, row.quality, row.cost)
@@ -158,7 +158,7 @@ def frontier(
 
 
 def _rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points, from left to right, that lie above all before them (y grows downwards)."""
+    """Return the points, from left to right, that lie above all before them (y grows downwards)."""
     return [point for place, point in enumerate(points) if all(point[1] < y for _, y in points[:place])]
 
 
@@ -172,7 +172,7 @@ def _y_ticks() -> tuple[Tick, ...]:
 
 
 def _thinned(n: int) -> list[int]:
-    """At most `POINTS` places in a curve of n points, its ends among them."""
+    """Choose at most `POINTS` positions in a curve of n points, its ends among them."""
     return sorted({round(place) for place in np.linspace(0, n - 1, min(n, POINTS))})
 
 

@@ -20,35 +20,35 @@ _BATCH = 256
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one detector said of a data set."""
+    """Judgements of one detector on a data set."""
 
     detector: str
     """Its name."""
     threshold: float | None
-    """The response-level threshold it decides by, where it has one. `judgements` are decided already."""
+    """Its threshold for replies, if any. `judgements` are already decided by it."""
     threshold_protocol: ThresholdProtocol
-    """Where that comes from."""
+    """Source of that threshold."""
     replies: tuple[LabelledReply, ...]
-    """What was judged."""
+    """The judged replies."""
     judgements: tuple[Judgement, ...]
-    """One for each reply, in the same order."""
+    """One judgement a reply, in the same order."""
     seconds: float
     """Wall-clock time of the whole evaluation."""
     cold_s: float | None = None
-    """Seconds of the first judgement, made alone: what the detector loads on the way is in it."""
+    """Seconds of the first judgement, which is made alone and includes loading."""
     latencies_s: tuple[float | None, ...] = ()
-    """Seconds of each judgement; of a batch detector, of its batch over the batch's size. None for the first,
-    made alone. Empty where nobody measured."""
+    """Seconds of each judgement; for a batch detector, of its batch over the batch's size. None for the
+    first, which is made alone. Empty where not measured."""
     batched: bool = False
     """Whether it judged in batches."""
     told_origin: bool = False
     """Whether it was told who wrote the replies."""
     train_s: float | None = None
-    """Seconds of training here; None where it was not trained here."""
+    """Seconds of training here; None without training here."""
     probabilities: bool = True
     """Whether its scores are meant as probabilities."""
     fold_thresholds: tuple[float, ...] = ()
-    """Of a detector that learnt once a fold: each fold's threshold; `threshold` is their mean."""
+    """Each fold's threshold, for a detector trained once a fold; `threshold` is their mean."""
 
 
 async def evaluate(
@@ -58,13 +58,13 @@ async def evaluate(
     on_judged: Callable[[int], object] = lambda number: None,
     train_s: float | None = None,
 ) -> Evaluation:
-    """Judge every reply; a detector that raises has failed on that reply.
+    """Judge every reply. A detector that raises has failed on that reply.
 
-    The first reply is judged alone, to know what starting costs.
+    The first reply is judged alone, to measure the cost of starting.
 
     Args:
-        concurrency: replies judged at once by a detector that judges one by one.
-        on_judged: told how many more replies have been judged.
+        concurrency: replies judged at once by a detector without batches.
+        on_judged: called with the number of newly judged replies.
     """
     started = time.perf_counter()
     first = await _judge_all(detector, replies[:1], 1, on_judged)
@@ -87,11 +87,11 @@ async def evaluate(
 
 
 def joined(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> Evaluation:
-    """The evaluations of a detector's folds as one; every judgement stays as its fold's training made it.
+    """Join the evaluations of a detector's folds. Every judgement stays as it is.
 
     Args:
         folds: none of them empty.
-        places: for each fold, the place of each of its replies in the whole; each place is there once.
+        places: for each fold, the position of each of its replies in the whole; each position is there once.
     """
     order = [place for fold in places for place in fold]
     replies = [reply for fold in folds for reply in fold.replies]

@@ -1,4 +1,4 @@
-"""The floors that need no detector: flag everything, and always say what is more frequent."""
+"""Floors without a detector: flag everything, and always predict the more frequent class."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MAJORITY = "majority"
 
 
 def flag_all(replies: Sequence[LabelledReply]) -> Evaluation:
-    """Every reply flagged, from its first to its last character."""
+    """Flag every reply, from its first to its last character."""
     return _constant(FLAG_ALL, replies, True)
 
 
 def majority(replies: Sequence[LabelledReply], level: Level) -> Evaluation:
-    """The more frequent class of that level everywhere, as known from these very labels; a tie is clean."""
+    """Predict the more frequent class of that level, as known from these very labels; a tie is clean."""
     labels = [found for reply in replies if (found := gold_labels(reply, level)) is not None]
     positive = sum(int(found.sum()) for found in labels)
     return _constant(MAJORITY, replies, 2 * positive > sum(map(len, labels)))

@@ -1,9 +1,9 @@
-"""Whether detectors differ at all: Friedman's test over sources, where three or more are compared.
+"""Friedman's test over sources: do three or more detectors differ at all?
 
-A source (group) is a block; in it detectors are ranked by their mean squared error (score − label)², the
-source's Brier score, over the replies that all of them scored. Detectors whose scores are no probabilities
-have no such error and are left out. The p-value is that of the chi-squared distribution, which is good for
-more than ten sources.
+A source (group) is a block. In each block, detectors are ranked by their mean squared error (score − label)²,
+the source's Brier score, over the replies that all of them scored. Detectors whose scores are no
+probabilities have no such error and are left out. The p-value comes from the chi-squared distribution, which
+is accurate for more than ten sources.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RankTest(Frozen):
 
 
 class SourceTest(RankTest):
-    """Over sources; rank 1 is the least error."""
+    """The test over sources; the least error has rank 1."""
 
     level: Literal["response"] = "response"
     error: Literal["brier"] = "brier"
@@ -42,10 +42,10 @@ class SourceTest(RankTest):
 
 
 def friedman(measured: Mapping[str, Items]) -> SourceTest | None:
-    """The test over sources; None with too few of them or of detectors.
+    """Run the test over sources; None with too few of them or of detectors.
 
     Args:
-        measured: what each detector scored of the same replies, at response level.
+        measured: the items that each detector scored of the same replies, at response level.
     """
     compared = {name: items for name, items in measured.items() if brier(items.sample) is not None}
     if len(compared) < FEWEST:
@@ -60,11 +60,10 @@ def friedman(measured: Mapping[str, Items]) -> SourceTest | None:
 
 
 def rank_test(losses: Mapping[str, Floats]) -> RankTest:
-    """Friedman's test.
+    """Run Friedman's test.
 
     Args:
-        losses: for each of at least `FEWEST` detectors what it lost in each block; in every block rank 1 goes
-            to the least.
+        losses: each detector's loss in each block, for at least `FEWEST` detectors; the least one has rank 1.
     """
     from scipy.stats import friedmanchisquare, rankdata
 
@@ -80,7 +79,7 @@ def rank_test(losses: Mapping[str, Floats]) -> RankTest:
 
 
 def _by_source(items: Items, shared: Integers) -> Floats:
-    """(sources,): mean squared error on the shared replies of each source that has any."""
+    """Return the mean squared error on the shared replies, for each source that has any."""
     sample = items.sample.only(np.isin(items.replies, shared))
     squared = (sample.scores - sample.labels) ** 2
     _, place = np.unique(sample.clusters, return_inverse=True)

@@ -1,9 +1,9 @@
 """HotPotQA-derived: right answers, and wrong ones that a model writes (LogicGraph's section 4.1, appendix E).
 
-The paper's 72,391 examples are not published; this builds the like of them from HotpotQA and any served
-model. The passages stay apart, so that a detector has to put together what answers a question.
+The paper's 72,391 examples are not published. This builds similar ones from HotpotQA and any served model.
+The passages stay apart, so a detector has to combine those that answer a question.
 
-Wrong answers as in the paper use words that no passage has, and are found by that alone. Misplaced ones,
+The paper's wrong answers use words that no passage has, and that alone gives them away. Misplaced answers,
 which are ours, stand in a passage that does not answer the question.
 """
 
@@ -31,17 +31,20 @@ DATASET = "hotpotqa-derived"
 """Name of the data set in its replies."""
 
 TRIES = 6
-"""Answers asked for at most. Invented ones: the likeliest, as in the paper, then sampled ones. Misplaced
-ones: the likeliest of each of so many passages, those first that share most with the question."""
+"""Largest number of answers asked for.
+
+- Invented ones: the likeliest, as in the paper, then sampled ones.
+- Misplaced ones: the likeliest from each of so many passages, first those that share most with the question.
+"""
 TEMPERATURE = 0.9
-"""Of the sampled ones."""
+"""Temperature of the sampled ones."""
 MAX_TOKENS = 48
 """Limit of an answer; HotpotQA's are short."""
 
 COMPARISON = "comparison question"
-"""Why a question is left out: the paper takes those where one paragraph leads to the other."""
+"""Why a question is left out: the paper only takes questions where one paragraph leads to the other."""
 NO_VARIANT = "no hallucinated answer passed the checks"
-"""Why a question is left out: of all tries, each was refused."""
+"""Why a question is left out: every try was refused."""
 NO_ANSWER = "the model gave no answer"
 """Why a question is left out: a request failed."""
 
@@ -61,38 +64,38 @@ _WRAPPERS = tuple(
         r"[\"“„«'‘]([^\"“”„«»]*)[\"”“»'’]",
     )
 )
-"""What models put around an answer: a list's or a heading's mark, `Answer:`, emphasis, quotation marks."""
+"""What models put around an answer: a list's or heading's mark, `Answer:`, emphasis, quotation marks."""
 _TALK = re.compile(
     r"\b(?:answers?|incorrect|hallucinat\w*|sorry|unknown|not (?:given|known|mentioned|specified|stated))\b"
     r"|\A(?:it|this|that|he|she|they|there)(?: is| are| was| were|['’]s)\b"
     r"|\AI(?: am| do| can|['’]m)|\A(?:sure|certainly|of course|okay)\b",
     re.IGNORECASE,
 )
-"""Words about an answer, not of one."""
+"""Words about an answer."""
 
 
 @dataclass(frozen=True)
 class Derived:
-    """What became of HotpotQA's questions."""
+    """Result of a build."""
 
     data: LabelledData
-    """The labelled replies, and how many questions were left out for which reason."""
+    """The labelled replies, and the number of questions left out by reason."""
     refused: Mapping[str, int]
-    """Reason of a check → answers that it refused to the questions left out as `NO_VARIANT`."""
+    """Reason of a check → number of refused answers, over the questions left out as `NO_VARIANT`."""
     first_error: str | None
-    """Why a request failed, where one did."""
+    """Why a request failed; None: none did."""
 
 
 @dataclass(frozen=True)
 class _Tried:
-    """What asking for a hallucinated answer to one question came to."""
+    """Result of asking for a hallucinated answer to one question."""
 
     variant: str | None = None
     """The answer; None where there is none."""
     refused: tuple[str, ...] = ()
-    """Why each answer was refused, where none passed."""
+    """Why each answer was refused, if none passed."""
     error: str | None = None
-    """Why a request failed."""
+    """Why a request failed; None: none did."""
 
 
 async def build_hotpotqa_derived(
@@ -104,17 +107,17 @@ async def build_hotpotqa_derived(
     both: bool = False,
     on_done: Callable[[], object] = lambda: None,
 ) -> Derived:
-    """Labelled replies from HotpotQA's questions; answers to one question are a group.
+    """Build labelled replies from HotpotQA's questions. Answers to one question are a group.
 
-    A question of which no hallucinated answer can be had is left out, also where its right answer was drawn:
-    else the right answers would be those to harder questions.
+    A question without a hallucinated answer is left out, even where its right answer was chosen. Else the
+    right answers would belong to harder questions.
 
     Args:
         pool: its default model writes.
-        wrong: what the wrong answers are.
-        seed: draws answers, and is the base seed of sampled ones.
+        wrong: kind of the wrong answers.
+        seed: chooses answers, and is the base seed of sampled ones.
         both: whether a question gives both of its answers, or one of them, at random as in the paper.
-        on_done: told of every question that is done.
+        on_done: called after every question.
     """
 
     async def try_one(question: HotpotQuestion) -> _Tried:
@@ -143,7 +146,7 @@ async def build_hotpotqa_derived(
 
 
 def account(derived: Derived) -> list[str]:
-    """How many questions were left out for which reason, one a line."""
+    """List how many questions were left out, one line a reason."""
     causes = "; ".join(f"{number}: {reason}" for reason, number in derived.refused.items())
     more = {
         NO_VARIANT: f" (of {sum(derived.refused.values())} answers {causes})",
@@ -163,7 +166,7 @@ def _drawn(question: HotpotQuestion, variant: str, seed: int, both: bool) -> lis
 
 
 async def _wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong) -> _Tried:
-    """The first answer of the model's that passes `refusal`, if any does."""
+    """Return the model's first answer that passes `refusal`, if any."""
     refused: list[str] = []
     for messages, sample in (_inventing if wrong == "invented" else _misplacing)(question):
         try:
@@ -185,7 +188,7 @@ async def _wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong
 
 
 def _inventing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
-    """What the tries ask, and the number of the sample; 0: the likeliest answer."""
+    """Yield what each try asks, and the number of the sample; 0: the likeliest answer."""
     prompt = load_prompt("simulator.bench", "hallucinated_answer")
     context = "\n".join(_paragraph(question, position) for position in sorted(question.supporting))
     messages = prompt.fill(question=question.question, answer=question.answer, context=context)
@@ -194,9 +197,9 @@ def _inventing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], in
 
 
 def _misplacing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
-    """The same for answers out of the other passages.
+    """Yield the same for answers from the other passages.
 
-    The right answer is not shown: a small model repeats it.
+    The right answer is not shown, because a small model would repeat it.
     """
     prompt = load_prompt("simulator.bench", "misplaced_answer")
     asked = set(words(question.question))
@@ -220,7 +223,7 @@ def _paragraph(question: HotpotQuestion, position: int) -> str:
 
 
 def _bare(text: str, gold: str) -> str:
-    """The first line, without what models put around an answer and the right one lacks."""
+    """Return the first line, without decoration that the right answer lacks."""
     parts = (part.strip() for part in _NO_TEXT.split(text))
     line = next((part for part in parts if part), "").partition("\n")[0].strip()
     before = None
@@ -237,13 +240,15 @@ def _bare(text: str, gold: str) -> str:
 
 
 def refusal(answer: str, question: HotpotQuestion, wrong: Wrong = "invented") -> str | None:
-    """Why an answer is no hallucinated one that tells nothing by its form; None: it is one.
+    """Say why an answer is not a good hallucinated one; None: it is.
 
-    It must differ from the right one in more than additions, omissions and spelling (`same_answer`), must
-    not stand in the supporting sentences (where it might be right, or be found by any search), must not come
-    with words about it, such as `(incorrect)`, or in marks that the right one has not, and must be of the
-    same kind and about as long: a number or date, a name, or a phrase. A misplaced one must stand in a
-    passage that supports nothing, and in none that does.
+    A good answer gives nothing away by its form:
+
+    - It differs from the right one by more than additions, omissions and spelling (`same_answer`).
+    - It is not in the supporting sentences, where it might be right, or be found by any search.
+    - It comes without words about it, such as `(incorrect)`, and without marks that the right one lacks.
+    - It is of the same kind (a number or date, a name, or a phrase) and about as long.
+    - A misplaced one is in a passage that supports nothing, and in none that does.
     """
     said = content(answer)
     if not said:
@@ -269,12 +274,12 @@ def refusal(answer: str, question: HotpotQuestion, wrong: Wrong = "invented") ->
 
 
 def _holds(text: str, said: Sequence[str]) -> bool:
-    """Whether the words stand in the text, one after the other."""
+    """Return whether the words stand in the text, one after the other."""
     return f" {' '.join(said)} " in f" {' '.join(content(text))} "
 
 
 def _dressed(answer: str, gold: str) -> bool:
-    """Whether the answer begins or ends with a mark that the right one has not there, or speaks of itself."""
+    """Return whether the answer begins or ends with a mark that the right one lacks, or speaks of itself."""
     if _TALK.search(answer) and not _TALK.search(gold):
         return True
     return any(_is_mark(answer[at]) and answer[at] != gold[at] for at in (0, -1))
@@ -296,7 +301,7 @@ def _kind(answer: str) -> str:
 
 
 def _supporting_text(question: HotpotQuestion) -> str:
-    """The supporting sentences; HotpotQA points at some that do not exist."""
+    """Return the supporting sentences. HotpotQA names some that do not exist."""
     needed = set(question.supporting_facts)
     return " ".join(
         sentence

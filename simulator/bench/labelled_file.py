@@ -1,4 +1,4 @@
-"""Labelled replies as a file in our own format (docs/labelled-data.md), which `hallulab bench` reads."""
+"""Write labelled replies as a file in our own format (docs/labelled-data.md), for `hallulab bench`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.runs.folder import write_atomically
 
 
 def write_labelled(path: Path, replies: Sequence[LabelledReply]) -> None:
-    """Write one reply a line; the file is there whole or not at all.
+    """Write one reply a line. The file is written whole or not at all.
 
     Raises:
         OperationalError: it cannot be written.

@@ -1,8 +1,8 @@
-"""What is counted at each level: replies, their sentences, their words; gold and the detector's view of each.
+"""The items of each level: replies, their sentences, their words; gold and the detector's view of each.
 
-A sentence or word is positive when any gold span overlaps it, and flagged when any flagged span does, or when
-its score reaches the threshold of a detector that has one for such units. Where the detector could not score
-what stands there it has said nothing, and the item is not covered.
+A sentence or word is positive if any gold span overlaps it. It is flagged if any flagged span overlaps it, or
+if its score reaches the detector's threshold for such units. Where the detector could not score the text, the
+item is not covered.
 """
 
 from __future__ import annotations
@@ -35,52 +35,52 @@ Scored = tuple[int, int, float]
 
 @dataclass(frozen=True)
 class Items:
-    """What a detector scored at a level."""
+    """Items of a level, and the detector's scores."""
 
     sample: Sample
-    """Labels, scores, flags and group numbers, one an item."""
+    """Labels, scores, flags and group numbers of the scored items."""
     replies: Integers
-    """Position of each item's reply in the evaluation."""
+    """Position of each scored item's reply in the evaluation."""
     places: Integers
-    """Position of each item among all."""
+    """Position of each scored item among all items."""
     gold: Booleans
-    """Labels of all items that there are, scored or not; False where nobody gave one."""
+    """Labels of all items, scored or not; False without a label."""
     owners: Integers
-    """Position of the reply of all items that there are."""
+    """Position of each item's reply, for all items."""
 
     @property
     def n(self) -> int:
-        """Items that there are, scored or not."""
+        """Number of items, scored or not."""
         return len(self.gold)
 
     @property
     def scored(self) -> Booleans:
-        """Which of all items are scored."""
+        """Mask of the scored ones among all items."""
         mask = np.zeros(self.n, dtype=bool)
         mask[self.places] = True
         return mask
 
     def only(self, chosen: Booleans) -> Items:
-        """The scored ones among those chosen by a mask over all items."""
+        """Return the scored items that a mask over all items chooses."""
         mask = chosen[self.places]
         sample = self.sample.only(mask)
         return dataclasses.replace(self, sample=sample, replies=self.replies[mask], places=self.places[mask])
 
     def part(self, chosen: Booleans) -> Items:
-        """What there is and what is scored among those chosen by a mask over all items."""
+        """Return the items, scored or not, that a mask over all items chooses."""
         kept = self.only(chosen)
         places = (np.cumsum(chosen) - 1)[kept.places]
         return dataclasses.replace(kept, places=places, gold=self.gold[chosen], owners=self.owners[chosen])
 
 
 def group_numbers(replies: Sequence[LabelledReply]) -> dict[str, int]:
-    """The groups of replies, numbered in alphabetical order."""
+    """Number the groups of replies in alphabetical order."""
     return {group: number for number, group in enumerate(sorted({reply.group for reply in replies}))}
 
 
 @lru_cache(maxsize=65536)
 def regions(text: str, level: Level) -> tuple[Region, ...]:
-    """The items of a reply: itself, its sentences, or its words (white-space tokens)."""
+    """Return the items of a reply: itself, its sentences, or its words (white-space tokens)."""
     if level == "response":
         return (Region(0, len(text)),)
     if level == "sentence":
@@ -89,7 +89,7 @@ def regions(text: str, level: Level) -> tuple[Region, ...]:
 
 
 def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) -> Items:
-    """The items of a level that have both a gold label and a score.
+    """Return the items of a level that have both a gold label and a score.
 
     Sentences and words have gold labels where their reply has gold spans (perhaps none in it).
     """
@@ -128,7 +128,7 @@ def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) ->
 
 
 def gold_labels(reply: LabelledReply, level: Level, kind: str | None = None) -> Booleans | None:
-    """Whether each item of a reply is hallucinated; None where nobody said.
+    """Return whether each item of a reply is hallucinated; None without labels.
 
     Args:
         kind: count only gold spans with this label.
@@ -142,7 +142,7 @@ def gold_labels(reply: LabelledReply, level: Level, kind: str | None = None) -> 
 
 
 def touched(text: str, spans: Iterable[tuple[int, int]], places: Sequence[Region]) -> Booleans:
-    """Whether any of `spans` has a character in common with each of `places`."""
+    """Return whether any of `spans` shares a character with each of `places`."""
     marks = np.zeros(len(text), dtype=np.int64)
     for start, end in spans:
         marks[start:end] = 1
@@ -153,7 +153,7 @@ def touched(text: str, spans: Iterable[tuple[int, int]], places: Sequence[Region
 
 
 def flags_of(text: str, judgement: Judgement, level: Level) -> Booleans:
-    """Whether the detector flags each item; all items of a flagged reply where it does not say which."""
+    """Return whether the detector flags each item. A flag without places flags all items of the reply."""
     places = regions(text, level)
     if level != "response" and level in judgement.unit_thresholds:
         return scores_of(text, judgement, level) >= judgement.unit_thresholds[level]
@@ -164,12 +164,11 @@ def flags_of(text: str, judgement: Judgement, level: Level) -> Booleans:
 
 
 def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
-    """The score of each item.
+    """Return the score of each item: the highest score that overlaps it.
 
-    The highest among the units of the item's kind that overlap it; of a detector without such units, among
-    its units of any kind that have a place; of one without any of those, among its flagged spans. What none
-    of them overlaps has score −inf: the detector found nothing there to object to. A detector that does not
-    say where at all gives each item the reply's score.
+    Scores come from the first of these that the detector has: units of the item's kind, units of any kind
+    with a place, flagged spans. An item that none overlaps has score −inf: the detector found nothing there.
+    A detector that does not say where gives each item the reply's score.
     """
     places = regions(text, level)
     whole = float(judgement.score or 0.0)
@@ -187,9 +186,9 @@ def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
 
 
 def covered_of(text: str, judgement: Judgement, level: Level) -> Booleans:
-    """Whether the detector judged each item: not where all units that overlap it are without a score.
+    """Return whether the detector judged each item. It did not where all units that overlap it lack a score.
 
-    A detector that does not say where has judged them all, and so has one without such units.
+    A detector that does not say where has judged all items, and so has one without such units.
     """
     places = regions(text, level)
     unscored = [
@@ -205,7 +204,7 @@ def covered_of(text: str, judgement: Judgement, level: Level) -> Booleans:
 
 
 def located(judgement: Judgement) -> list[Scored] | None:
-    """The flagged spans that have a place; None where the detector flags a reply and does not say where."""
+    """Return the flagged spans with a place; None where the detector flags a reply and does not say where."""
     if judgement.spans is None:
         return None
     found = [
@@ -221,7 +220,7 @@ def _units_used(text: str, judgement: Judgement, level: Level) -> list[Scored]:
 
 
 def _units(text: str, judgement: Judgement, kind: Level | None) -> list[Scored]:
-    """The scored units of a kind, or of any, that have a place; scored words are units, too."""
+    """Return the scored units of a kind, or of any, that have a place. Scored words are units, too."""
     found = [
         (unit.start, unit.end, unit.score)
         for unit in judgement.units
@@ -235,10 +234,10 @@ def _units(text: str, judgement: Judgement, kind: Level | None) -> list[Scored]:
 
 
 def _with_floor(scores: Floats) -> Floats:
-    """Scores of all items of a detector, where what nothing overlaps (−inf) has one that none lies below.
+    """Replace −inf, the score of items that nothing overlaps, by a finite score that no other one is below.
 
-    That is 0; where other scores are negative, as log-odds may be, the next number below the lowest of them.
-    It is one for all replies, as items of all replies are ranked together.
+    It is 0, or, if other scores are negative, as log-odds may be, the next number below the lowest of them.
+    It is the same for all replies, because items of all replies are ranked together.
     """
     untouched = np.isneginf(scores)
     lowest = float(scores[~untouched].min(initial=0.0))

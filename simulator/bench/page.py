@@ -1,7 +1,6 @@
 """The benchmark as one HTML file that needs no network and runs no script.
 
-Everything is escaped by the template; the content security policy allows this very style sheet, by hash, and
-nothing else.
+The template escapes everything. The content security policy allows only this style sheet, by hash.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a 
 
 
 def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]) -> str:
-    """The whole page as HTML.
+    """Return the page as HTML.
 
     Args:
         report: the numbers.
-        samples: what curves are drawn from, by detector and level.
+        samples: the data of the curves, by detector and level.
     """
     detectors = list(dict.fromkeys(name for name, _ in samples))
     plots: dict[str, list[Plot]] = {level: [] for level in report.levels}
@@ -69,14 +68,14 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
 
 
 def paint(number: int) -> str:
-    """Style classes of a detector by its number: six colours, then the same ones hollow and dashed."""
+    """Return the style classes of a detector's number: six colours, then the same ones hollow and dashed."""
     return f"d{number % _COLOURS}" + (" hollow" if number // _COLOURS % 2 else "")
 
 
 def _frontiers(
     rows: Mapping[str, LevelRow | SweepRow], detectors: Sequence[str], quality: str, costs: Sequence[str]
 ) -> list[Plot]:
-    """A chart for each cost that anybody has; `rows` by name."""
+    """Plot a chart for each cost that any row has; `rows` by name."""
     drawn = (
         frontier(
             [

@@ -1,7 +1,7 @@
-"""Planted errors (`hallulab plant`): what a detector finds of each kind, and how often it flags a clean twin.
+"""Planted errors (`hallulab plant`): the share of each kind that is found, and false alarms on clean twins.
 
-A pair is an error and its twin; it counts where both were scored. Kinds, turns before the reply and passages
-of the evidence are read from `meta`, whoever wrote it there.
+A pair is an error and its twin. It counts where both were scored. Kinds, turns before the reply and passages
+of the evidence come from `meta`, whoever wrote it there.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from simulator.measure.statistics import Ratio, interval, ratio_of_sums
 FILE = "planted.jsonl"
 """The file of a folder of planted errors."""
 TWIN = "twin"
-"""The key of `meta` under which an error and its clean twin name each other."""
+"""Key of `meta` under which an error and its clean twin name each other."""
 ALL = "all"
-"""What stands for all kinds, turns or passages."""
+"""Stands for all kinds, turns or passages."""
 
 
 class PlantedRow(Frozen):
-    """A detector on errors of a kind, a turn and a length of context; docs/metrics.md has the meanings."""
+    """A detector on errors of a kind, a turn and a length of context; docs/metrics.md explains the fields."""
 
     detector: str
     kind: str
@@ -58,7 +58,7 @@ class _Pair:
 
 
 def is_planted(replies: Sequence[LabelledReply]) -> bool:
-    """Check whether every reply has a twin: such data is for measuring, and nothing learns from it."""
+    """Check whether every reply has a twin. Such data is for measuring only; nothing learns from it."""
     return all(TWIN in reply.meta for reply in replies)
 
 

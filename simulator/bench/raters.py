@@ -1,9 +1,9 @@
-"""How far people agree on the labels of a data set: what no detector can be expected to pass.
+"""Agreement of people on the labels of a data set: a limit for what detectors can reach.
 
-One person's rating is read like a detector's verdict: the lower, the more suspect, and flagged where it is
-under the rating from which a reply is clean. It is held against the label, in which that person had a say,
-and against the median of the others, of whom there are fewer than made the label: a person who rates as the
-others do is somewhere between the two.
+One person's rating is read like a detector's verdict. Lower is more suspect, and it is flagged below the
+rating from which a reply is clean. It is compared with the label, which includes that person's own rating,
+and with the median of the others, which are fewer than those behind the label. Someone who rates as the
+others do is between the two numbers.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.statistics import percentiles
 
 Rating = tuple[float, Ratings, int]
-"""What one person said, by whom it is held against that, and the number of the reply's group."""
+"""One person's rating, the label that it is compared with, and the number of the reply's group."""
 
 
 class RatingNumbers(Frozen):
-    """How well single ratings tell something, as if they were a detector's scores."""
+    """Quality of single ratings, read as a detector's scores."""
 
     auroc: Rounded | None
     auroc_ci95: Interval
@@ -38,9 +38,9 @@ class RatingNumbers(Frozen):
 
 
 class RaterAgreement(Frozen):
-    """How far people agree on replies with two ratings or more; `alpha` is Krippendorff's, nominal.
+    """Agreement on replies with two ratings or more; `alpha` is Krippendorff's, nominal.
 
-    Single ratings are held against the label, in which they had a say, and the median of the others.
+    Single ratings are compared with the label, which includes them, and with the median of the others.
     """
 
     replies: int
@@ -51,7 +51,7 @@ class RaterAgreement(Frozen):
 
 
 def rater_agreement(replies: Sequence[LabelledReply]) -> RaterAgreement | None:
-    """Agreement of the people who rated replies; None where no reply has two ratings."""
+    """Compute the agreement of a data set's raters; None where no reply has two ratings."""
     groups = group_numbers(replies)
     rated = [
         (reply.ratings, groups[reply.group])
@@ -71,7 +71,7 @@ def rater_agreement(replies: Sequence[LabelledReply]) -> RaterAgreement | None:
 
 
 def _left_out(ratings: Ratings, group: int) -> Iterator[Rating]:
-    """Each person's rating with those of the others."""
+    """Yield each person's rating with those of the others."""
     for place, value in enumerate(ratings.values):
         others = ratings.values[:place] + ratings.values[place + 1 :]
         yield value, ratings.model_copy(update={"values": others}), group

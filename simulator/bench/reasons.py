@@ -1,4 +1,4 @@
-"""Why judgements have no score, most frequent reason first."""
+"""Why judgements have no score, the most frequent reason first."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scenarios.text.wording import in_brief
 from scenarios.transcript import Frozen, Judgement, Outcome
 
 SHOWN = 5
-"""Reasons told of a detector."""
+"""Number of reasons shown for a detector."""
 
 
 class Missing(Frozen):
-    """Judgements that are missing for one reason."""
+    """A reason, and the number of judgements that are missing for it."""
 
     outcome: Outcome
     reason: str
@@ -21,7 +21,7 @@ class Missing(Frozen):
 
 
 def reasons(judgements: Sequence[Judgement]) -> tuple[Missing, ...]:
-    """The `SHOWN` most frequent reasons; of equals, the first met."""
+    """Return the `SHOWN` most frequent reasons; of equally frequent ones, the first met."""
     counts = Counter(
         (judgement.outcome, in_brief(judgement.error or ""))
         for judgement in judgements

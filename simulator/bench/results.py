@@ -33,30 +33,30 @@ _COMPARED: tuple[Metric, ...] = ("auroc", "auprc", "f1")
 
 
 class BenchData(Frozen):
-    """What was measured on."""
+    """The data behind the numbers."""
 
     dataset: str
     """Registered data set, or path of a file."""
     replies: int
-    """Labelled replies of it."""
+    """Number of its labelled replies."""
     left_out: dict[str, int] = Field(default_factory=dict)
-    """Lines that are in no number, by reason."""
+    """Lines that no number counts, by reason."""
     split: str
-    """How it was cut into what is learnt from and what is measured on."""
+    """How it was cut into training and test parts."""
     folds: int | None = None
-    """Into how many folds, if so."""
+    """Number of folds; None: none."""
     trained_on: int = 0
-    """Replies that detectors learnt from; of folds the mean."""
+    """Number of replies in the training part; for folds, the mean."""
     tested_on: int
-    """Replies measured on."""
+    """Number of replies measured on."""
     groups_in_both: int = 0
-    """Groups learnt from and measured on."""
+    """Number of groups both learnt from and measured on."""
     raters: RaterAgreement | None = None
-    """How far the people agree who made the labels."""
+    """Agreement of the people behind the labels."""
     seed: int = 0
-    """Of all that was drawn."""
+    """Seed of every random choice."""
     not_trained: dict[str, str] = Field(default_factory=dict)
-    """Detectors that learn and did not here, with the reason."""
+    """Detectors that learn and were not trained here, with the reason."""
 
 
 class Difference(Frozen):
@@ -72,7 +72,7 @@ class Difference(Frozen):
 
 
 class BenchReport(Frozen):
-    """What a benchmark found: what `--json` writes. docs/bench.md says what stands in it."""
+    """The results of a benchmark: the content of `--json`. docs/bench.md explains the fields."""
 
     rows: tuple[AnyRow, ...]
     comparisons: tuple[Difference, ...]
@@ -86,7 +86,7 @@ class BenchReport(Frozen):
 
     @property
     def levels(self) -> list[Level | Literal["span"]]:
-        """Those that have rows."""
+        """Levels with rows."""
         return list(dict.fromkeys(row.level for row in self.rows))
 
     @property
@@ -97,27 +97,27 @@ class BenchReport(Frozen):
 
     @property
     def planted_margins(self) -> list[PlantedRow]:
-        """The rows of planted errors by kind, by turn and by context alone."""
+        """Rows of planted errors by kind, by turn and by context alone."""
         return [row for row in self.planted or () if row.is_margin]
 
     def at(self, level: str) -> list[AnyRow]:
-        """The rows of a level."""
+        """Return the rows of a level."""
         return [row for row in self.rows if row.level == level]
 
     def text(self) -> str:
-        """The report as JSON; without a sweep there is no `sweep`."""
+        """Return the report as JSON; without a sweep, it has no field `sweep`."""
         values = self.model_dump(mode="json", exclude={"sweep"} if self.sweep is None else None)
         return json.dumps(values, indent=2, allow_nan=False) + "\n"
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a benchmark found."""
+    """A report, and the data of its curves."""
 
     report: BenchReport
     """The numbers."""
     samples: Mapping[tuple[str, Level], Sample]
-    """What curves are drawn from, by detector and level."""
+    """Data of the curves, by detector and level."""
 
 
 def measure(evaluations: Sequence[Evaluation], data: BenchData, sweep: SweepReport | None = None) -> Results:
@@ -163,7 +163,7 @@ def measure(evaluations: Sequence[Evaluation], data: BenchData, sweep: SweepRepo
 
 
 class _Resamples:
-    """Bootstraps of a level's samples, each made once."""
+    """Bootstraps of a level's samples, each computed once."""
 
     def __init__(self, groups: int) -> None:
         self._groups = groups
@@ -177,7 +177,7 @@ class _Resamples:
 
 
 def _differences(level: Level, measured: Mapping[str, Items], resamples: _Resamples) -> list[Difference]:
-    """First minus second of every two detectors, on the items that both scored; paired over groups."""
+    """Compute first minus second for every two detectors, paired over groups, on items that both scored."""
     found = []
     for a, b in combinations(measured, 2):
         shared = measured[a].scored & measured[b].scored

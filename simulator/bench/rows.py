@@ -1,7 +1,7 @@
-"""From judgements of labelled replies to rows of numbers.
+"""Compute rows of numbers from judgements of labelled replies.
 
-What was not scored is in no numerator and no denominator but coverage. A number that is not defined (one
-class only, nothing flagged) is None.
+Items that were not scored count in coverage only. A number that is not defined (one class only, nothing
+flagged) is None.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from simulator.measure.statistics import percentiles
 
 
 class Costs(Frozen):
-    """What judging cost and where it failed, whatever the level; docs/bench.md says what the fields mean."""
+    """Costs and failures of judging, the same at each level; docs/bench.md explains the fields."""
 
     abstained: int
     failed: int
@@ -57,7 +57,7 @@ class Costs(Frozen):
 
 
 class Counts(Frozen):
-    """Items that there are, and those that are scored; of spans, replies with gold spans and gold spans."""
+    """Items, and scored items; for spans, replies with gold spans, and gold spans."""
 
     n: int
     positives: int
@@ -78,7 +78,7 @@ class _Row(Counts, Costs):
 
 
 class LevelRow(_Row):
-    """A detector on replies, sentences or words; docs/bench.md says what the fields mean."""
+    """A detector on replies, sentences or words; docs/bench.md explains the fields."""
 
     level: Level
     auroc: Rounded | None
@@ -90,14 +90,14 @@ class LevelRow(_Row):
     ece: Rounded | None
     brier: Rounded | None
     reliability: tuple[tuple[int, Rounded, Rounded], ...]
-    """Items, mean score and share positive of each bin that has items."""
+    """Number of items, mean score and share positive of each bin that has items."""
     threshold: Rounded | None
     fold_thresholds: tuple[Rounded, ...]
     thresholds: Thresholds
 
 
 class SpanRow(_Row):
-    """A detector on spans, by the rules of `simulator.bench.spans`; what has no prefix is by characters."""
+    """A detector on spans, by the rules of `simulator.bench.spans`; no prefix means by characters."""
 
     level: Literal["span"] = "span"
     auroc: None = None
@@ -118,11 +118,11 @@ AnyRow = LevelRow | SpanRow
 def level_row(
     evaluation: Evaluation, dataset: str, level: Level, items: Items, drawn: Replicates, groups: int
 ) -> LevelRow:
-    """Ranking and calibration of the scores, agreement of the detector's own flags, coverage and cost.
+    """Compute ranking and calibration of the scores, agreement of the flags, coverage and cost.
 
     Args:
-        items: what the detector scored at the level, see `items_of`.
-        drawn: the bootstrap of those.
+        items: the items of the level, see `items_of`.
+        drawn: their bootstrap.
         groups: number of groups, the clusters of the intervals.
     """
     sample = items.sample
@@ -156,7 +156,7 @@ def level_row(
 
 
 def counts(items: Items) -> dict[str, Any]:
-    """The fields of `Counts`."""
+    """Return the fields of `Counts`."""
     sample = items.sample
     return {
         "n": items.n,
@@ -168,7 +168,7 @@ def counts(items: Items) -> dict[str, Any]:
 
 
 def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> SpanRow | None:
-    """Agreement of flagged and gold spans (`simulator.bench.spans`); None without gold spans."""
+    """Compute the agreement of flagged and gold spans (`simulator.bench.spans`); None without gold spans."""
     counted: list[SpanCounts] = []
     places: list[int] = []
     n = positives = 0
@@ -201,7 +201,7 @@ def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) ->
 
 
 def costs(evaluation: Evaluation) -> Costs:
-    """What judging cost and where it failed, whatever the level."""
+    """Compute the costs and failures of judging."""
     judgements = evaluation.judgements
     calls = [call for judgement in judgements for call in judgement.calls]
     tokens = sum(call.tokens for call in calls)
@@ -232,14 +232,14 @@ def costs(evaluation: Evaluation) -> Costs:
 
 
 def _computed_tokens(judgements: Sequence[Judgement]) -> float | None:
-    """Mean of what the server computed for a reply; None where it does not tell of every call."""
+    """Return the mean of tokens that the server computed for a reply; None if a call lacks them."""
     counts = [call.computed_tokens for one in judgements for call in one.calls if call.error is None]
     told = [count for count in counts if count is not None]
     return sum(told) / len(judgements) if judgements and len(told) == len(counts) else None
 
 
 def _times(evaluation: Evaluation) -> list[float]:
-    """Seconds of the judgements that were scored, but for those with a replayed answer, which takes none."""
+    """Return the seconds of scored judgements, without those with a replayed answer, which takes no time."""
     return [
         seconds
         for seconds, judgement in zip(evaluation.latencies_s, evaluation.judgements, strict=False)
@@ -250,6 +250,6 @@ def _times(evaluation: Evaluation) -> list[float]:
 
 
 def _unparseable(judgement: Judgement) -> bool:
-    """Whether the judgement failed though the model answered every request: in another form than asked."""
+    """Return whether the judgement failed although every request was answered: in another form than asked."""
     calls = judgement.calls
     return judgement.outcome == "failed" and bool(calls) and all(call.error is None for call in calls)

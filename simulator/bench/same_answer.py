@@ -1,4 +1,4 @@
-"""Whether two short answers say the same, however they spell it: accents, figures, number words, initials."""
+"""Compare two short answers whatever their spelling: accents, figures, number words, initials."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _FIGURES = re.compile(r"(\d+(?:\.\d+)?)(st|nd|rd|th)?")
 
 
 def content(text: str) -> list[str]:
-    """The words that matter, in lower case and spelled in one way: `Zürich` is `zurich`, `two` is `2`.
+    """Return the words that matter, in lower case and one spelling: `Zürich` is `zurich`, `two` is `2`.
 
     Numbers are in figures without separators (`1,200`, `twelve hundred` and `1.2 thousand` are `1200`,
-    `third` and `3rd` are `3th`), `U. S.` is `us`, and articles, `of`, `and` and `for` are left out.
+    `third` and `3rd` are `3th`). `U. S.` is `us`. Articles, `of`, `and` and `for` are left out.
     """
     decomposed = unicodedata.normalize("NFKD", _THOUSANDS.sub("", text))
     plain = _undotted("".join(letter for letter in decomposed if not unicodedata.combining(letter)))
@@ -53,7 +53,7 @@ def content(text: str) -> list[str]:
 
 
 def same(first: str, second: str) -> bool:
-    """Whether one answer is the other one with additions, omissions or initials at most."""
+    """Return whether two answers differ in additions, omissions or initials at most."""
     one, other = content(first), content(second)
     one, other = _shortened(one, _initials(second)), _shortened(other, _initials(first))
     return set(one) <= set(other) or set(other) <= set(one)
@@ -64,12 +64,12 @@ def _undotted(text: str) -> str:
 
 
 def _initials(text: str) -> set[str]:
-    """Words such as `NYC` and `U.S.`, in lower case without their dots."""
+    """Return words such as `NYC` and `U.S.`, in lower case without their dots."""
     return {found.lower() for found in _CAPITALS.findall(_undotted(text))}
 
 
 def _shortened(said: Sequence[str], initials: set[str]) -> list[str]:
-    """The words, with each run of them that the initials stand for replaced by these."""
+    """Return the words, with the initials in place of each run of words that they stand for."""
     left = list(said)
     for short in sorted(initials):
         for start in range(len(left) - len(short) + 1):
@@ -81,7 +81,7 @@ def _shortened(said: Sequence[str], initials: set[str]) -> list[str]:
 
 
 class _Number:
-    """A number while its words are read."""
+    """A number, while its words are read."""
 
     def __init__(self) -> None:
         self._total = Decimal(0)
@@ -97,7 +97,7 @@ class _Number:
         self._part, self._begun = value, True
 
     def takes(self, value: int) -> bool:
-        """Add the value of a word where it goes on with the number: `one` after `twenty`, not after `two`."""
+        """Add a word's value if it continues the number (`one` after `twenty`, not after `two`)."""
         if self._begun and not 0 < value < self._room:
             return False
         self._part += value
@@ -106,7 +106,7 @@ class _Number:
         return True
 
     def scale(self, factor: int) -> None:
-        """Multiply what was read by a hundred, a thousand …"""
+        """Multiply the number by a hundred, a thousand …"""
         part = self._part or Decimal(0 if self._total else 1)
         if factor == _SCALES["hundred"]:
             self._part = part * factor
@@ -121,7 +121,7 @@ class _Number:
 
 
 def _with_figures(tokens: Sequence[str]) -> Iterator[str]:
-    """The tokens, with the words of each number made one token."""
+    """Yield the tokens, with the words of each number joined into one token."""
     number = _Number()
     for token in tokens:
         figures = _FIGURES.fullmatch(token)

@@ -1,14 +1,14 @@
-"""Four rules by which flagged spans agree with gold spans; all are exactly 1 where the two are the same.
+"""Four rules for the agreement of flagged with gold spans. Each is exactly 1 where the two are the same.
 
-1. Characters (primary): union of the characters under either side's spans, counts added up over replies.
+1. Characters (primary): the union of the characters under each side's spans, counts added up over replies.
 2. Pairwise, as LettuceDetect's evaluation by characters: overlaps of every flagged with every gold span, over
    the lengths of the spans, counts added up over replies. Where spans of one side overlap each other, an
-   overlap counts more than once there and precision could exceed 1; it is capped.
+   overlap counts more than once, and precision could exceed 1; it is capped.
 3. Mean intersection over union of those characters, over the replies with a span on either side.
 4. Exact: a span counts where the other side has one with the same two ends.
 
-A flagged span without a place in the reply (a quotation that does not stand there) has no characters, so it
-costs nothing by rules 1 to 3; by rule 4 it is a wrong span. How many there are is counted.
+A flagged span without a place in the reply (a quotation that is not there) has no characters. So it costs
+nothing by rules 1 to 3, and is a wrong span by rule 4. Such spans are counted.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Ends = tuple[int, int]
 
 @dataclass(frozen=True)
 class Counts:
-    """Hits, flagged and gold, in whatever a rule counts."""
+    """Hits, flagged and gold, in the unit of a rule."""
 
     hits: int
-    """What both sides have."""
+    """Number on both sides."""
     flagged: int
-    """What the detector has."""
+    """Number on the detector's side."""
     gold: int
-    """What the annotators have."""
+    """Number on the annotators' side."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class SpanCounts:
 
 
 def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None:
-    """None where the annotators or the detector do not say where."""
+    """Count the agreement on a reply; None where the annotators or the detector do not say where."""
     if reply.spans is None or judgement.spans is None or not judgement.localised:
         return None
     length = len(reply.reply)
@@ -78,7 +78,7 @@ def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None
 
 
 def span_numbers(counted: Sequence[SpanCounts]) -> dict[str, float | None]:
-    """Precision, recall and F1 under the rules, the primary one without a prefix, and `iou`."""
+    """Compute precision, recall and F1 under the rules, the primary one without a prefix, and `iou`."""
     ious = [item.iou for item in counted if item.iou is not None]
     return {
         **_numbers("", [item.characters for item in counted]),

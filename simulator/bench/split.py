@@ -1,4 +1,4 @@
-"""Which labelled replies detectors learn from, and which they are measured on."""
+"""Choose the labelled replies that detectors learn from, and those that they are measured on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scenarios.labelled import LabelledReply
 from scenarios.text.wording import counted
 
 SPLIT = "split"
-"""The key of `meta` under which data says what it is for."""
+"""Key of `meta` for the part of the data that a reply is in."""
 TEST = "test"
-"""The value there that marks replies to measure on."""
+"""Its value for replies to measure on."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Split:
     """Two sets of replies without a group in common."""
 
     train: tuple[LabelledReply, ...]
-    """To learn from."""
+    """Replies to learn from."""
     test: tuple[LabelledReply, ...]
-    """To measure on."""
+    """Replies to measure on."""
     how: str
-    """Where the cut comes from, for people."""
+    """Source of the cut, for people."""
 
     @property
     def tested_groups(self) -> set[str]:
@@ -35,16 +35,16 @@ class Split:
 
 
 def choose_replies(replies: Sequence[LabelledReply], limit: int | None, seed: int) -> list[LabelledReply]:
-    """At most `limit` of the replies, drawn by the seed; None: all, in their order."""
+    """Draw at most `limit` of the replies by the seed; None: return all, in their order."""
     if limit is None or limit >= len(replies):
         return list(replies)
     return random.Random(seed).sample(list(replies), limit)  # noqa: S311 - a seeded choice of data
 
 
 def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
-    """The data's own split where it has one in `meta["split"]`, else one half of the groups for each side.
+    """Split by `meta["split"]` where the data has it, else draw one half of the groups for each side.
 
-    Everything that the data's own split does not call `test` is learnt from.
+    All values of `meta["split"]` but `test` are learnt from.
 
     Raises:
         UsageError: there are not two groups to cut between, or the data's own split cuts through one.
@@ -74,10 +74,10 @@ def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
 
 
 def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> list[Split]:
-    """One split a fold: its groups are measured on, all others learnt from. No group is in two folds.
+    """Make one split a fold: its groups are measured on, all others learnt from. No group is in two folds.
 
-    Groups in the seed's order, the largest first, each go to the fold with the fewest replies so far. The
-    data's own split is not looked at, and what is learnt from says nothing of it.
+    Groups go to folds in the seed's order, the largest first, each to the fold with the fewest replies so
+    far. The data's own split is ignored, and removed from the replies to learn from.
 
     Raises:
         UsageError: there are fewer groups than folds.
@@ -105,7 +105,7 @@ def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> lis
 
 
 def _unmarked(reply: LabelledReply) -> LabelledReply:
-    """The reply without its mark: detectors that learn would choose thresholds on one split alone."""
+    """Return the reply without its mark. Else detectors would choose thresholds on one split alone."""
     if SPLIT not in reply.meta:
         return reply
     return reply.model_copy(update={"meta": {key: reply.meta[key] for key in reply.meta if key != SPLIT}})

@@ -1,7 +1,7 @@
-"""Sweeps: one detector in many configurations (MetaRAG section 5, which takes 26 of 48 combinations).
+"""Sweeps: one detector in many configurations (MetaRAG section 5, which tries 26 of 48 combinations).
 
-Every configuration is repeated with rising seeds; what is reported are mean, standard deviation and
-coefficient of variation (MetaRAG section 5.3) and which configurations are worth their cost (section 5.4).
+Every configuration is repeated with rising seeds. The report has mean, standard deviation and coefficient of
+variation (MetaRAG section 5.3), and the configurations that are worth their cost (section 5.4).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from simulator.measure.numbers import Rounded
 from simulator.measure.pareto import pareto_front
 
 SCHEMA = "docs/bench.md"
-"""Where the file is described."""
+"""Page that describes the file."""
 
 MOST_RUNS = 10_000
-"""Configurations times repeats; their evaluations are held in memory."""
+"""Largest number of configurations times repeats; their evaluations are in memory at once."""
 
 _COSTS = ("tokens_per_reply", "p50_ms")
 _MEASURED = ("f1", "precision", "recall", "accuracy", "auroc", *_COSTS)
@@ -39,7 +39,7 @@ _FRONTS: dict[Front, tuple[str, str]] = {
     "latency": ("f1", "p50_ms"),
     "precision_recall": ("precision", "recall"),
 }
-"""What configurations are unbeaten in, beside coverage."""
+"""Criteria of unbeaten configurations, besides coverage."""
 
 
 class Sweep(Frozen):
@@ -48,13 +48,13 @@ class Sweep(Frozen):
     detector: str = Field(pattern=NAME)
     """Kind of the detector."""
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict, min_length=1)
-    """Options of which every combination is tried: name → values."""
+    """Option → its values; every combination is tried."""
     configurations: list[Annotated[dict[str, Any], Field(min_length=1)]] = Field(
         default_factory=list, validate_default=True
     )
-    """Configurations besides: name → value, the same names in each and in the grid."""
+    """Further configurations: option → value, with the same options in each and in the grid."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Options that stay as they are."""
+    """Fixed options."""
     repeats: int = Field(default=1, ge=1)
     """Runs of each configuration, with seeds seed, seed + 1, …"""
 
@@ -109,9 +109,9 @@ def load_sweep(path: Path) -> Sweep:
 
 
 def configurations(sweep: Sweep) -> list[Component]:
-    """Every combination of the grid (the last option varies fastest), then those listed.
+    """Return every combination of the grid (the last option varies fastest), then the listed ones.
 
-    They are named by kind and number from 1.
+    Their names are the detector's kind and a number from 1.
     """
     grid = itertools.product(*sweep.grid.values()) if sweep.grid else ()
     chosen = [dict(zip(sweep.grid, values, strict=True)) for values in grid] + sweep.configurations
@@ -152,7 +152,7 @@ class SweepRow(Frozen):
 
 
 class SweepReport(Frozen):
-    """What a sweep found."""
+    """The results of a sweep."""
 
     file: Sweep
     """The sweep."""
@@ -166,10 +166,10 @@ class SweepReport(Frozen):
 
 
 def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> SweepReport:
-    """A row a configuration, and the file they come from.
+    """Make the report, with a row a configuration.
 
     Args:
-        runs: for each repeat, what each of `configurations(sweep)` said, in their order.
+        runs: for each repeat, the evaluations of `configurations(sweep)`, in their order.
     """
     rows = [
         _row(component, sweep, evaluations)
@@ -210,9 +210,9 @@ def _numbers(evaluation: Evaluation) -> dict[str, float | None]:
 
 
 def _seconds(evaluation: Evaluation) -> list[float]:
-    """What the requests of each scored reply took, added up; without requests, what judging it took.
+    """Return the seconds of each scored reply's requests, added up; without requests, those of judging it.
 
-    Configurations share equal requests, and by the clock whoever asks second gets the answer in no time.
+    Configurations share equal requests. By the clock, the second one to ask would get the answer in no time.
     """
     clock = evaluation.latencies_s or (None,) * len(evaluation.judgements)
     found = [
@@ -224,19 +224,19 @@ def _seconds(evaluation: Evaluation) -> list[float]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean; None as soon as one repeat has no value, which a mean over the others would hide."""
+    """Return the mean; None if one repeat has no value, because a mean over the others would hide that."""
     known = [value for value in values if value is not None]
     return round(math.fsum(known) / len(known), 6) if known and len(known) == len(values) else None
 
 
 def _deviation(values: Sequence[float | None]) -> float | None:
-    """Sample standard deviation (n − 1); None with fewer than two values, or where one is missing."""
+    """Return the sample standard deviation (n − 1); None with fewer than two values, or a missing one."""
     known = [value for value in values if value is not None]
     return round(statistics.stdev(known), 6) if len(known) > 1 and len(known) == len(values) else None
 
 
 def _front(rows: Sequence[SweepRow], *columns: str) -> list[bool]:
-    """Which rows are optimal by these columns (of costs, the less the better) and by coverage."""
+    """Return which rows are optimal by these columns (lower costs are better) and by coverage."""
     return pareto_front([(row.coverage, *(_criterion(row, name) for name in columns)) for row in rows])
 
 

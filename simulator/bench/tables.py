@@ -1,4 +1,4 @@
-"""The columns of a benchmark's tables; docs/metrics.md is made from them."""
+"""The columns of a benchmark's tables. docs/metrics.md is made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PERCENT = decimals(0, 100)
 
 
 def option_value(value: Any) -> str:
-    """A configuration's option as people read it: lists joined by `+`, an empty one `own`."""
+    """Format an option's value: lists are joined by `+`, and an empty one is `own`."""
     if isinstance(value, list):
         return "+".join(map(option_value, value)) or "own"
     return value if isinstance(value, str) else json.dumps(value)
@@ -32,9 +32,9 @@ _DETECTOR = Column("Detector", "detector", "name of the detector or floor", kind
 _LEVEL = Column("Level", "level", "what is judged", kind="text")
 _COVERAGE = Column("Coverage %", "coverage", "share of the items that were scored", _PERCENT, short="Cov\n%",
                    warns=lacking)  # fmt: skip
-_PRECISION = Column("Precision", "precision", "share of what is flagged that is hallucinated", _THREE,
+_PRECISION = Column("Precision", "precision", "share of the flagged items that are hallucinated", _THREE,
                     short="P")  # fmt: skip
-_RECALL = Column("Recall", "recall", "share of what is hallucinated that is flagged", _THREE, short="R")
+_RECALL = Column("Recall", "recall", "share of the hallucinated items that are flagged", _THREE, short="R")
 _AUROC = Column("AUROC", "auroc", "chance that a hallucinated item has a higher score than a clean one",
                 _THREE, beside="auroc_ci95", short="AUROC")  # fmt: skip
 _AUPRC = Column("AUPRC", "auprc", "average precision, no interpolation", _THREE, beside="auprc_ci95",
@@ -42,7 +42,7 @@ _AUPRC = Column("AUPRC", "auprc", "average precision, no interpolation", _THREE,
 
 LEVELS = (
     _DETECTOR,
-    Column("Items", "n", "items that there are, scored or not"),
+    Column("Items", "n", "all items, scored or not"),
     _COVERAGE,
     _AUROC,
     _AUPRC,
@@ -55,12 +55,12 @@ LEVELS = (
     Column("F1, oracle", "thresholds.oracle.f1",
            "at the threshold that is best on these very items: no result", _THREE, short="F1\nmax"),
     Column("Balanced accuracy", "balanced_accuracy",
-           "mean of the shares of both classes that are decided rightly", _THREE),
+           "mean over both classes of the share that is decided rightly", _THREE),
     Column("ECE", "ece", "calibration error of the scores, ten bins of equal width", _THREE, short="ECE",
            wide=True),
     Column("Brier", "brier", "mean squared distance of score and label", _THREE),
 )  # fmt: skip
-"""Of `rows` at response, sentence and word level."""
+"""For `rows` at response, sentence and word level."""
 
 SPANS = (
     _DETECTOR,
@@ -76,16 +76,16 @@ SPANS = (
            short="IoU"),
     Column("F1, exact", "exact_f1", "of spans with the same two ends", _THREE, short="Exact\nF1"),
 )  # fmt: skip
-"""Of `rows` at span level; precision and recall are of characters."""
+"""For `rows` at span level; precision and recall are of characters."""
 
 COSTS = (
     _DETECTOR,
-    Column("Threshold", "threshold", "score from which a reply is flagged, and where it comes from", _THREE,
+    Column("Threshold", "threshold", "score from which a reply is flagged, and its source", _THREE,
            beside="threshold_protocol", short="Thres-\nhold"),
-    Column("Abstained", "abstained", "replies that the detector abstained from", short="Abst."),
-    Column("Failed", "failed", "replies that it failed on", short="Failed"),
-    Column("of these unreadable", "parse_failures", "failures though the model answered every request"),
-    Column("Cut to fit", "truncated", "replies of which, or of whose evidence, something was cut",
+    Column("Abstained", "abstained", "replies on which the detector abstained", short="Abst."),
+    Column("Failed", "failed", "replies on which it failed", short="Failed"),
+    Column("of these unreadable", "parse_failures", "failures although the model answered every request"),
+    Column("Cut to fit", "truncated", "replies with a cut in reply or evidence",
            short="Cut"),
     Column("Calls / reply", "calls_per_reply", "model calls", decimals(1), short="Calls\n/reply"),
     Column("Tokens / reply", "tokens_per_reply", "tokens read and written", decimals(0),
@@ -93,19 +93,19 @@ COSTS = (
     Column("Training s", "train_s", "seconds of training here", decimals(1)),
     Column("First reply s", "cold_s", "seconds of the first reply, judged alone", decimals(2),
            short="Cold\ns"),
-    Column("p50 ms", "p50_ms", "median time of the others, as far as they were scored", decimals(1),
+    Column("p50 ms", "p50_ms", "median time of the other scored replies", decimals(1),
            short="p50\nms"),
     Column("p95 ms", "p95_ms", "95th percentile of these times", decimals(1), short="p95\nms"),
 )  # fmt: skip
-"""Of `rows` at response level."""
+"""For `rows` at response level."""
 
 REASONS = (
     _DETECTOR,
-    Column("Replies", "n", "replies without a score for that reason"),
+    Column("Replies", "n", "replies that lack a score for that reason"),
     Column("Outcome", "outcome", "failed or abstained", kind="text"),
     Column("Reason", "reason", "why, in brief", kind="long"),
 )
-"""Of `reasons` in `rows` at response level."""
+"""For `reasons` in `rows` at response level."""
 
 DIFFERENCES = (
     _LEVEL,
@@ -116,40 +116,41 @@ DIFFERENCES = (
     Column("Difference", "difference", "a minus b, groups resampled together for both", _THREE,
            beside="ci95"),
 )  # fmt: skip
-"""Of `comparisons`."""
+"""For `comparisons`."""
 
 CHATS = (
     _DETECTOR,
     Column("Chats", "conversations", "all conversations", short="Chats"),
-    Column("Precision", "precision", "mean over conversations in which something is flagged", _THREE,
+    Column("Precision", "precision", "mean over conversations with a flag", _THREE,
            short="Precision"),
-    Column("over", "precision_over", "how many these are", short="over"),
+    Column("over", "precision_over", "number of these conversations", short="over"),
     Column("Recall", "recall", "mean over conversations with a hallucination", _THREE, short="Recall"),
-    Column("over", "recall_over", "how many these are", short="over"),
+    Column("over", "recall_over", "number of these conversations", short="over"),
 )  # fmt: skip
-"""Of `chats`."""
+"""For `chats`."""
 
 CHAT_TESTS = (
     Column("Metric", "metric", "what is compared", kind="text"),
     Column("a", "a", "a detector", kind="name"),
     Column("b", "b", "another one", kind="name"),
-    Column("Conversations", "conversations", "those in which both have a value"),
+    Column("Conversations", "conversations", "conversations in which both have a value"),
     Column("Difference", "difference", "mean of a minus b", _THREE),
     Column("p (Wilcoxon, Holm)", "p_holm", "signed-rank test, adjusted by Holm", decimals(4)),
 )
-"""Of `tests` in `chats`."""
+"""For `tests` in `chats`."""
 
 CHATBOTS = (
     _DETECTOR,
-    Column("Chatbot", "title", "whose replies they are; or the mean of all", kind="text", short="Chatbot"),
+    Column("Chatbot", "title", "name of the chatbot, or the mean of all", kind="text", short="Chatbot"),
     Column("Turns", "turns", "annotated turns", short="Turns"),
     _COVERAGE,
     Column("Labels' HPT-1", "labels_hpt_1", "hallucinations per turn by the labels", _THREE,
            short="Labels'\nHPT-1"),
     Column("HPT-1", "hpt_1", "hallucinations per scored turn by the detector", _THREE, short="HPT-1"),
-    Column("Error %", "error", "how far the second is above the first", _PERCENT, short="Error\n%"),
+    Column("Error %", "error", "difference of the second from the first, as a share of the first", _PERCENT,
+           short="Error\n%"),
 )  # fmt: skip
-"""Of `chatbots`."""
+"""For `chatbots`."""
 
 PLANTED = (
     _DETECTOR,
@@ -167,10 +168,10 @@ PLANTED = (
     Column("Told apart", "told_apart", "share of the pairs whose error has the higher score; ties count half",
            _THREE, short="Told\napart"),
 )  # fmt: skip
-"""Of `planted`."""
+"""For `planted`."""
 
 PARTS = (
-    Column("By", "by", "what the data is parted by", lambda by: by.replace("_", " "), kind="text"),
+    Column("By", "by", "property that the data is divided by", lambda by: by.replace("_", " "), kind="text"),
     Column("Part", "part", "name of the part", kind="name"),
     Column("Detector", "detector", "name of the detector", kind="text"),
     Column("Items", "n", "items in it, scored or not"),
@@ -182,11 +183,11 @@ PARTS = (
     _RECALL,
     Column("F1", "f1", "harmonic mean of the two", _THREE),
 )
-"""Of `breakdown`."""
+"""For `breakdown`."""
 
 
 def sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
-    """Of `sweep`: the terminal has one column for all options that vary, the page one for each."""
+    """Return the columns for `sweep`. The terminal has one for all varied options, the page one for each."""
     return (
         Column("Configuration", "name", "name of the configuration", kind="name", short="ID"),
         Column("", "config", "the options that vary", _config, kind="long", short="Config"),
@@ -203,9 +204,9 @@ def sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
         Column("AUROC", "auroc", _AUROC.hint, _THREE, beside="auroc_sd"),
         Column("Tokens / reply", "tokens_per_reply", "tokens read and written", decimals(0),
                beside="tokens_per_reply_sd", short="Tokens\n/reply", brief=True),
-        Column("p50 ms", "p50_ms", "median of what the requests of a reply took, added up", decimals(1),
+        Column("p50 ms", "p50_ms", "median time of a reply: its requests, added up", decimals(1),
                beside="p50_ms_sd", short="p50\nms", brief=True),
-        Column("Unbeaten in", "pareto", "where no other is as good, as cheap and covers as much",
+        Column("Unbeaten in", "pareto", "criteria in which no other is as good, as cheap and covers as much",
                _fronts({"tokens": "tokens", "latency": "time", "precision_recall": "P/R"}, ", "),
                kind="long"),
         Column("", "pareto", "the same in letters",
@@ -214,7 +215,7 @@ def sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
 
 
 ROWS = tuple({column.value: column for column in (_DETECTOR, _LEVEL, *LEVELS, *SPANS, *COSTS)}.values())
-"""Of `rows` at all levels: what `--csv` writes."""
+"""For `rows` at all levels: the content of `--csv`."""
 
 TABLES = {
     "Replies, sentences and words": LEVELS,

@@ -1,4 +1,4 @@
-"""Rows of numbers as tables on the terminal, at most 80 columns wide: one for each level, and costs."""
+"""The numbers as tables on the terminal, at most 80 columns wide: one for each level, and costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span
 
 
 def print_report(report: BenchReport, console: Console | None = None) -> None:
-    """Print the tables of a benchmark; what is not defined is shown as a dash."""
+    """Print the tables of a benchmark. An undefined number is a dash."""
     console = console or standard_output()
     narrow = console.width < NARROW
     for level in report.levels:
@@ -60,12 +60,12 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
 
 
 def brief_bound(bound: float) -> str:
-    """A bound of an interval in [0, 1], such as `.71`."""
+    """Format a bound of an interval in [0, 1], such as `.71`."""
     return f"{bound:.2f}".removeprefix("0")
 
 
 def report_notes(report: BenchReport) -> list[str]:
-    """Sentences on what the numbers leave out and what flatters them."""
+    """Write sentences on what the numbers leave out, and on what flatters them."""
     return [
         *data_notes(report.data),
         *interval_notes(report),
@@ -75,7 +75,7 @@ def report_notes(report: BenchReport) -> list[str]:
 
 
 def data_notes(data: BenchData) -> list[str]:
-    """Sentences on what is not measured on, and what was learnt from."""
+    """Write sentences on replies that are not measured on, and on the training part."""
     found = []
     if data.left_out:
         reasons = (f"{in_brief(reason)} ({lines:,})" for reason, lines in data.left_out.items())
@@ -98,7 +98,7 @@ def data_notes(data: BenchData) -> list[str]:
 
 
 def interval_notes(report: BenchReport) -> list[str]:
-    """Why numbers have no interval."""
+    """Explain why numbers have no interval."""
     found = []
     for level in report.levels:
         rows = report.at(level)
@@ -115,13 +115,13 @@ def interval_notes(report: BenchReport) -> list[str]:
 
 
 def _lacks_an_interval(row: AnyRow) -> bool:
-    """Whether a number that is there could have an interval, and has none."""
+    """Return whether a number could have an interval and has none."""
     fields = ("f1",) if isinstance(row, SpanRow) else ("auroc", "auprc", "f1", "balanced_accuracy")
     return any(getattr(row, f"{field}_ci95") is None and getattr(row, field) is not None for field in fields)
 
 
 def raters_line(found: RaterAgreement) -> str:
-    """How far the people agree who made the labels, in a sentence."""
+    """Say how far the people behind the labels agree."""
     label, others = (
         f"AUROC {number(one.auroc, 3)}, balanced accuracy {number(one.balanced_accuracy, 3)}, "
         f"F1 {number(one.f1, 3)}"
@@ -135,7 +135,7 @@ def raters_line(found: RaterAgreement) -> str:
 
 
 def notes(costs: Sequence[LevelRow]) -> list[str]:
-    """Sentences on what the numbers leave out, and how to read them."""
+    """Write sentences on what the numbers leave out, and on how to read them."""
     found = []
     for row in costs:
         gaps = {"abstained": "abstention", "failed": "failure"}
@@ -173,7 +173,7 @@ def notes(costs: Sequence[LevelRow]) -> list[str]:
 
 
 def caveats(rows: Sequence[AnyRow]) -> list[str]:
-    """Sentences on what flatters a detector's numbers: cut replies, and quotations that are nowhere."""
+    """Write sentences on what flatters a detector's numbers: cut replies, quotations not in the reply."""
     found = []
     for row in rows:
         cut = row.truncated_scored + row.truncated_abstained
@@ -193,7 +193,7 @@ def caveats(rows: Sequence[AnyRow]) -> list[str]:
 
 
 def friedman_line(found: SourceTest) -> str:
-    """The test over all detectors in a sentence."""
+    """Describe the test over all detectors in a sentence."""
     return (
         f"Friedman test over {found.groups:,} sources, detectors ranked in each by their Brier score: "
         f"{p_value(found.p_value)}. Mean ranks (1: least error): {_ranks(found)}."
@@ -201,14 +201,14 @@ def friedman_line(found: SourceTest) -> str:
 
 
 def chats_counted(chats: ChatReport) -> str:
-    """What the means over conversations count, in a sentence."""
+    """Say what the means over conversations count."""
     if chats.counted == "spans":
         return "Counted are hallucinations: flagged spans that meet annotated ones."
     return "Counted are turns, not single hallucinations: not every turn says where they are."
 
 
 def chat_friedman_lines(tests: Sequence[ChatFriedman]) -> list[str]:
-    """The tests over all detectors on conversations, a sentence each."""
+    """Describe the tests over all detectors on conversations, one sentence each."""
     return [
         f"Friedman test of {found.metric} over {counted(found.conversations, 'chat')}: "
         f"{p_value(found.p_value)}. Mean ranks (1: highest): {_ranks(found)}."
@@ -222,12 +222,12 @@ def _ranks(found: RankTest) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p-value for people; a dash where there was nothing to test."""
+    """Format a p-value for people; a dash where there was nothing to test."""
     return f"p = {NOTHING if p is None else format(p, '.3g')}"
 
 
 def reason_lines(costs: Sequence[LevelRow]) -> list[str]:
-    """Why judgements are missing, by detector."""
+    """Say why judgements are missing, by detector."""
     return [
         f"{row.detector}: {found.n} {found.outcome}: {found.reason}" for row in costs for found in row.reasons
     ]

@@ -1,11 +1,10 @@
-"""Decisions under three ways to choose the threshold; whoever compares F1 must know which one it is.
+"""Decisions under three ways to choose the threshold. Values of F1 are comparable only under the same one.
 
 - `default`: the detector's own flags, at the threshold that it came with or learnt.
-- `tuned`: the groups are cut into two halves; each half's threshold is the one with the highest F1 on the
-  other half, frozen there. No extra replies are needed and every item counts once. Nothing where a half has
-  no positives to tune on.
-- `oracle`: the single threshold on these scores with the highest F1 on the very items it is measured on: no
-  result. The detector's own flags may do better where they are no single threshold on these scores.
+- `tuned`: the groups are cut into two halves. Each half's threshold has the highest F1 on the other half. No
+  extra replies are needed, and every item counts once. None where a half has no positives to tune on.
+- `oracle`: the single threshold on these scores with the highest F1 on the very items it is measured on. This
+  is no result. The detector's own flags may do better where they are no single threshold on these scores.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _SEED = 17
 
 
 class Decided(Frozen):
-    """Decisions under one protocol; all None where it has no threshold to decide by."""
+    """Decisions under one protocol; all None where it has no threshold."""
 
     threshold: Rounded | tuple[Rounded, Rounded] | None = None
     precision: Rounded | None = None
@@ -36,19 +35,19 @@ class Thresholds(Frozen):
     """Decisions under each protocol."""
 
     default: Decided
-    """The detector's own."""
+    """At the detector's own threshold."""
     tuned: Decided = Decided()
-    """By the other half of the groups."""
+    """At the threshold of the other half of the groups."""
     oracle: Decided = Decided()
-    """By the very items."""
+    """At the best threshold on the very items."""
 
 
 def threshold_protocols(sample: Sample, clusters: int, threshold: float | None) -> Thresholds:
     """Decide under every protocol.
 
     Args:
-        clusters: number of groups, of which `sample.clusters` are numbers.
-        threshold: the detector's own, where it has one at this level.
+        clusters: number of groups; `sample.clusters` are their numbers.
+        threshold: the detector's own at this level, if any.
     """
     halves = dev_half(clusters)[sample.clusters] if len(sample.clusters) else np.zeros(0, dtype=bool)
     fitted = [best_threshold(sample.only(half)) for half in (halves, ~halves)]
@@ -66,7 +65,7 @@ def threshold_protocols(sample: Sample, clusters: int, threshold: float | None) 
 
 
 def dev_half(clusters: int) -> Booleans:
-    """A seeded half of the groups, as a mask over their numbers."""
+    """Draw a seeded half of the groups, as a mask over their numbers."""
     chosen = random.Random(_SEED).sample(range(clusters), clusters // 2)  # noqa: S311 - a seeded choice
     mask = np.zeros(clusters, dtype=bool)
     mask[chosen] = True

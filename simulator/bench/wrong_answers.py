@@ -1,6 +1,6 @@
-"""The kinds of wrong answers that can be built; apart from what builds them, which takes long to import."""
+"""Kinds of wrong answers that can be built; kept apart from their builder, which takes long to import."""
 
 from typing import Literal
 
 Wrong = Literal["invented", "misplaced"]
-"""What a wrong answer is: made up, as in the paper, or out of a passage that does not answer the question."""
+"""Kind of a wrong answer: made up, as in the paper, or from a passage that does not answer the question."""

@@ -1,1 +1,1 @@
-"""Counts what the journals hold: metrics, intervals, tests, costs; pure functions of what it is given."""
+"""Count what the journals hold: metrics, intervals, tests and costs. All functions here are pure."""

@@ -1,6 +1,6 @@
-"""Whether detectors agree on which turns to flag: observed agreement, Cohen's kappa, Krippendorff's alpha.
+"""Agreement of detectors on which turns to flag: observed agreement, Cohen's kappa, Krippendorff's alpha.
 
-Each turn is a unit, each detector a rater; a turn that a detector did not score has no rating of it.
+Each turn is a unit and each detector a rater. A turn that a detector did not score has no rating from it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scenarios.transcript import Frozen, Verdict
 from simulator.measure.numbers import Rounded
 
 Ratings = Sequence[Hashable | None]
-"""What one rater says of each unit, in the same order for all raters; None: nothing."""
+"""One rater's rating of each unit, in the same order for all raters; None: no rating."""
 
 
 class PairAgreement(Frozen):
@@ -26,9 +26,9 @@ class PairAgreement(Frozen):
     turns: int
     """Turns that both scored."""
     agreement: Rounded | None
-    """Share of them that both flag or neither flags; None without any."""
+    """Share of them on which the two flags are equal; None without such turns."""
     kappa: Rounded | None
-    """Cohen's kappa; None where chance alone explains everything, as when neither ever flags."""
+    """Cohen's kappa; None where all ratings are equal, for example where neither ever flags."""
 
 
 class Agreement(Frozen):
@@ -45,7 +45,7 @@ class Agreement(Frozen):
 
 
 def agreement(verdicts: Sequence[Verdict], detectors: Sequence[str]) -> Agreement:
-    """Compare the flags of detectors; failures and abstentions are no ratings."""
+    """Compare the flags of detectors. Failures and abstentions are no ratings."""
     flags = {
         (verdict.detector, verdict.conversation, verdict.turn): verdict.flagged
         for verdict in verdicts
@@ -75,9 +75,9 @@ def agreement(verdicts: Sequence[Verdict], detectors: Sequence[str]) -> Agreemen
 
 
 def cohens_kappa(first: Ratings, second: Ratings) -> float | None:
-    """Agreement beyond chance on the units that both rate (Cohen 1960).
+    """Compute the agreement beyond chance on the units that both rate (Cohen 1960).
 
-    None without such units, or where both use one and the same rating only.
+    None without such units, or where all ratings are the same.
 
     >>> cohens_kappa([True, True, False, False], [True, False, False, False])
     0.5
@@ -93,11 +93,11 @@ def cohens_kappa(first: Ratings, second: Ratings) -> float | None:
 
 
 def krippendorffs_alpha(raters: Sequence[Ratings]) -> float | None:
-    """Krippendorff's alpha for nominal data, where ratings may be missing.
+    """Compute Krippendorff's alpha for nominal data. Ratings may be missing.
 
     Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011. Units with fewer than two
-    ratings are left out. None without any other unit, or where all ratings are the same: then no
-    disagreement can be expected.
+    ratings are left out. None without any other unit, or where all ratings are the same: then no disagreement
+    can be expected.
 
     >>> krippendorffs_alpha([[True, False, False], [True, False, None]])
     1.0

@@ -1,7 +1,7 @@
-"""Cluster bootstrap of rank statistics: groups are resampled, every item of a drawn group comes along.
+"""Cluster bootstrap of rank statistics. Groups are resampled, with all their items.
 
-A resample is a weight per group, so nothing is sorted twice: items are sorted by score once, and each
-resample's AUROC and average precision are cumulative sums of weights. 150,000 words take seconds.
+A resample is a weight for each group. Items are sorted by score once, and each resample's AUROC and average
+precision are cumulative sums of weights. 150,000 words take seconds.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from simulator.measure.statistics import (
 RESAMPLES = 1_000
 """Bootstrap samples of rank statistics."""
 _CELLS = 1_000_000
-"""Largest number of sums of weights held in memory at once."""
+"""Largest number of sums of weights in memory at once."""
 
 Replicates = Mapping[str, Floats]
-"""Name of a number to its values in the resamples; NaN where a resample leaves it undefined."""
+"""Name of a number → its values in the resamples; NaN where a resample leaves it undefined."""
 
 
 def replicates(sample: Sample, clusters: int) -> Replicates:
-    """`auroc`, `auprc`, `f1` and `balanced_accuracy` in each of `RESAMPLES` resamples of the groups.
+    """Compute `auroc`, `auprc`, `f1` and `balanced_accuracy` in each of `RESAMPLES` resamples of the groups.
 
-    All NaN where fewer than `LEAST_FOR_INTERVAL` groups have items, and those that compare the classes where
-    fewer have positives, or negatives: too little would vary.
+    All are NaN where fewer than `LEAST_FOR_INTERVAL` groups have items. `auroc` and `balanced_accuracy` are
+    NaN where fewer groups than that have positives, or negatives.
 
     Args:
-        clusters: number of groups, of which `sample.clusters` are numbers; those without items count, too.
+        clusters: number of groups, those without items included; `sample.clusters` are their numbers.
     """
     nothing = np.full(RESAMPLES, np.nan)
     if _too_few(sample.clusters):
@@ -48,13 +48,13 @@ def replicates(sample: Sample, clusters: int) -> Replicates:
 
 
 def f1_replicates(counts: Sequence[tuple[int, int, int]], groups: Sequence[int], clusters: int) -> Floats:
-    """F1 of summed (hits, flagged, gold) in each resample; NaN where a resample has no gold.
+    """Compute F1 of summed (hits, flagged, gold) in each resample; NaN where a resample has no gold.
 
-    All NaN where the counts are of fewer than `LEAST_FOR_INTERVAL` groups.
+    All are NaN where the counts come from fewer than `LEAST_FOR_INTERVAL` groups.
 
     Args:
         groups: number of the group of each of `counts`.
-        clusters: number of groups; those without counts count, too.
+        clusters: number of groups, those without counts included.
     """
     places = np.asarray(groups, dtype=np.int64)
     if _too_few(places):
@@ -105,9 +105,9 @@ def _ranked(sample: Sample, weights: Integers) -> dict[str, Floats]:
 
 
 def _coarsest_ranks(sample: Sample) -> Integers:
-    """Rank of each item, 0 for the highest score; neighbouring scores without a positive share one.
+    """Rank each item, 0 for the highest score; neighbouring scores without a positive share a rank.
 
-    Neither area changes by that, and where positives are rare there are far fewer ranks than scores.
+    This changes neither area. Where positives are rare, there are far fewer ranks than scores.
     """
     scores, rank = np.unique(-sample.scores, return_inverse=True)
     positive = np.bincount(rank, sample.labels, len(scores)) > 0
@@ -117,7 +117,7 @@ def _coarsest_ranks(sample: Sample) -> Integers:
 
 
 def _areas(hits: Floats, misses: Floats) -> tuple[Floats, Floats]:
-    """AUROC and average precision from weights of shape (scores, resamples), highest score first."""
+    """Compute AUROC and average precision from weights of shape (scores, resamples), highest score first."""
     all_hits, all_misses = np.cumsum(hits, axis=0), np.cumsum(misses, axis=0)
     positives, negatives = all_hits[-1], all_misses[-1]
     area = (hits * (negatives - all_misses + misses / 2)).sum(axis=0) / (positives * negatives)

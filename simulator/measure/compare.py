@@ -1,4 +1,4 @@
-"""Which chatbot is better: paired differences between all of them, under each detector."""
+"""Paired differences between all chatbots, under each detector."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Comparison(Frozen):
     """Two chatbots on the same personas and seeds: a line of `comparisons` in `report.json`."""
 
     detector: str
-    """Who judged."""
+    """Name of the detector."""
     metric: Metric
-    """What is compared."""
+    """The metric compared."""
     a: str
     """First chatbot."""
     b: str
     """Second chatbot."""
     pairs: int
-    """Conversations compared; only these enter the difference."""
+    """Pairs of conversations compared; only these enter the difference."""
     difference: Rounded | None
     """Metric of `a` minus metric of `b`, over the pairs."""
     ci95: Interval
@@ -42,7 +42,7 @@ class Comparison(Frozen):
     p_value: Rounded | None
     """Paired permutation test, two-sided; None with fewer than two pairs."""
     p_holm: Rounded | None
-    """Adjusted by Holm over all pairs of chatbots of this detector and metric."""
+    """Adjusted by Holm over all pairs of chatbots under this detector and metric."""
 
 
 def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str]) -> tuple[Comparison, ...]:
@@ -81,7 +81,7 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
 def paired_ratios(
     first: Sequence[Tally], second: Sequence[Tally], metric: Metric
 ) -> tuple[list[Ratio], list[Ratio]]:
-    """The ratios of two chatbots on the personas and seeds that both have, in the same order.
+    """Return the ratios of two chatbots on the personas and seeds that both have, in the same order.
 
     Raises:
         UsageError: a chatbot has two conversations with the same scenario, persona and seed.

@@ -1,4 +1,4 @@
-"""What the simulated conversations are like: their length, how they end, what is wrong with them."""
+"""Describe the simulated conversations: length, ending, flaws of the simulated user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simulator.measure.tokens import count_tokens
 
 
 class Flaw(Protocol):
-    """What the audit of the simulated user says of one turn."""
+    """A flaw of the simulated user in one turn."""
 
     @property
     def turn(self) -> int:
@@ -42,7 +42,7 @@ class ChatStatistics(Frozen):
     chatbot: str
     """Name of the chatbot."""
     conversations: int
-    """How many there are."""
+    """Number of conversations."""
     turns_mean: Rounded | None
     """Mean number of turns."""
     turns_std: Rounded | None
@@ -56,7 +56,7 @@ class ChatStatistics(Frozen):
 
 
 class Audit(Frozen):
-    """What the simulated user did wrong, and what the numbers are without the conversations affected."""
+    """Flaws of the simulated user, and the numbers without the conversations that have any."""
 
     conversations: int
     """Conversations audited."""
@@ -73,7 +73,7 @@ class Audit(Frozen):
 def chat_statistics(
     conversations: Sequence[Conversation], chatbots: Sequence[str]
 ) -> tuple[ChatStatistics, ...]:
-    """Lengths and endings of each chatbot's conversations."""
+    """Summarize the lengths and endings of each chatbot's conversations."""
     return tuple(
         _statistics(name, [item for item in conversations if item.chatbot == name]) for name in chatbots
     )
@@ -89,7 +89,7 @@ def audit_report(
 
     Args:
         conversations: all of the run.
-        tallies: what was counted in each of them.
+        tallies: the counts of each conversation.
         flaws: by conversation id.
         chatbots: names, in the order of the report.
     """

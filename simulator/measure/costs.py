@@ -1,4 +1,4 @@
-"""What a run cost: calls, tokens and seconds by role, and each detector next to the Vanilla chatbot."""
+"""Costs of a run: calls, tokens and seconds by role, and each detector relative to the Vanilla chatbot."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ from simulator.measure.metrics import known_sum, mean
 from simulator.measure.numbers import Rounded
 
 BASELINE = "vanilla"
-"""The chatbot that costs are put in relation to (HalluDetect B.8)."""
+"""The chatbot that costs are relative to (HalluDetect B.8)."""
 
 
 class Cost(Frozen):
-    """What one role spent over the whole run: a line of `ledger` in `report.json`."""
+    """Costs of one role over the whole run: a line of `ledger` in `report.json`."""
 
     role: str
-    """`user`, `chatbot` or `detector`; or the role that the call itself names."""
+    """`user`, `chatbot` or `detector`, or the role that the call itself names."""
     name: str
-    """Which chatbot or detector; for `user` the chatbot it talked to."""
+    """Name of the chatbot or detector; for `user`, of the chatbot it talked to."""
     calls: int
     """Model calls, failed and replayed ones included."""
     failed: int
     """Calls without an answer."""
     replayed: int
-    """Calls answered from a recording or an identical request; their recorded cost is counted here."""
+    """Calls answered from a recording or an equal request; their recorded cost is counted here."""
     uncounted: int
-    """Calls whose tokens the server did not tell; they are missing from the sums."""
+    """Calls whose tokens the server did not report; the sums lack them."""
     prompt_tokens: int | None
-    """Tokens read; None when no server told."""
+    """Tokens read; None when no server reported them."""
     completion_tokens: int | None
-    """Tokens written; None when no server told."""
+    """Tokens written; None when no server reported them."""
     cached_tokens: int | None
-    """Prompt tokens out of the server's prefix cache; None when no server told."""
+    """Prompt tokens from the server's prefix cache; None when no server reported them."""
     seconds: Rounded
-    """Latencies added up; calls run at the same time, so this is no wall time."""
+    """Sum of latencies. Calls run at the same time, so this is no wall time."""
 
 
 class Efficiency(Frozen):
     """Average cost a conversation: the table of HalluDetect B.8."""
 
     role: Literal["chatbot", "detector"]
-    """What it is."""
+    """`chatbot` or `detector`."""
     name: str
     """Its name."""
     conversations: int
     """Conversations averaged over."""
     on: str
-    """Whose conversations: a chatbot's own; a detector's are Vanilla's, or `all` in a run without Vanilla."""
+    """Whose conversations: a chatbot's own; for a detector Vanilla's, or `all` in a run without Vanilla."""
     calls_per_chat: Rounded | None
     """Mean number of model calls."""
     tokens_per_chat: Rounded | None
-    """Mean of prompt plus completion tokens; None when no server told."""
+    """Mean of prompt plus completion tokens; None when no server reported them."""
     seconds_per_chat: Rounded | None
-    """Mean of the latencies' sum."""
+    """Mean sum of latencies."""
     relative_to_vanilla: Rounded | None
-    """tokens_per_chat over the Vanilla chatbot's (the user's calls are nobody's); None without Vanilla."""
+    """tokens_per_chat over the Vanilla chatbot's (the user's calls count in neither); None without it."""
 
 
 def ledger(conversations: Iterable[Conversation], verdicts: Iterable[Verdict]) -> tuple[Cost, ...]:
-    """Every call of the run by who made it; sorted by role and name."""
+    """Add up the run's calls by who made them, sorted by role and name."""
     spent: dict[tuple[str, str], list[Call]] = defaultdict(list)
     for conversation in conversations:
         for call in _calls(conversation):
@@ -78,10 +78,10 @@ def efficiency(
     chatbots: Sequence[str],
     detectors: Sequence[str],
 ) -> tuple[Efficiency, ...]:
-    """Cost a conversation of each chatbot and each detector, relative to the Vanilla chatbot.
+    """Average the cost of a conversation for each chatbot and detector, relative to the Vanilla chatbot.
 
-    The paper measures the detector on the Vanilla chatbot's conversations; so do we, on those with at least
-    one verdict of the detector, and against what Vanilla spent on these same conversations.
+    The paper measures detectors on the Vanilla chatbot's conversations, and so do we. Only conversations with
+    a verdict of the detector count, and Vanilla's own cost is that of the same conversations.
     """
     own: dict[str, dict[str, list[Call]]] = {name: {} for name in chatbots}
     for conversation in conversations:

@@ -1,7 +1,7 @@
-"""How well scores and flags agree with gold labels: numbers of one sample, none of them invented.
+"""Agreement of scores and flags with gold labels, on one sample.
 
-Whatever has no value on a sample (one class only, nothing flagged, scores that are no probabilities) is None.
-Each item (a reply, a sentence, a word) weighs the same.
+A number that is not defined on a sample is None: there is one class only, nothing is flagged, or scores are
+no probabilities. Each item (a reply, a sentence, a word) weighs the same.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Sample:
-    """Items that a detector scored; all arrays have the same length n."""
+    """Items that a detector scored; all arrays have length n."""
 
     labels: Booleans
     """Gold: whether the item is hallucinated."""
     scores: Floats
     """The detector's score, higher is worse."""
     flags: Booleans
-    """Whether the detector flags it at its own threshold."""
+    """Whether the detector flags the item at its own threshold."""
     clusters: Integers
-    """Number of the group that the item belongs to."""
+    """Number of the item's group."""
     probabilities: bool = True
-    """Whether the scores are meant as probabilities; those outside [0, 1] are none, whatever is meant."""
+    """Whether the scores are meant as probabilities. Scores outside [0, 1] never are."""
 
     def only(self, chosen: Booleans) -> Sample:
-        """The items chosen by a mask of length n."""
+        """Return the items that a mask of length n chooses."""
         return dataclasses.replace(
             self,
             labels=self.labels[chosen],
@@ -46,14 +46,14 @@ class Sample:
         )
 
     def flagged_from(self, threshold: float | None) -> Sample:
-        """The same items, flagged where the score reaches `threshold`; None flags nothing."""
+        """Return the same items, flagged where the score reaches `threshold`; None flags nothing."""
         flags = np.zeros(len(self.labels), dtype=bool) if threshold is None else self.scores >= threshold
         return dataclasses.replace(self, flags=flags)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Counts at every distinct score, from the highest: what is flagged from that score on."""
+    """Counts at every distinct score, from the highest: items flagged from that score on."""
 
     thresholds: Floats
     """The distinct scores, falling."""
@@ -68,7 +68,7 @@ class Bin:
     """Items with scores in one bin of the reliability curve."""
 
     n: int
-    """How many."""
+    """Number of items."""
     score: float
     """Their mean score."""
     positive: float
@@ -76,7 +76,7 @@ class Bin:
 
 
 def curve(sample: Sample) -> Curve:
-    """What every threshold would flag; empty arrays for an empty sample."""
+    """Count the flagged items and hits at every threshold; empty arrays for an empty sample."""
     order = np.argsort(-sample.scores, kind="stable")
     scores, hits = sample.scores[order], np.cumsum(sample.labels[order])
     last = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1) if len(scores) else np.array([], int)
@@ -84,21 +84,21 @@ def curve(sample: Sample) -> Curve:
 
 
 def auroc(sample: Sample) -> float | None:
-    """Area under the ROC curve: the chance that a positive outscores a negative, ties counted half."""
+    """Compute the area under the ROC curve: the chance that a positive outscores a negative (ties: half)."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(sample.labels, sample.scores)) if _both_classes(sample) else None
 
 
 def average_precision(sample: Sample) -> float | None:
-    """Area under the precision-recall curve as a step function (no interpolation); None with one class."""
+    """Compute the area under the precision-recall curve, without interpolation; None with one class."""
     from sklearn.metrics import average_precision_score
 
     return float(average_precision_score(sample.labels, sample.scores)) if _both_classes(sample) else None
 
 
 def precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[str, float | None]:
-    """Of the positive class; each None where its denominator is empty, F1 also where recall is None.
+    """Compute these for the positive class; None where a denominator is 0, F1 also where recall is None.
 
     >>> precision_recall_f1(hits=1, flagged=2, positive=2)
     {'precision': 0.5, 'recall': 0.5, 'f1': 0.5}
@@ -111,7 +111,7 @@ def precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[st
 
 
 def decisions(sample: Sample) -> dict[str, float | None]:
-    """Precision, recall, F1, balanced accuracy and accuracy of the flags."""
+    """Compute precision, recall, F1, balanced accuracy and accuracy of the flags."""
     n, positive = len(sample.labels), int(sample.labels.sum())
     hits = int((sample.labels & sample.flags).sum())
     flagged = int(sample.flags.sum())
@@ -125,7 +125,7 @@ def decisions(sample: Sample) -> dict[str, float | None]:
 
 
 def best_threshold(sample: Sample) -> float | None:
-    """The threshold with the highest F1, the highest one of several; None without positives."""
+    """Find the threshold with the highest F1, the highest threshold of several; None without positives."""
     positive = int(sample.labels.sum())
     if not positive:
         return None
@@ -134,7 +134,7 @@ def best_threshold(sample: Sample) -> float | None:
 
 
 def brier(sample: Sample) -> float | None:
-    """Mean squared distance of score and label; None where the scores are no probabilities."""
+    """Compute the mean squared distance of score and label; None where the scores are no probabilities."""
     from sklearn.metrics import brier_score_loss
 
     if not _probabilities(sample):
@@ -143,7 +143,10 @@ def brier(sample: Sample) -> float | None:
 
 
 def reliability(sample: Sample) -> tuple[Bin, ...]:
-    """The non-empty ones of `BINS` bins, [0, 0.1), … [0.9, 1]; empty where scores are no probabilities."""
+    """Sort items into `BINS` bins, [0, 0.1), … [0.9, 1]. Empty bins are left out.
+
+    There are none where the scores are no probabilities.
+    """
     if not _probabilities(sample):
         return ()
     places = np.minimum((sample.scores * BINS).astype(int), BINS - 1)
@@ -155,7 +158,7 @@ def reliability(sample: Sample) -> tuple[Bin, ...]:
 
 
 def calibration_error(sample: Sample) -> float | None:
-    """Expected calibration error: mean over items of |mean score − share positive| of their bin."""
+    """Compute the expected calibration error: mean of |mean score − share positive| of an item's bin."""
     bins = reliability(sample)
     if not bins:
         return None

@@ -1,4 +1,4 @@
-"""Which chatbot hallucinates least under a detector, as far as the paired tests say."""
+"""The chatbot that hallucinates least under a detector, by the paired tests."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from simulator.measure.sample_size import ALPHA, least_pairs, pairs_needed
 
 
 class Finding(Frozen):
-    """What one detector says of all chatbots: an item of `findings` in `report.json`."""
+    """One detector's result on all chatbots: an item of `findings` in `report.json`."""
 
     detector: str
-    """Who judged."""
+    """Name of the detector."""
     compared: int
     """Chatbots with a scored turn."""
     not_scored: tuple[str, ...]
-    """The others: of these nothing can be said."""
+    """Chatbots without one."""
     best: str | None = None
-    """The chatbot whose HPT-1 is below that of every other one, each time with p < 0.05 by the paired
-    permutation test after Holm; None where there is none, or anything was not scored."""
+    """The chatbot whose HPT-1 is below every other one's, each time with p < 0.05 by the paired permutation
+    test after Holm; None where there is none, or a chatbot was not scored."""
     undecided: tuple[str, ...] = ()
-    """The chatbot with the lowest HPT-1, and of those that the test does not tell from it the one with the
-    next lowest, in the order of the rows; empty where there is no such pair."""
+    """The chatbot with the lowest HPT-1, and the lowest of those that the test does not tell from it, in the
+    order of the rows. Empty where there is no such pair."""
     pairs: int | None = None
-    """Conversations that these two can be compared on."""
+    """Pairs of conversations on which these two are compared."""
     difference: float | None = None
-    """How far their HPT-1 are apart on those."""
+    """Difference of their HPT-1 on these pairs."""
     conversations_needed: int | None = None
     """Conversations of each chatbot that would tell these two apart with a chance of 80%: see
-    `sample_size.pairs_needed`. Not fewer than `least_conversations`, and more than the test had."""
+    `sample_size.pairs_needed`. At least `least_conversations`, and more than the test had."""
     not_estimated: str | None = None
-    """Why that cannot be estimated."""
+    """Why that number cannot be estimated."""
     least_conversations: int
-    """Conversations of each chatbot without which no test of so many chatbots can find anything."""
+    """Conversations of each chatbot below which no test of so many chatbots can find a difference."""
 
 
 def findings(tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Comparison]) -> tuple[Finding, ...]:
-    """A finding for every detector, in the order of the rows.
+    """Make a finding for every detector, in the order of the rows.
 
-    The two chatbots that the number of conversations is estimated for are the lowest and the runner-up, since
-    as a rule that pair needs most. Ties go to the one that comes first.
+    `conversations_needed` is estimated for the chatbot with the lowest HPT-1 and the runner-up, since that
+    pair usually needs most. Ties go to the one that comes first.
 
     Args:
         rows: of these tallies.
@@ -92,7 +92,7 @@ def _finding(
 
 
 def _below(lower: str, higher: str, comparisons: Sequence[Comparison]) -> bool:
-    """Whether the test says that one chatbot's HPT-1 is below another's."""
+    """Return whether the test finds the HPT-1 of `lower` below that of `higher`."""
     line = next(item for item in comparisons if {item.a, item.b} == {lower, higher})
     if line.p_holm is None or line.difference is None or line.p_holm >= ALPHA:
         return False

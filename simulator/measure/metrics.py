@@ -1,7 +1,7 @@
 """Hallucinations per turn and token accuracy of each chatbot under each detector (HalluDetect section 4.3).
 
-Only scored turns count: turns whose verdict is `scored` and says where (`Judgement.localised`). Everything is
-counted per conversation first (`Tally`); a row adds the tallies up, and statistics resample them.
+Only scored turns count: their verdict is `scored` and says where (`Judgement.localised`). Everything is first
+counted in each conversation (`Tally`). A row adds the tallies up, and statistics resample them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simulator.measure.statistics import Ratio, interval, no_interval, ratio_of_
 from simulator.measure.tokens import count_hallucinated, count_tokens
 
 Pairing = tuple[str, str, int]
-"""Scenario, persona and seed: what a conversation shares with those of the other chatbots."""
+"""Scenario, persona and seed, which pair a conversation with those of other chatbots."""
 
 
 class Row(Frozen):
@@ -32,29 +32,29 @@ class Row(Frozen):
     conversations: int
     """Conversations of the chatbot."""
     scored_conversations: int
-    """Those with a scored turn: what intervals and shares of conversations are over."""
+    """Those with a scored turn; intervals and shares of conversations are over these."""
     turns: int
     """Their turns."""
     scored_turns: int
-    """Turns that the detector scored and localised; the denominators below are made of these."""
+    """Turns that the detector scored and localised: the turns behind every number below."""
     coverage: Rounded | None
     """scored_turns / turns."""
     failed: int
     """Turns on which the detector failed."""
     abstained: int
-    """Turns on which it abstained."""
+    """Turns on which the detector abstained."""
     not_localised: int
-    """Turns scored without saying where; they are outside every number here."""
+    """Turns scored without saying where; no number counts them."""
     missing: int
     """Turns without a verdict."""
     hallucinations: int
     """Spans in the scored turns, unlocated ones included."""
     unlocated: int
-    """Those whose text was not found in the reply: they count in HPT and cannot in TokAcc."""
+    """Spans whose text is not in the reply. They count in HPT, not in TokAcc."""
     hallucinated_chats: Rounded | None
     """Share of the conversations with a scored turn that have a hallucination."""
     calls_per_reply: Rounded | None
-    """Model calls of the chatbot a turn (the paper's inferences per response)."""
+    """Mean number of model calls of the chatbot a turn (the paper's inferences per response)."""
     hpt_1: Rounded | None
     """Hallucinations / scored turns, over the whole set."""
     hpt_1_ci95: Interval
@@ -74,46 +74,46 @@ class Row(Frozen):
     calls: int
     """Model calls of the detector on this chatbot, whatever their outcome."""
     prompt_tokens: int | None
-    """Tokens the detector had read; None when no server told."""
+    """Tokens that the detector's model read; None when no server reported them."""
     completion_tokens: int | None
-    """Tokens the detector had written; None when no server told."""
+    """Tokens that the detector's model wrote; None when no server reported them."""
     seconds: Rounded
-    """Latencies of the detector's calls, added up; calls run at the same time, so no wall time."""
+    """Sum of the latencies of the detector's calls. Calls run at the same time, so this is no wall time."""
     self_judged: bool | None = None
-    """Whether a model by which the chatbot verifies its claims is one that the detector judges by, see
-    `self_judging`; None: the run does not tell."""
+    """Whether a model that verifies the chatbot's claims is one that the detector judges by, see
+    `self_judging`; None: not known."""
     self_judged_degree: Literal["same model", "same model and same question"] | None = None
-    """How far, where it is; the question is the same where the prompt file is."""
+    """How far; the question is the same where the prompt file is the same."""
     self_judged_reason: str | None = None
     """The same for people."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What one detector found in one conversation."""
+    """Counts of one detector in one conversation."""
 
     conversation: str
     """Identifier of the conversation."""
     pairing: Pairing
-    """What pairs it with other chatbots' conversations."""
+    """The key shared with other chatbots' conversations."""
     turns: int
     """All turns."""
     scored_turns: int
     """Turns scored and localised."""
     failed: int
-    """Turns failed."""
+    """Turns on which the detector failed."""
     abstained: int
-    """Turns abstained from."""
+    """Turns on which it abstained."""
     not_localised: int
     """Turns scored without saying where."""
     hallucinations: int
     """Spans in the scored turns."""
     unlocated: int
-    """Those without a place."""
+    """Spans without a place."""
     tokens: int
     """Reply tokens of the scored turns."""
     flagged_tokens: int
-    """Those under a located span."""
+    """Tokens under a located span."""
     chatbot_calls: int
     """Calls of the chatbot in all turns."""
     calls: tuple[Call, ...]
@@ -131,7 +131,7 @@ class Tally:
 
 
 def index_verdicts(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], dict[int, Verdict]]:
-    """Verdicts by (conversation, detector) and turn.
+    """Index verdicts by (conversation, detector) and turn.
 
     Raises:
         UsageError: a turn has two verdicts of one detector (two versions of it, or a doubled line).
@@ -150,7 +150,7 @@ def index_verdicts(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], dict[in
 
 
 def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
-    """Count what one detector's `verdicts` (by turn) say of `conversation`.
+    """Count one detector's `verdicts` (by turn) on `conversation`.
 
     Raises:
         UsageError: a verdict is about a turn that the conversation does not have.
@@ -189,7 +189,7 @@ def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
 
 
 Tallies = dict[tuple[str, str], tuple[Tally, ...]]
-"""Tallies by (chatbot, detector), each sorted so that the order of the journals cannot matter."""
+"""Tallies by (chatbot, detector), sorted, so that the order of the journals does not matter."""
 
 
 def tally_all(
@@ -198,7 +198,7 @@ def tally_all(
     chatbots: Sequence[str],
     detectors: Sequence[str],
 ) -> Tallies:
-    """Tallies of every chatbot under every detector; verdicts on conversations not given are left out."""
+    """Tally every chatbot under every detector. Verdicts on other conversations are left out."""
     index = index_verdicts(verdicts)
     return {
         (chatbot, detector): tuple(
@@ -217,7 +217,7 @@ def tally_all(
 
 
 def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
-    """Add up the tallies of one chatbot under one detector; an empty denominator gives None."""
+    """Add up the tallies of one chatbot under one detector; a denominator of 0 gives None."""
     judged = [item for item in tallies if item.scored_turns]
     worded = [item for item in judged if item.tokens]
     turns = sum(item.turns for item in tallies)
@@ -258,12 +258,12 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
 
 
 def rows(tallies: Tallies) -> tuple[Row, ...]:
-    """A row for every (chatbot, detector), in the order given."""
+    """Make a row for every (chatbot, detector), in the order given."""
     return tuple(row(chatbot, detector, items) for (chatbot, detector), items in tallies.items())
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Arithmetic mean to 6 decimals, independent of order; None of nothing.
+    """Compute the arithmetic mean to 6 decimals, independent of order; None without values.
 
     >>> mean([0.5, 0.25, 0.25])
     0.333333
@@ -272,7 +272,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def known_sum(counts: Sequence[int | None]) -> int | None:
-    """Sum of the known counts; 0 of nothing, None when there are counts and none is known.
+    """Add up the known counts; 0 without counts, None when there are counts and none is known.
 
     >>> known_sum([3, None, 4])
     7

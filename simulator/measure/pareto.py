@@ -1,4 +1,4 @@
-"""Which of several choices are worth their cost."""
+"""Pareto-optimal choices: those that are worth their cost."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 
 def pareto_front(choices: Sequence[Sequence[float | None]]) -> list[bool]:
-    """Whether each choice is Pareto-optimal: none other is at least as good in everything, and better in one.
+    """Return which choices are Pareto-optimal: no other is at least as good in everything and better in one.
 
     >>> pareto_front([(0.9, -5), (0.8, -1), (0.8, -9)])
     [True, True, False]
 
-    MetaRAG section 5.4 asks only that none is strictly better at no higher cost; then of two equally good
-    choices the dearer one would be optimal, too.
+    MetaRAG section 5.4 asks only that no other is strictly better at no higher cost. Then the dearer one of
+    two equally good choices would be optimal, too.
 
     Args:
-        choices: of each the same criteria, higher is better (a cost is given with a minus). One that lacks a
-            number is never optimal.
+        choices: the same criteria for each, higher is better (a cost is given with a minus). A choice that
+            lacks a number is never optimal.
     """
     known = [tuple(choice) for choice in choices if None not in choice]
     return [

@@ -1,4 +1,4 @@
-"""How many conversations a paired comparison of two chatbots would need to tell them apart."""
+"""Number of conversations that a paired comparison needs to tell two chatbots apart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.measure.statistics import LEAST_FOR_INTERVAL, Ratio
 ALPHA = 0.05
 """Two-sided level of the test."""
 POWER = 0.8
-"""Chance with which the test shall find a difference as large as the one measured."""
+"""Chance that the test finds a difference as large as the measured one."""
 
 
 @dataclass(frozen=True)
@@ -20,18 +20,18 @@ class Estimate:
     """A number of pairs, or why there is none."""
 
     pairs: int | None
-    """How many pairs are needed."""
+    """Pairs needed."""
     reason: str | None
     """Why that cannot be estimated; None where it can."""
 
 
 def pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
-    """How many pairs would tell two chatbots apart, as far as those measured let one foresee.
+    """Estimate how many pairs would tell two chatbots apart, from those measured.
 
     The standard formula for a paired comparison, rounded up: n = ((z(1 - α/2) + z(power)) · sd / mean)², with
     mean and sample standard deviation (n - 1) of the pairs' differences. A pair's difference is that of the
     two conversations' own ratios, so long conversations do not weigh more here. α is not divided by the
-    number of comparisons: what Holm's correction asks of one depends on all others, so this is the least.
+    number of comparisons, because Holm's correction of one depends on all others. So this is the least.
 
     Args:
         first: ratios of one chatbot; `first[i]` and `second[i]` are a pair.
@@ -52,9 +52,9 @@ def pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
 
 
 def least_pairs(comparisons: int) -> int:
-    """Pairs below which no p-value of that many permutation tests can fall below `ALPHA` after Holm.
+    """Return the pairs below which so many tests give no p-value below `ALPHA` after Holm.
 
-    The smallest p-value of n pairs is 2/2^n, and Holm multiplies the smallest of all by their number.
+    The smallest p-value of n pairs is 2/2^n, and Holm multiplies the smallest one by the number of tests.
     """
     pairs = LEAST_FOR_INTERVAL
     while comparisons * 2 ** (1 - pairs) >= ALPHA:
@@ -63,7 +63,7 @@ def least_pairs(comparisons: int) -> int:
 
 
 def _quantiles() -> float:
-    """z(1 - α/2) + z(power), about 2.80."""
+    """Return z(1 - α/2) + z(power), about 2.80."""
     from scipy.stats import norm
 
     return float(norm.ppf(1 - ALPHA / 2) + norm.ppf(POWER))

@@ -1,7 +1,7 @@
-"""Which chatbots are judged by the model that they verify their own claims with: a circle.
+"""Mark chatbots that are judged by the model that verifies their claims.
 
-Such a chatbot has taken out of its replies what that model would object to, so by that model it looks better
-than it is. By its very question it is asked the same thing twice.
+Such a chatbot has already removed what that model objects to. So by that model it looks better than it is.
+With the same question, the model is even asked the same thing twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from simulator.measure.metrics import Row
 
 
 def mark_self_judged(rows: Sequence[Row], checks: ClaimChecks) -> tuple[Row, ...]:
-    """The rows with `self_judged`, its degree and its reason; unchanged where one of the two is not known."""
+    """Return the rows with `self_judged`, its degree and its reason; unchanged without both claim checks."""
     return tuple(
         _marked(row, checks.chatbots.get(row.chatbot), checks.detectors.get(row.detector)) for row in rows
     )

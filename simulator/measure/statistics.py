@@ -1,7 +1,7 @@
 """Intervals and tests for ratios of sums over conversations.
 
-Turns of one conversation depend on each other, so the conversation is what is resampled (cluster bootstrap)
-and what is exchanged (paired permutation). HPT-1 and TokAcc-1 are both a sum over a sum, hence one code.
+Turns of one conversation depend on each other. So the cluster bootstrap resamples conversations, and the
+paired permutation test exchanges them. HPT-1 and TokAcc-1 are both a sum over a sum, and share this code.
 Generators have a fixed seed and counts are integers: equal input gives equal output to the last digit.
 """
 
@@ -18,16 +18,16 @@ from scenarios.text.wording import counted
 RESAMPLES = 10_000
 """Bootstrap samples, and label exchanges where there are too many to enumerate."""
 LEAST_FOR_INTERVAL = 6
-"""Conversations (pairs of them, groups) below which there is no interval. A percentile bootstrap of fewer is
-plainly misleading: two equal ones have an interval of no width. And 6 pairs are the first whose permutation
-test can say anything at 5%: 2 of 2^6 exchanges, p = 0.031."""
+"""Conversations (pairs of them, groups) below which there is no interval. A percentile bootstrap of fewer
+misleads: two equal ones have an interval of no width. And 6 is the fewest pairs whose permutation test can
+fall below 5%: 2 of 2^6 exchanges, p = 0.031."""
 UNDEFINED = 0.05
-"""Share of undefined replicates up to which the others have an interval."""
+"""Largest share of undefined replicates; with more, there is no interval."""
 _SEED = 20_250
 _CELLS = 4_000_000
-"""Largest number of drawn indices held in memory at once."""
+"""Largest number of drawn indices in memory at once."""
 _TIE = 1e-12
-"""Two differences closer than this are equal: floating-point noise must not break ties."""
+"""Differences closer than this are equal: floating-point noise must not break ties."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -45,20 +45,20 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Difference:
-    """What a paired comparison of two chatbots found."""
+    """Result of a paired comparison of two chatbots."""
 
     pairs: int
-    """Conversations that both chatbots have, with the same persona and seed, both with a denominator."""
+    """Pairs of conversations with the same persona and seed, both with a denominator."""
     difference: float | None
     """First minus second, over the pairs; None without pairs."""
     ci95: tuple[float, float] | None
     """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs."""
     p_value: float | None
-    """Two-sided; None with fewer than two pairs, where any exchange gives the same distance."""
+    """Two-sided; None with fewer than two pairs, where every exchange gives the same distance."""
 
 
 def ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
-    """Sum of numerators over sum of denominators; None when the latter is 0.
+    """Divide the sum of numerators by the sum of denominators; None when the latter is 0.
 
     >>> ratio_of_sums([Ratio(1, 4), Ratio(2, 2)])
     0.5
@@ -68,7 +68,7 @@ def ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
 
 
 def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
-    """95% percentile interval of the ratio of sums, conversations resampled with replacement.
+    """Compute the 95% percentile interval of the ratio of sums, resampling conversations with replacement.
 
     None with fewer than `LEAST_FOR_INTERVAL` conversations; `no_interval` says so.
     """
@@ -80,16 +80,16 @@ def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
 
 
 def no_interval(number: int, noun: str = "conversation") -> str | None:
-    """Why so many have no interval, such as `2 conversations; 6 needed for an interval`; None: they have."""
+    """Say why there is no interval, as `2 conversations; 6 needed for an interval`; None: there is one."""
     if number >= LEAST_FOR_INTERVAL:
         return None
     return f"{counted(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
 
 
 def cluster_weights(clusters: int, resamples: int) -> Integers:
-    """How often a cluster bootstrap draws each cluster: shape (resamples, clusters), rows sum to `clusters`.
+    """Draw how often a bootstrap takes each cluster: shape (resamples, clusters), rows sum to `clusters`.
 
-    Equal arguments give equal weights, so detectors measured on the same clusters are resampled together and
+    Equal arguments give equal weights. So detectors measured on the same clusters are resampled together, and
     the differences of their replicates are paired.
     """
     generator = np.random.default_rng(_SEED)
@@ -97,9 +97,9 @@ def cluster_weights(clusters: int, resamples: int) -> Integers:
 
 
 def percentiles(values: Floats) -> tuple[float, float] | None:
-    """95% percentile interval of bootstrap replicates; those that are not defined (NaN) are left out.
+    """Compute the 95% percentile interval of bootstrap replicates, without undefined ones (NaN).
 
-    None when more than `UNDEFINED` of them are not defined: the others are no fair sample then.
+    None when more than `UNDEFINED` of them are undefined: the others are no fair sample then.
     """
     undefined = np.isnan(values)
     return _percentiles(values[~undefined]) if undefined.mean() <= UNDEFINED else None
@@ -108,9 +108,9 @@ def percentiles(values: Floats) -> tuple[float, float] | None:
 def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:
     """Compare two chatbots on the same personas and seeds: `first[i]` and `second[i]` are a pair.
 
-    The null hypothesis is that within each pair the labels could be exchanged. All 2^n exchanges are
-    enumerated when there are at most `RESAMPLES` of them; otherwise that many are drawn, and the p-value is
-    (k + 1) / (n + 1), which is never 0.
+    The null hypothesis is that within each pair the labels could be exchanged. At most `RESAMPLES` exchanges
+    (2^n) are all enumerated. Else that many are drawn, and the p-value is (k + 1) / (n + 1), which is never
+    0.
 
     Raises:
         ValueError: the samples differ in length.
@@ -128,7 +128,7 @@ def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Differ
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Holm's step-down adjustment; a missing p-value is no test and stays None.
+    """Adjust p-values by Holm's step-down method; None is no test and stays None.
 
     >>> holm([0.25, None, 0.125, 0.5])
     (0.5, None, 0.375, 0.5)

@@ -1,9 +1,9 @@
-"""The one tokenizer that every detector's spans are projected on.
+"""The one tokenizer for the spans of every detector.
 
-A token is a word (a run of letters, digits, underscores and the marks that belong to letters) or a single
-other character that is not white space. It is independent of any model on purpose: token accuracy shall
-compare chatbots on different models and detectors with different units, and a reply must not score better
-because its model's vocabulary cuts it into more pieces. The HalluDetect paper does not name its tokenizer.
+A token is a word (a run of letters, digits, underscores and combining marks) or a single other character that
+is not white space. The tokenizer depends on no model: token accuracy compares chatbots on different models
+and detectors with different units. A reply must not score better because its model's vocabulary cuts it into
+more pieces. The HalluDetect paper does not name its tokenizer.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from scenarios.transcript import Span
 
 _JOINERS = "\u200c\u200d"
 _PLANES_WITH_MARKS = (range(0x300, 0x20000), range(0xE0100, 0xE01F0))
-"""Code points among which all marks are; looking at the whole of Unicode takes a third of a second."""
+"""Code points that include all marks; a search of the whole of Unicode takes a third of a second."""
 
 
 @functools.cache
 def _pattern() -> re.Pattern[str]:
     # `\w` leaves out combining marks, which would cut Hindi or Tamil words at every vowel sign.
     marks = "".join(f"{chr(first)}-{chr(last)}" for first, last in _runs_of_marks())
-    # White space is passed over first: to find that a character is none of so many takes longest.
+    # White space is skipped first, because comparing a character with all marks takes longest.
     return re.compile(rf"(?!\s)(?:[\w{marks}{_JOINERS}]+|.)", re.DOTALL)
 
 
 def _runs_of_marks() -> Iterator[tuple[int, int]]:
-    """First and last code point of each run of combining marks."""
+    """Yield the first and last code point of each run of combining marks."""
     for codes in _PLANES_WITH_MARKS:
         for is_mark, run in groupby(codes, lambda code: unicodedata.category(chr(code)).startswith("M")):
             if is_mark:
@@ -39,7 +39,7 @@ def _runs_of_marks() -> Iterator[tuple[int, int]]:
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens a text has.
+    """Count the tokens of a text.
 
     >>> count_tokens("Rs 500.")
     3
@@ -48,16 +48,16 @@ def count_tokens(text: str) -> int:
 
 
 def count_hallucinated(text: str, spans: Iterable[Span]) -> int:
-    """How many tokens a located span overlaps by at least one character.
+    """Count the tokens that a located span overlaps by at least one character.
 
-    Spans form a union: a token under two spans is hallucinated once. Unlocated spans touch no token. Tokens
-    are counted under each stretch of the union, so that a long text with many spans takes no longer.
+    Spans form a union: a token under two spans counts once. Unlocated spans touch no token. Tokens are
+    counted under each stretch of the union, so a long text with many spans takes no longer.
 
     >>> count_hallucinated("Rs 500.", [Span(start=3, end=4, text="5")])
     1
 
     Args:
-        text: what has the tokens.
+        text: the text with the tokens.
         spans: in any order.
     """
     counted = found = 0
@@ -66,14 +66,14 @@ def count_hallucinated(text: str, spans: Iterable[Span]) -> int:
         if start >= min(right, len(text)):
             continue
         found += len(_pattern().findall(text, start, right))
-        # The token that the stretch ends in is counted, wherever the next stretch begins.
+        # The token at the end of the stretch is counted, wherever the next stretch begins.
         last = _pattern().match(text, right - 1) if right <= len(text) else None
         counted = last.end() if last else right
     return found
 
 
 def _union(spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
-    """The stretches under at least one span, from left to right, apart from each other; one at least."""
+    """Yield the separate stretches under at least one span, from left to right; the first may be (0, 0)."""
     places = sorted(
         (span.start, span.end) for span in spans if span.start is not None and span.end is not None
     )

@@ -1,1 +1,1 @@
-"""Shows what was counted: report.json, report.csv, a terminal table, a self-contained page."""
+"""Show what was counted: report.json, report.csv, a terminal table, a self-contained page."""

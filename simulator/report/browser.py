@@ -1,7 +1,7 @@
-"""The conversations of a run as the page's reader needs them: plain JSON values, nothing rendered yet.
+"""The conversations of a run for the page's reader, as plain JSON values.
 
-Replies are cut where the flagging changes, here and not in the page, because spans count code points and
-JavaScript strings count UTF-16 units. The page puts every text into the document as text, never as markup.
+Replies are cut here where the flagging changes, and not in the page: spans count code points, and JavaScript
+strings count UTF-16 units. The page puts every text into the document as text, never as markup.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def browser_data(
     flaws: Flaws,
     personas: Mapping[str, Persona],
 ) -> dict[str, Any]:
-    """Everything that the reader shows: cases (scenario, persona, seed) with a conversation a chatbot."""
+    """Collect what the reader shows: cases (scenario, persona, seed) with one conversation a chatbot."""
     index = index_verdicts(verdicts)
     passages = _Passages()
     cases: dict[tuple[str, str, int], list[dict[str, Any] | None]] = {}
@@ -62,15 +62,16 @@ def browser_data(
 
 
 MOST_COVERING = 50
-"""Spans that are told of one place in a reply. All of those that lie in one another would be the square of
-their number, which a crafted journal could use to fill the memory."""
+"""Largest number of spans given for one place in a reply. With nested spans, all of them would be the square
+of their number, and a crafted journal could fill the memory."""
 
 
 def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ...]]]:
     """Cut `reply` where any located span starts or ends.
 
-    Returns pieces of text that join to the reply, each with the positions in `spans` of those that cover it,
-    or of `MOST_COVERING` of them.
+    Returns:
+        pieces of text that join to the reply, each with the positions in `spans` of at most `MOST_COVERING`
+        spans that cover it.
     """
     begin: dict[int, list[int]] = defaultdict(list)
     ends: dict[int, int] = {}
@@ -95,7 +96,7 @@ def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ..
 
 
 class _Passages:
-    """Each passage once: the chatbots of a run are given the same ones again and again."""
+    """Each passage once: a run's chatbots are given the same ones again and again."""
 
     def __init__(self) -> None:
         self.listed: list[dict[str, Any]] = []
@@ -153,7 +154,7 @@ def _verdict(verdict: Verdict | None) -> dict[str, Any]:
 
 
 def _state(verdict: Verdict) -> str:
-    """`clean` only when it was scored, localised, has no span and is not flagged."""
+    """Return the state: `clean` only if it was scored and localised, has no span and is not flagged."""
     if verdict.outcome != "scored":
         return verdict.outcome
     if verdict.spans is None:

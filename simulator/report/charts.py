@@ -1,8 +1,8 @@
 """Geometry of the page's charts: a dot and its interval for each chatbot and detector.
 
-The charts are drawn by our own small SVG template and not by a plotting library: they take colours and
-fonts from the page's style sheet (so they follow light and dark and print), need no inline styles (which the
-page's content security policy forbids), and their text stays text.
+Our own small SVG template draws the charts, not a plotting library. They take colours and fonts from the
+page's style sheet, so they follow light, dark and print. They need no inline styles, which the page's content
+security policy forbids. Their text stays text.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Tick:
     """A grid line."""
 
     at: float
-    """Where it stands, horizontally or vertically."""
+    """Its place, horizontal or vertical."""
     label: str
-    """What is written at its end."""
+    """The text at its end."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Dot:
     high: float | None
     """Right end of the interval, or None."""
     detector: int
-    """Position of the detector: chooses the colour."""
+    """Position of the detector, which chooses the colour."""
     title: str
     """The same in words."""
 
@@ -61,19 +61,19 @@ class Group:
     y: float
     """Height of the middle of the group."""
     dots: tuple[Dot, ...]
-    """One for each detector."""
+    """One dot a detector."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart ready to be drawn."""
+    """A chart, ready to be drawn."""
 
     title: str
     """What is shown, and which end is good."""
     height: float
     """Height in the SVG's units."""
     floor: float
-    """Where the axis is."""
+    """Height of the axis."""
     ticks: tuple[Tick, ...]
     """Grid lines."""
     groups: tuple[Group, ...]
@@ -88,7 +88,7 @@ def chart(
     unit: str,
     upper: float | None,
 ) -> Chart:
-    """Lay out one metric; `upper` is the largest value that it can have, or None."""
+    """Lay out one metric; `upper` is its largest possible value, or None."""
     chatbots = list(dict.fromkeys(row.chatbot for row in report_rows))
     detectors = list(dict.fromkeys(row.detector for row in report_rows))
     values = [
@@ -133,7 +133,7 @@ def chart(
 
 
 def axis(values: Sequence[float], upper: float | None) -> tuple[float, ...]:
-    """Round numbers around `values`: up from 0, or, where `upper` bounds them, down from `upper`."""
+    """Choose round numbers around `values`: from 0 up, or, if there is an `upper`, from there down."""
     if not values:
         return (0.0, 1.0) if upper is None else (0.0, upper)
     least = _LEAST if upper is None else upper * _LEAST

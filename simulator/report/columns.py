@@ -1,4 +1,4 @@
-"""A table's columns, declared once: its cells on the terminal, on a page and in CSV, and the glossary."""
+"""Columns of tables. One declaration gives cells on the terminal, on a page and in CSV, and the glossary."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from rich.text import Text
 from scenarios.text.wording import NOTHING, in_brief, number
 
 NARROW = 100
-"""Columns of a terminal below which a table leaves out what it has elsewhere."""
+"""Terminals with fewer columns get tables without the `wide` ones."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
+"""First characters that a spreadsheet takes for a formula."""
 
 Format = Callable[[Any], str]
 
 
 def decimals(digits: int, scale: float = 1) -> Format:
-    """How a number is written; without one, a dash."""
+    """Return a format for numbers with so many decimals; None is a dash."""
     return lambda value: number(value, digits, scale)
 
 
 def grouped(digits: int = 0) -> Format:
-    """How a large number is written: `12,345`."""
+    """Return a format for large numbers: `12,345`."""
     return lambda value: NOTHING if value is None else f"{value:,.{digits}f}"
 
 
 def listed(value: Mapping[str, int]) -> str:
-    """How counts by name are written: `max turns 3, loop 1`."""
+    """Format counts by name: `max turns 3, loop 1`."""
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in sorted(value.items()))
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, whose rows are values with fields."""
+    """A column of a table; rows are values with fields."""
 
     label: str
-    """Its heading on a page; empty: it is not there."""
+    """Heading on a page; empty: the page lacks the column."""
     value: str
-    """The field that it shows, and its heading in CSV; `a.b` is field b of field a."""
+    """Field that it shows, and its heading in CSV; `a.b` is field b of field a."""
     hint: str = ""
-    """What it means: the heading's tooltip, and a line of docs/metrics.md."""
+    """Its meaning: the heading's tooltip, and a line of docs/metrics.md."""
     format: Format = str
-    """How the value is written for people."""
+    """Format of the value for people."""
     kind: Literal["number", "name", "text", "long"] = "number"
-    """A number, what names the row, another word, or a text of more than one line."""
+    """A number, the row's name, another word, or a text of several lines."""
     beside: str | None = None
-    """The field of what stands beside the value: its interval, its standard deviation or a word."""
+    """Field shown beside the value: its interval, its standard deviation or a word."""
     short: str | None = None
-    """Its heading on the terminal; None: it is not there."""
+    """Heading on the terminal; None: the terminal lacks the column."""
     brief: bool = False
-    """Whether the terminal leaves out what stands beside."""
+    """Whether the terminal leaves out what `beside` shows."""
     wide: bool = False
-    """Whether only a terminal of `NARROW` columns or more has it."""
+    """Whether only terminals of at least `NARROW` columns show it."""
     warns: Callable[[Any], bool] = lambda value: False
     """Whether a value calls for attention."""
 
     def of(self, row: Any, field: str | None = None) -> Any:
-        """The value in a row, or that of another field.
+        """Return the value in a row, or that of another field.
 
         Raises:
             AttributeError, KeyError: the row has no such field.
@@ -74,14 +74,14 @@ class Column:
         return row
 
     def text(self, row: Any) -> str:
-        """The value as people read it."""
+        """Return the value as people read it."""
         return self.format(self.of(row))
 
     def aside(self, row: Any, bound: Format | None = None) -> str:
-        """What stands beside it, such as `[0.30, 0.55]` or `± 0.02`; empty where nothing does.
+        """Return the text beside the value, such as `[0.30, 0.55]` or `± 0.02`; empty if there is none.
 
         Args:
-            bound: how a bound of an interval is written; None: as the value.
+            bound: format of an interval's bounds; None: that of the value.
         """
         found = None if self.beside is None else self.of(row, self.beside)
         if isinstance(found, tuple):
@@ -91,7 +91,7 @@ class Column:
         return f"± {self.format(found)}"
 
     def has_intervals(self, rows: Iterable[Any]) -> bool:
-        """Whether any row has an interval beside the value."""
+        """Return whether any row has an interval beside the value."""
         return self.beside is not None and any(isinstance(self.of(row, self.beside), tuple) for row in rows)
 
 
@@ -104,14 +104,14 @@ def terminal_table(
     gap: str = " ",
     title: Callable[[Any], str] | None = None,
 ) -> Table:
-    """The columns that have a short heading.
+    """Make a table of the columns that have a short heading.
 
     Args:
-        groups: rows, apart from each other.
-        narrow: whether there are less than `NARROW` columns on the terminal.
-        bound: how bounds of intervals are written; None: as the values.
-        gap: what parts an interval from its value.
-        title: of a row: what stands above its group.
+        groups: rows, in separate groups.
+        narrow: whether the terminal has fewer than `NARROW` columns.
+        bound: format of intervals' bounds; None: that of the values.
+        gap: text between a value and its interval.
+        title: heading of a group, from its first row.
     """
     shown = [column for column in columns if column.short is not None and not (narrow and column.wide)]
     made = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
@@ -142,9 +142,9 @@ def _cell(column: Column, row: Any, bound: Format | None, gap: str) -> str:
 
 
 def csv_text(columns: Sequence[Column], rows: Iterable[Any]) -> str:
-    """The rows as CSV, numbers as they are in the JSON; the bounds of an interval are two columns.
+    """Write the rows as CSV, with the numbers of the JSON; an interval has two columns for its bounds.
 
-    Rows may lack fields: their cells are empty.
+    Fields that a row lacks are empty cells.
     """
     rows = list(rows)
     written = io.StringIO()
@@ -177,12 +177,12 @@ def _or_none(column: Column, row: Any, field: str | None) -> Any:
 
 
 def _harmless(cell: Any) -> Any:
-    """The cell; a text that a spreadsheet would compute has an apostrophe before it."""
+    """Return the cell, with an apostrophe before a text that a spreadsheet would compute."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def glossary(columns: Sequence[Column]) -> str:
-    """A table of Markdown: heading, field and meaning of each column."""
+    """Return a Markdown table with heading, field and meaning of each column."""
     lines = [
         f"| {column.label or column.short} | `{column.value}` | {column.hint} |".replace("\n", " ")
         for column in columns

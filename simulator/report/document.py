@@ -1,4 +1,4 @@
-"""`report.json`: everything a run found, equal bytes for equal journals."""
+"""`report.json`: all results of a run. Equal journals give equal bytes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from simulator.measure.statistics import LEAST_FOR_INTERVAL
 
 
 class Intervals(Frozen):
-    """What intervals need."""
+    """Requirements of intervals."""
 
     least: int = LEAST_FOR_INTERVAL
     """Conversations, or pairs of them, below which there is none."""
@@ -36,15 +36,15 @@ class Reading(Frozen):
     """How one model's answers were read, in words."""
 
     model: str
-    """The name it is served under."""
+    """Name under which it is served."""
     decisions: str
-    """What a decision was read from."""
+    """Source of decisions."""
     seed: Literal["kept", "ignored", "refused"]
-    """What the endpoint makes of a seed."""
+    """What the endpoint does with a seed."""
     json_by: str = Field(alias="json")
-    """What makes answers JSON."""
+    """How answers are made JSON."""
     asked: bool
-    """Whether the endpoint was asked for that, or it is assumed."""
+    """Whether the endpoint was asked; else this is assumed."""
 
 
 class Failure(Frozen):
@@ -57,7 +57,7 @@ class Failure(Frozen):
 
 
 class CutReplies(Frozen):
-    """A chatbot with replies of which a text ended at the limit of tokens."""
+    """A chatbot with replies that have a text that ended at the limit of tokens."""
 
     chatbot: str
     replies: int
@@ -65,26 +65,26 @@ class CutReplies(Frozen):
 
 
 class RunReport(Frozen):
-    """What a run found: `report.json`."""
+    """The results of a run: `report.json`."""
 
     layout: Literal[1] = Field(default=1, alias="schema")
-    """Version of the layout; it goes up when a field changes its meaning or goes away."""
+    """Version of the layout; higher when a field changes its meaning or goes away."""
     intervals: Intervals = Intervals()
-    """What intervals need."""
+    """Requirements of intervals."""
     findings: tuple[Finding, ...]
     """Which chatbot hallucinates least, by detector."""
     rows: tuple[Row, ...]
     """Each chatbot under each detector."""
     comparisons: tuple[Comparison, ...]
-    """Each two chatbots under each detector."""
+    """Every two chatbots under each detector."""
     agreement: Agreement
-    """How far detectors agree on the same turns."""
+    """Agreement of the detectors on the same turns."""
     ledger: tuple[Cost, ...]
-    """What was spent, by role."""
+    """Costs by role."""
     efficiency: tuple[Efficiency, ...]
-    """What a conversation costs."""
+    """Costs of a conversation."""
     conversations: tuple[ChatStatistics, ...]
-    """How long conversations are, by chatbot."""
+    """Lengths of conversations, by chatbot."""
     read_how: tuple[Reading, ...]
     """How the models' answers were read."""
     failures: tuple[Failure, ...]
@@ -92,9 +92,9 @@ class RunReport(Frozen):
     cut_replies: tuple[CutReplies, ...]
     """Chatbots with texts that ended at the limit of tokens."""
     unknown_personas: tuple[str, ...]
-    """Personas that the audit of the simulated user knows nothing of."""
+    """Personas unknown to the audit of the simulated user."""
     simulator_audit: Audit
-    """What the simulated user did wrong."""
+    """Flaws of the simulated user."""
 
     @property
     def chatbots(self) -> list[str]:
@@ -107,11 +107,11 @@ class RunReport(Frozen):
         return list(dict.fromkeys(row.detector for row in self.rows))
 
     def by(self, detector: str) -> list[Row]:
-        """The rows of a detector."""
+        """Return the rows of a detector."""
         return [row for row in self.rows if row.detector == detector]
 
     def text(self) -> str:
-        """The report as the text of `report.json`."""
+        """Return the text of `report.json`."""
         values = self.model_dump(mode="json", by_alias=True)
         return json.dumps(values, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -146,14 +146,14 @@ def build_report(
     """Compute the report of a run.
 
     Args:
-        conversations: the conversations of the run; their order does not matter.
+        conversations: the conversations of the run, in any order.
         verdicts: the verdicts of the run; those on other conversations are left out.
         chatbots: names of all chatbots of the run, in the order of the rows.
         detectors: names of all detectors, likewise. One without verdicts has rows with coverage 0.
-        flaws: what the audit of the simulated user found, by conversation id.
-        personas: identifiers of the personas that the audit knew; None: there was none to know.
-        claim_checks: how chatbots and detectors check claims; None: nobody knows.
-        read_how: how the models' answers were read; none: nobody knows.
+        flaws: flaws of the simulated user, by conversation id.
+        personas: identifiers of the personas that the audit knew; None: it needed none.
+        claim_checks: how chatbots and detectors check claims; None: not known.
+        read_how: how the models' answers were read; empty: not known.
 
     Raises:
         UsageError: the journals contradict each other or hold two configurations of the same thing.
@@ -225,6 +225,6 @@ def _cut_replies(conversations: Sequence[Conversation], chatbots: Sequence[str])
 
 
 def _was_cut(call: Call) -> bool:
-    """Whether a chatbot's text ended at its limit; decisions have one token, queries may be cut."""
+    """Return whether a chatbot's text ended at its limit. Decisions have one token; queries may be cut."""
     wrote = call.purpose.startswith("chatbot.") and call.purpose != "chatbot.reformulate"
     return wrote and call.finish_reason == "length" and call.completion_tokens != 1

@@ -1,4 +1,4 @@
-"""Replies of a run as annotated data, in the JSONL schema that `hallulab bench` reads."""
+"""Export a run's replies as annotated data, in the JSONL schema that `hallulab bench` reads."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from simulator.runs.journals import current_verdicts
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export did."""
+    """Counts of an export."""
 
     written: int
     """Lines written."""
     without_evidence: int
-    """Replies left out because they, or what was retrieved for them, are empty: nobody can judge those."""
+    """Replies left out because they or their passages are empty: nobody can judge those."""
 
 
 def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Exported:
     """Write one line for each reply that the detector scored, with its located spans.
 
-    A reply is labelled hallucinated when the detector flagged it or anything in it. Without a detector every
+    A reply is labelled hallucinated if the detector flagged it or anything in it. Without a detector, every
     reply is written, unlabelled.
 
     Raises:
@@ -69,7 +69,7 @@ def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> di
         for span in spans
         if span.start is not None
     ]
-    # An empty list says that there is nothing, so it is not for a hallucination without a place.
+    # An empty list means no hallucination, so one without a place must not give it.
     localised = located or (verdict is not None and verdict.spans == () and not verdict.flagged)
     return {
         "id": f"{conversation.id}-{turn.index}",

@@ -1,4 +1,4 @@
-"""Findings in words: what stands first on the page and below the table of the terminal."""
+"""Findings in words: first on the page, and below the table of the terminal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from simulator.report.self_judging import mark
 
 
 def headlines(report: RunReport) -> list[str]:
-    """A few sentences a detector: the best chatbot where the paired test names one, else what is lacking."""
+    """Write a few sentences a detector: the best chatbot, if the test names one, else what is lacking."""
     return [_headline(finding, report.by(finding.detector)) for finding in report.findings]
 
 
 def interval_lines(rows: Sequence[Row]) -> list[str]:
-    """Why rows have no intervals, for those that have a number."""
+    """Explain why rows with a number have no interval."""
     scored = [row for row in rows if row.hpt_1 is not None]
     reasons = {row.no_interval for row in scored}
     if len(reasons) == 1 and None not in reasons:
@@ -52,7 +52,7 @@ def _headline(finding: Finding, rows: Sequence[Row]) -> str:
 
 
 def _needed(finding: Finding, chatbots: int) -> str:
-    """How many conversations would tell the two that the test cannot tell apart."""
+    """Say how many conversations would tell the undecided two apart."""
     two = " and ".join(finding.undecided)
     if finding.conversations_needed is None:
         return (

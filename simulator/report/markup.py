@@ -1,4 +1,4 @@
-"""What every page shares: templates that escape everything, style, and hashes for the security policy."""
+"""Parts that every page shares: templates that escape everything, style, and the security policy's hashes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def render(package: str, template: str, style: str, script: str | None = None, /, **values: Any) -> str:
-    """A page: a template of a package that extends `frame.html`, filled with `values`.
+    """Render a page from a template of a package that extends `frame.html`.
 
-    A name that has no value is an error. The page's security policy allows this very style sheet and script,
-    by hash, and nothing else.
+    A name without a value is an error. The page's security policy allows this style sheet and this script
+    only, by hash.
     """
     return _template(package, template).render(
         values,
@@ -46,10 +46,10 @@ def _template(package: str, name: str) -> Template:
 
 
 def asset(package: str, name: str) -> str:
-    """A text file that comes with a package."""
+    """Read a text file of a package."""
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _policy_hash(text: str) -> str:
-    """SHA-256 of a script or style sheet, as a content security policy names it."""
+    """Return the SHA-256 of a script or style sheet, as a content security policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,8 +1,8 @@
 """`report.html`: one file that needs no network and trusts no text.
 
-Tables and charts are rendered by a template that escapes everything. Conversations are embedded as JSON and
-put into the document by the page's script as text nodes. A content security policy allows this very script
-and this very style sheet, by hash, and nothing else: markup that came through anyway could not run or load.
+A template that escapes everything renders tables and charts. Conversations are embedded as JSON, and the
+page's script puts them into the document as text nodes. A content security policy allows only this script and
+this style sheet, by hash. Markup that came through anyway could not run or load.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def render_page(
     personas: Mapping[str, Persona],
     experiment: str | None = None,
 ) -> str:
-    """The whole page as HTML.
+    """Return the page as HTML.
 
     Args:
-        report: what `build_report` made of the same journals.
+        report: the result of `build_report` on the same journals.
         conversations: the conversations of the run.
         verdicts: the verdicts of the run.
-        flaws: what the audit of the simulated user found, by conversation id.
+        flaws: flaws of the simulated user, by conversation id.
         personas: personas by identifier, for their names and grievances; may lack any.
-        experiment: the text of experiment.json, shown as it is; None leaves it out.
+        experiment: the text of experiment.json, shown as it is; None: not shown.
     """
     chatbots, detectors = report.chatbots, report.detectors
     sound = report.simulator_audit.rows_without_affected
@@ -82,7 +82,7 @@ def render_page(
 
 
 def _pairs(report: RunReport, detector: str) -> list[dict[str, Any]]:
-    """The comparisons under a detector, both metrics of two chatbots in one."""
+    """Join the comparisons of both metrics for every two chatbots under a detector."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for line in report.comparisons:
         if line.detector == detector:
@@ -91,7 +91,7 @@ def _pairs(report: RunReport, detector: str) -> list[dict[str, Any]]:
 
 
 def _embedded(value: Any) -> Any:
-    """JSON that cannot end the script element that it stands in, marked as safe for the template."""
+    """Return JSON that cannot end its script element, marked as safe for the template."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,4 +1,4 @@
-"""From a run folder's journals to its report.json, report.csv and report.html."""
+"""Make report.json, report.csv and report.html from a run folder's journals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from simulator.runs.journals import Journals, current_verdicts
 
 @dataclass(frozen=True)
 class _Derived:
-    """What is derived from a run folder: the report, and what its page shows beside it."""
+    """The report of a run folder, and what its page shows besides."""
 
     report: RunReport
     verdicts: list[Verdict]
@@ -34,12 +34,12 @@ class _Derived:
 def write_reports(
     folder: RunFolder, journals: Journals | None = None, scenario: Scenario | None = None
 ) -> RunReport:
-    """Derive the reports from the folder's journals, write them, and return the report.
+    """Make the reports from the folder's journals, write them, and return the report.
 
     Args:
         folder: the run.
-        journals: of the folder, where they were read already.
-        scenario: the run's pack, where it was read already.
+        journals: those of the folder, if they were read already.
+        scenario: the run's pack, if it was read already.
 
     Raises:
         UsageError: experiment.json or the journals are wrong, or a report is a link to elsewhere.
@@ -64,7 +64,7 @@ def write_reports(
 
 
 def report_of(folder: RunFolder, journals: Journals) -> RunReport:
-    """The report of a folder with those journals; nothing is written.
+    """Return the report of a folder with those journals. Nothing is written.
 
     Raises:
         UsageError: experiment.json is wrong, or the journals contradict each other.
@@ -73,7 +73,7 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
 
 
 def require_a_reply(journals: Journals) -> None:
-    """Raise OperationalError where every conversation failed before its first reply."""
+    """Raise OperationalError if every conversation failed before its first reply."""
     failed = [conversation for conversation in journals.conversations if not conversation.turns]
     if failed and len(failed) == len(journals.conversations):
         error = in_brief(failed[0].error or "")
@@ -106,7 +106,7 @@ def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = N
 
 
 def _chatbots(saved: SavedExperiment | None, conversations: Sequence[Conversation]) -> list[str]:
-    """Names in the experiment's order, then others by name."""
+    """Return names in the experiment's order, then others by name."""
     named = [bot.name for bot in saved.experiment.chatbots] if saved else []
     return list(dict.fromkeys([*named, *sorted({item.chatbot for item in conversations})]))
 
@@ -117,7 +117,7 @@ def _detectors(saved: SavedExperiment | None, verdicts: Sequence[Verdict]) -> li
 
 
 def _personas(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:
-    """The pack's personas by identifier; none when the run was made with a pack that is not here."""
+    """Return the pack's personas by identifier; none if the run's pack is not here."""
     if saved is None:
         return {}
     try:

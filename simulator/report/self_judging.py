@@ -1,4 +1,4 @@
-"""How the report shows that a chatbot is judged by its own verifier."""
+"""Signs and notes for chatbots that are judged by their own verifier."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from simulator.measure.metrics import Row
 
 SIGNS = {"same model": "†", "same model and same question": "‡"}
-"""What stands behind a chatbot's name, by degree."""
+"""Sign behind a chatbot's name, by degree."""
 
 
 def mark(row: Row) -> str:
-    """The sign of a row, or nothing."""
+    """Return the sign of a row, or nothing."""
     return SIGNS.get(row.self_judged_degree or "", "")
 
 
 def self_judging_notes(rows: Sequence[Row]) -> list[str]:
-    """What each sign means, for each chatbot that has one; nothing where no row has."""
+    """Explain the sign of each chatbot that has one."""
     judges: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.self_judged:

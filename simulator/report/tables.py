@@ -1,4 +1,4 @@
-"""The columns of a run's tables; docs/metrics.md is made from them."""
+"""The columns of a run's tables. docs/metrics.md is made from them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from simulator.report.columns import Column, decimals, grouped, listed
 _PERCENT = decimals(0, 100)
 _HPT = "hallucinations over scored turns, all conversations together"
 _TOKACC = "share of the tokens of replies that are outside every flagged span, all conversations together"
-_MEAN = "the same of each conversation, then the mean"
+_MEAN = "the same for each conversation, then the mean"
 
 
 def lacking(share: float | None) -> bool:
-    """Whether something is not covered."""
+    """Return whether something is not covered."""
     return share is None or share < 1
 
 
 def p_text(p: float | None) -> str:
-    """A p-value; with a star below 0.05."""
+    """Format a p-value, with a star below 0.05."""
     return NOTHING if p is None else f"{p:.3g}{' *' if p < 0.05 else ''}"
 
 
@@ -39,15 +39,15 @@ RESULTS = (
            short="Halluc.\nchats %"),
     Column("Coverage %", "coverage", "share of the turns that the detector scored and said where", _PERCENT,
            short="Cov.\n%", warns=lacking),
-    Column("Scored turns", "scored_turns", "these turns, of which all numbers are made"),
+    Column("Scored turns", "scored_turns", "these turns; all numbers are computed from them"),
     Column("of", "turns", "all turns of the chatbot's conversations"),
 )  # fmt: skip
-"""Of `rows`: a chatbot under a detector."""
+"""For `rows`: a chatbot under a detector."""
 
 COMPARISONS = (
     Column("a", "a", "a chatbot", kind="name"),
     Column("b", "b", "another one", kind="name"),
-    Column("Pairs", "hpt_1.pairs", "conversations with the same persona and seed that both have"),
+    Column("Pairs", "hpt_1.pairs", "conversations of both with the same persona and seed"),
     Column("Δ HPT-1", "hpt_1.difference", "HPT-1 of a minus that of b, over the pairs", decimals(2),
            beside="hpt_1.ci95"),
     Column("p (Holm)", "hpt_1.p_holm", "paired permutation test of HPT-1, adjusted by Holm", p_text),
@@ -55,37 +55,38 @@ COMPARISONS = (
            decimals(1, 100), beside="tokacc_1.ci95"),
     Column("p (Holm)", "tokacc_1.p_holm", "paired permutation test of TokAcc-1, adjusted by Holm", p_text),
 )  # fmt: skip
-"""Of `comparisons`: two chatbots under a detector, by both metrics."""
+"""For `comparisons`: two chatbots under a detector, by both metrics."""
 
 LEDGER = (
-    Column("Role", "role", "who asked: the simulated user of a chatbot, a chatbot or a detector",
+    Column("Role", "role", "simulated user of a chatbot, chatbot or detector",
            lambda role: "user of" if role == "user" else str(role), kind="text"),
     Column("Name", "name", "name of the chatbot or detector", kind="name"),
     Column("Calls", "calls", "model calls, failed and replayed ones too", grouped()),
     Column("Failed", "failed", "calls without an answer", grouped(), warns=bool),
     Column("Replayed", "replayed", "calls answered from a recording or an equal request", grouped()),
-    Column("Prompt tokens", "prompt_tokens", "tokens read, as far as servers told", grouped()),
-    Column("of these cached", "cached_tokens", "those out of the server's prefix cache", grouped()),
-    Column("Completion tokens", "completion_tokens", "tokens written, as far as servers told", grouped()),
-    Column("Seconds", "seconds", "latencies added up; calls run at the same time, so the run took less",
+    Column("Prompt tokens", "prompt_tokens", "tokens read, as far as servers reported them", grouped()),
+    Column("of these cached", "cached_tokens", "those from the server's prefix cache", grouped()),
+    Column("Completion tokens", "completion_tokens", "tokens written, as far as servers reported them",
+           grouped()),
+    Column("Seconds", "seconds", "sum of latencies; calls overlap, so the run took less",
            grouped(1)),
 )  # fmt: skip
-"""Of `ledger`: what a role spent."""
+"""For `ledger`: costs of a role."""
 
 EFFICIENCY = (
     Column("What", "role", "chatbot or detector", kind="text"),
     Column("Name", "name", "its name", kind="name"),
     Column("On chats of", "on",
-           "whose conversations: a chatbot's own; a detector's are Vanilla's, or all without Vanilla",
+           "whose conversations: a chatbot's own; for a detector Vanilla's, or all without Vanilla",
            kind="text"),
     Column("Chats", "conversations", "conversations averaged over"),
     Column("Calls / chat", "calls_per_chat", "mean number of model calls a conversation", decimals(1)),
     Column("Tokens / chat", "tokens_per_chat", "mean of tokens read and written a conversation", grouped()),
-    Column("Seconds / chat", "seconds_per_chat", "mean of the latencies' sum a conversation", decimals(1)),
+    Column("Seconds / chat", "seconds_per_chat", "mean sum of latencies a conversation", decimals(1)),
     Column("Tokens relative to Vanilla", "relative_to_vanilla",
            "tokens over those of the Vanilla chatbot on the same conversations", _relative),
 )  # fmt: skip
-"""Of `efficiency`: what a conversation costs."""
+"""For `efficiency`: costs of a conversation."""
 
 LENGTHS = (
     Column("Chatbot", "chatbot", "name of the chatbot", kind="name"),
@@ -97,7 +98,7 @@ LENGTHS = (
     Column("std", "tokens_std", "standard deviation of it (n − 1)", decimals(1)),
     Column("Ended by", "stop_reasons", "conversations by the reason they ended", listed, kind="text"),
 )  # fmt: skip
-"""Of `conversations`: how long a chatbot's are."""
+"""For `conversations`: lengths, by chatbot."""
 
 _WITHOUT = "the same without conversations in which the simulated user has a flaw"
 AUDIT = (
@@ -110,7 +111,7 @@ AUDIT = (
     Column("TokAcc-1 %, all", "all.tokacc_1", _TOKACC, decimals(1, 100), beside="all.tokacc_1_ci95"),
     Column("without", "without.tokacc_1", _WITHOUT, decimals(1, 100), beside="without.tokacc_1_ci95"),
 )
-"""Of `simulator_audit`: the rows with and without conversations in which the simulated user has a flaw."""
+"""For `simulator_audit`: the rows with and without conversations in which the simulated user has a flaw."""
 
 TABLES = {
     "Results": RESULTS,

@@ -18,18 +18,17 @@ from simulator.report.self_judging import mark, self_judging_notes
 from simulator.report.tables import RESULTS
 
 WIDTH = 112
-"""Columns used when standard output is no terminal."""
+"""Number of columns where standard output is no terminal."""
 
 
 def standard_output() -> Console:
-    """A console on standard output, `WIDTH` columns wide where that is no terminal."""
+    """Return a console on standard output, `WIDTH` columns wide where that is no terminal."""
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH)
 
 
 def print_report(report: RunReport, console: Console | None = None) -> None:
-    """Print the table, what it says of the chatbots, and what limits it (failures, abstentions, flaws of the
-    simulated user)."""
+    """Print the table, the findings, and their limits (failures, abstentions, the simulated user's flaws)."""
     console = console or standard_output()
     console.print(table(report, narrow=console.width < NARROW))
     found = (*headlines(report), *interval_lines(report.rows))
@@ -43,7 +42,7 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
 
 
 def table(report: RunReport, narrow: bool = False) -> Table:
-    """A row for each chatbot and detector; `narrow` fits 80 columns."""
+    """Make a table with a row for each chatbot and detector; `narrow` fits 80 columns."""
     return terminal_table(
         RESULTS,
         [[_marked(row) for row in report.by(detector)] for detector in report.detectors],
@@ -54,12 +53,12 @@ def table(report: RunReport, narrow: bool = False) -> Table:
 
 
 def _marked(row: Row) -> Row:
-    """The row with the sign of self-judging behind the chatbot's name."""
+    """Return the row with the sign of self-judging behind the chatbot's name."""
     return row.model_copy(update={"chatbot": f"{row.chatbot}{mark(row)}"})
 
 
 def notes(report: RunReport) -> list[str]:
-    """Sentences on what the numbers leave out, and which of them go in a circle."""
+    """Write sentences on what the numbers leave out, and on chatbots judged by their own verifier."""
     found = self_judging_notes(report.rows)
     found += [
         f"{line.chatbot}: {line.failed} of {counted(line.conversations, 'conversation')} failed: "
@@ -116,7 +115,7 @@ def notes(report: RunReport) -> list[str]:
 
 
 def reading_lines(read_how: Sequence[Reading]) -> list[str]:
-    """How each model's answers were read."""
+    """Say how each model's answers were read."""
     return [
         f"{in_brief(one.model)} was read by: {one.decisions}, "
         f"JSON {one.json_by.removeprefix('JSON ')}, seed {one.seed}"
@@ -126,7 +125,7 @@ def reading_lines(read_how: Sequence[Reading]) -> list[str]:
 
 
 def agreement_lines(agreement: Agreement) -> list[str]:
-    """How far the detectors agree on which turns to flag; nothing where only one judged."""
+    """Say how far the detectors agree on which turns to flag; nothing if only one judged."""
     found = [
         f"agreement of {pair.a} and {pair.b}: {number(pair.agreement, 0, 100)}% of "
         f"{counted(pair.turns, 'turn')}, kappa {number(pair.kappa, 2)}."

@@ -1,1 +1,1 @@
-"""The run folder: journals, the saved experiment, what may be written where."""
+"""The run folder: its journals, the saved experiment, its outputs."""

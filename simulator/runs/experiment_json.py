@@ -1,4 +1,4 @@
-"""`experiment.json`: what a run folder says of its experiment."""
+"""The file `experiment.json` of a run folder."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from simulator.experiment.makers import Makers
 
 
 class SavedExperiment(Frozen):
-    """The content of `experiment.json`. What an older hallulab did not write has its default."""
+    """The content of `experiment.json`. Fields that an older hallulab did not write have their defaults."""
 
     model_config = ConfigDict(extra="ignore")
 
     layout: Literal[1] = Field(default=1, alias="schema")
     """Version of the layout."""
     experiment: Experiment
-    """The experiment; fields that nobody knows are not set."""
+    """The experiment; unknown fields are not set."""
     identity: dict[str, Any]
-    """What must not change while the folder grows."""
+    """Values that must not change while the folder grows."""
     seeds: tuple[int, ...] = ()
     """Seeds of the conversations."""
     detectors: dict[str, str]
@@ -38,13 +38,13 @@ class SavedExperiment(Frozen):
     packages: dict[str, str] = Field(default_factory=dict)
     """Versions of the packages that matter."""
     model_revision: str | None = None
-    """Revision of the model that was served, where it is known."""
+    """Revision of the served model; None: not known."""
     claim_checks: ClaimChecks = ClaimChecks()
     """How chatbots and detectors check claims."""
     read_how: tuple[ReadHow, ...] = ()
     """How the models' answers were read."""
     made_by: Makers | None = None
-    """Who makes the conversations; None: nobody knows."""
+    """Versions of the user and the chatbots that make the conversations; None: not known."""
 
     @field_validator("experiment")
     @classmethod
@@ -59,7 +59,7 @@ class SavedExperiment(Frozen):
         return experiment.model_dump(mode="json", exclude_unset=True)
 
     def text(self) -> str:
-        """The text of the file."""
+        """Return the text of the file."""
         unknown = {"made_by"} if self.made_by is None else set()
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"
@@ -69,7 +69,7 @@ def read_saved(path: Path) -> SavedExperiment | None:
     """Read `experiment.json`; None where there is none.
 
     Raises:
-        UsageError: it is damaged, or none of ours.
+        UsageError: it is damaged, or hallulab did not write it.
     """
     if not path.exists():
         return None

@@ -1,4 +1,4 @@
-"""A run is a folder: the experiment, two journals, and what is derived from them."""
+"""A run is a folder: the experiment, two journals, and the reports made from them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class RunFolder:
         self.table = path / "report.csv"
         self.page = path / "report.html"
         self.derived = (self.report, self.table, self.page)
-        """What is made of the others."""
+        """Files that are made from the others."""
         self.files = (*self.derived, self.verdicts, self.conversations, self.experiment)
-        """All, in the order in which they may go."""
+        """All files, in the order of deletion."""
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Be the only one who writes here; the system frees the right when its holder dies.
+        """Lock the folder, so that nobody else writes here. The system unlocks it when the process ends.
 
-        A folder that is not there is made, and removed when nothing came into it. The folder itself is
-        locked: a lock file would have to stay there, as removing one is a race.
+        Make the folder if it is missing, and remove it at the end if it is empty. The folder itself is
+        locked, because a lock file could never be removed without a race.
 
         Raises:
-            UsageError: somebody else writes here, or a file of the run leads elsewhere.
+            UsageError: somebody else writes here, or a file of the run is a link to elsewhere.
             OperationalError: the folder cannot be made.
         """
         self.refuse_links_out(self.files)
@@ -67,9 +67,9 @@ class RunFolder:
                 self.path.rmdir()
 
     def refuse_links_out(self, files: Iterable[Path]) -> None:
-        """Raise UsageError when one of the run's `files` is a link that leads out of the folder.
+        """Raise UsageError if one of the run's `files` is a link that leads out of the folder.
 
-        A folder that somebody sent could else have any file of ours overwritten.
+        Else a folder from somebody could have any file of ours overwritten.
         """
         here = Path(os.path.realpath(self.path))
         for file in files:
@@ -94,10 +94,10 @@ class RunFolder:
             )
 
     def read_experiment(self) -> SavedExperiment | None:
-        """What experiment.json says, or None when the folder has none.
+        """Read experiment.json; None where there is none.
 
         Raises:
-            UsageError: the file is damaged, or none of ours.
+            UsageError: the file is damaged, or hallulab did not write it.
         """
         return read_saved(self.experiment)
 
@@ -106,12 +106,13 @@ class RunFolder:
         write_atomically(self.experiment, saved.text())
 
     def read_conversations(self) -> list[Conversation]:
-        """The journal of conversations, as far as it counts (`simulator.runs.journals`)."""
+        """Read the conversations that count (`simulator.runs.journals`)."""
         return read_conversations(self.conversations)
 
     def read_journals(self) -> Journals:
-        """Both journals, checked against each other (`simulator.runs.journals`), without what others made
-        than those who make conversations now by experiment.json.
+        """Read both journals, checked against each other (`simulator.runs.journals`).
+
+        Conversations of an older user or chatbot than experiment.json names are left out.
 
         Raises:
             UsageError: a journal or experiment.json is damaged.
@@ -119,7 +120,7 @@ class RunFolder:
         return read_journals(self.conversations, self.verdicts).of(self.read_makers())
 
     def read_makers(self) -> Makers | None:
-        """Who makes the run's conversations; None where experiment.json does not say.
+        """Read `made_by` of experiment.json; None where it is not known.
 
         Raises:
             UsageError: it is damaged.
@@ -128,23 +129,24 @@ class RunFolder:
         return None if saved is None else saved.made_by
 
     def open_conversations(self) -> LineWriter:
-        """The journal of conversations, for appending."""
+        """Open the journal of conversations for appending."""
         return LineWriter(self.conversations)
 
     def open_verdicts(self) -> LineWriter:
-        """The journal of verdicts, for appending."""
+        """Open the journal of verdicts for appending."""
         return LineWriter(self.verdicts)
 
 
 def folder_by_time() -> Path:
-    """Where a run is written for which no folder was named: `runs/` and the time."""
+    """Return the folder for a run without `--out`: `runs/` and the time."""
     return Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Write beside `path` and rename, so that a reader sees the old file or the new one.
 
-    A link is kept: what it leads to is written. What is there and no file (a pipe, a device) is written into.
+    A link stays a link, and its target is written. Something other than a file (a pipe, a device) is written
+    into.
 
     Raises:
         OperationalError: it cannot be written; the old file is intact.
@@ -153,14 +155,14 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def write_together(texts: Mapping[Path, str]) -> None:
-    """`write_atomically` of several files: none is replaced before all are written.
+    """Write several files as `write_atomically` does; none is replaced before all are written.
 
-    A file that holds its text already is left alone, so that it may lie where nothing can be written.
+    A file that already holds its text is left alone, so it may lie where nothing can be written.
 
     Raises:
         OperationalError: one cannot be written; the old files are intact.
     """
-    # What cannot be encoded is found before anything is touched.
+    # Encode first: an error must come before any file is touched.
     files = [(path, text.encode()) for path, text in texts.items()]
     beside: dict[Path, Path] = {}
     path = files[0][0]
@@ -187,7 +189,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
 def _written_beside(target: Path, data: bytes) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
-    # Whatever has the name, perhaps a link to elsewhere, is left of a process that is no more.
+    # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
     beside.unlink(missing_ok=True)
     try:
         with beside.open("xb") as file:
@@ -200,7 +202,7 @@ def _written_beside(target: Path, data: bytes) -> Path:
 
 
 def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:
-    """Raise UsageError when `output` is one of the files that are read, by whatever name."""
+    """Raise UsageError if `output` is one of the input files, by whatever name."""
     for path in inputs:
         if os.path.realpath(output) == os.path.realpath(path):
             raise UsageError(f"cannot write {output}: a file of the input would be lost. Give another file.")

@@ -1,4 +1,4 @@
-"""The two journals of a run: read, and checked to be of one run."""
+"""Read the two journals of a run, and check that they belong together."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _TRY = re.compile(r"-try([0-9]{1,9})$")
 
 @dataclass(frozen=True)
 class Journals:
-    """What counts of both journals."""
+    """The conversations and verdicts that count."""
 
     conversations: list[Conversation]
-    """In place of a failed conversation, the next try of it."""
+    """A failed conversation is replaced by its next try."""
     verdicts: list[Verdict]
-    """The first verdict of a key, or the next one where it failed."""
+    """The first verdict of each key; a failed one is replaced by the next one."""
 
     def of(self, made_by: Makers | None) -> Journals:
-        """Without conversations of others, and verdicts on them; all where it is not known who makes them."""
+        """Return these without conversations of other makers, and verdicts on them; all of them for None."""
         if made_by is None:
             return self
         others = {one.id for one in self.conversations if not made_by.made(one)}
@@ -47,31 +47,31 @@ def read_journals(conversations: Path, verdicts: Path) -> Journals:
     """Read both journals.
 
     Raises:
-        UsageError: a line is wrong, or is about what the other journal does not have; names it.
+        UsageError: a line is wrong, or is about something that the other journal lacks; names the line.
     """
-    # A run may be writing: of a verdict that is read first, the conversation is read in any case.
+    # A run may be writing. Verdicts are read first, so their conversations are already there.
     judged = [(number, verdict) for number, verdict in _parsed(verdicts, Verdict)]
-    held = _held(conversations)
+    by_id = _by_id(conversations)
     found: dict[tuple[str, int, str, str], Verdict] = {}
     for number, verdict in judged:
-        _require_subject(verdict, held, f"{verdicts}, line {number}", conversations)
+        _require_subject(verdict, by_id, f"{verdicts}, line {number}", conversations)
         key = verdict_key(verdict)
         if key not in found or found[key].outcome == "failed":
             found[key] = verdict
-    return Journals(_that_count(held), list(found.values()))
+    return Journals(_counting(by_id), list(found.values()))
 
 
 def read_conversations(path: Path) -> list[Conversation]:
-    """The conversations of a journal that count, see `Journals`.
+    """Read the conversations of a journal that count, see `Journals`.
 
     Raises:
         UsageError: a line is wrong; names it.
     """
-    return _that_count(_held(path))
+    return _counting(_by_id(path))
 
 
 def current_verdicts(verdicts: Sequence[Verdict], saved: SavedExperiment | None) -> list[Verdict]:
-    """Without verdicts of an older configuration of a detector.
+    """Return the verdicts without those of an older version of a detector.
 
     Args:
         saved: the folder's experiment.json; None: all verdicts count.
@@ -81,22 +81,22 @@ def current_verdicts(verdicts: Sequence[Verdict], saved: SavedExperiment | None)
     return [verdict for verdict in verdicts if saved.detectors.get(verdict.detector) == verdict.version]
 
 
-def _held(path: Path) -> dict[str, Conversation]:
-    """Every conversation of a journal by its identifier, those that were tried again later included."""
-    held: dict[str, Conversation] = {}
+def _by_id(path: Path) -> dict[str, Conversation]:
+    """Read all conversations of a journal by identifier, failed tries included."""
+    by_id: dict[str, Conversation] = {}
     for number, conversation in _parsed(path, Conversation):
-        if conversation.id in held:
+        if conversation.id in by_id:
             raise UsageError(
                 f"{path}, line {number}: field `id`: an earlier line has the conversation "
                 f"{conversation.id!r}, too. Delete one of them."
             )
-        held[conversation.id] = conversation
-    return held
+        by_id[conversation.id] = conversation
+    return by_id
 
 
-def _that_count(held: dict[str, Conversation]) -> list[Conversation]:
+def _counting(by_id: dict[str, Conversation]) -> list[Conversation]:
     found: dict[str, Conversation] = {}
-    for conversation in held.values():
+    for conversation in by_id.values():
         first = first_try(conversation.id)
         earlier = found.get(first)
         if first != conversation.id and earlier is not None and earlier.stop_reason == "error":
@@ -107,10 +107,10 @@ def _that_count(held: dict[str, Conversation]) -> list[Conversation]:
 
 
 def _require_subject(
-    verdict: Verdict, held: dict[str, Conversation], place: str, conversations: Path
+    verdict: Verdict, by_id: dict[str, Conversation], place: str, conversations: Path
 ) -> None:
-    """Raise UsageError unless the verdict is about a reply that was given, and fits it."""
-    conversation = held.get(verdict.conversation)
+    """Raise UsageError unless the verdict is about a reply of the journal, and fits it."""
+    conversation = by_id.get(verdict.conversation)
     if conversation is None:
         raise UsageError(
             f"{place}: field `conversation`: {conversations} has no conversation {verdict.conversation!r}. "
@@ -128,20 +128,20 @@ def _require_subject(
 
 
 def verdict_key(verdict: Verdict) -> tuple[str, int, str, str]:
-    """What a verdict is about: resuming skips keys of which the journal has a verdict that did not fail."""
+    """Return what identifies a verdict. Resuming skips keys that have a verdict that did not fail."""
     return (verdict.conversation, verdict.turn, verdict.detector, verdict.version)
 
 
 def first_try(conversation: str) -> str:
-    """The identifier that a conversation had when it was first held."""
+    """Return the identifier of the conversation's first try."""
     return _TRY.sub("", conversation)
 
 
 def next_try(conversation: str) -> str:
-    """The identifier for holding a failed conversation again.
+    """Return the identifier for the next try of a failed conversation.
 
-    It is another one, so that verdicts on what was said before the failure are not taken for verdicts on what
-    is said now, at whatever moment the run is killed.
+    It is a new one. So verdicts on the failed try are never taken for verdicts on the next one, whenever the
+    run is killed.
     """
     found = _TRY.search(conversation)
     return f"{first_try(conversation)}-try{int(found[1]) + 1 if found else 2}"

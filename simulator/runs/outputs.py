@@ -1,4 +1,4 @@
-"""Whether what a command is to write can be written, asked before it works for an hour."""
+"""Check output paths before the command starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scenarios.errors import UsageError
 from simulator.runs.folder import refuse_overwriting
 
 _RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
-"""How JSON, CSV and page of `bench` begin; people keep them beside the data."""
+"""First bytes of JSON, CSV and page of `bench`; people keep these files beside the data."""
 
 
 def check_outputs(
@@ -21,9 +21,9 @@ def check_outputs(
     """Refuse outputs that cannot be written, or that would overwrite an input or one another.
 
     Args:
-        files: flag → the file that it names; None: it was not given.
+        files: flag → its file; None: the flag was not given.
         inputs: files that are read, and folders with such files.
-        folders: flag → the folder that it names.
+        folders: flag → its folder.
 
     Raises:
         UsageError: an output is refused; names its flag or its path.
@@ -50,7 +50,7 @@ def check_outputs(
 
 
 def _holds(folder: Path, path: Path) -> bool:
-    """Whether a file lies in a folder of data, and is no earlier result of ours."""
+    """Return whether a file lies in a folder of data, and is no earlier result of ours."""
     if not path.is_file() or Path(os.path.realpath(folder)) not in Path(os.path.realpath(path)).parents:
         return False
     with path.open("rb") as file:
@@ -61,7 +61,7 @@ def _require_place(flag: str, path: Path, above: Iterable[Path]) -> None:
     """Raise UsageError where nothing can be written.
 
     Args:
-        above: the folder to write into and those around it, the innermost first.
+        above: the folder to write into and its parents, the innermost first.
     """
     place = next(folder for folder in above if os.path.lexists(folder))
     if not place.is_dir():

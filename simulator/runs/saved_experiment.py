@@ -1,4 +1,4 @@
-"""What a run folder says of its experiment: read, compared with another, added to."""
+"""Read a run folder's experiment, compare it with another, and update it."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _log = logging.getLogger(__name__)
 
 
 def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
-    """The fields of the experiment that a folder's conversations come from.
+    """Return the fields of the experiment that made a folder's conversations.
 
-    They are those of its experiment.json. Where there is none, the journal tells scenario, chatbots and seed,
+    They come from its experiment.json. Without that file, scenario, chatbots and seed come from the journal,
     and the other fields are left out.
 
     Args:
         scenario: the pack of the conversations, for a folder without experiment.json. None: a built-in one.
 
     Raises:
-        UsageError: experiment.json is damaged, or there is none and the journal does not say enough.
+        UsageError: experiment.json is damaged, or is missing and the journal does not say enough.
     """
     saved = folder.read_experiment()
     if saved is not None:
@@ -77,7 +77,7 @@ def _scenario_of(folder: RunFolder, conversations: Sequence[Conversation], given
 
 
 def _chatbot(folder: RunFolder, name: str) -> Component:
-    """A chatbot of which no more than the name is known."""
+    """Make a component for a chatbot that is known by name only."""
     try:
         return Component(name=name, kind=name)
     except ValidationError as error:
@@ -88,7 +88,7 @@ def _chatbot(folder: RunFolder, name: str) -> Component:
 
 
 def check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) -> None:
-    """Raise UsageError when the folder holds another experiment, or another edition of a persona."""
+    """Raise UsageError if the folder holds another experiment, or another edition of a persona."""
     saved = folder.read_experiment()
     if saved is None:
         return
@@ -115,25 +115,25 @@ def enter_folder(
     read_how: Sequence[ReadHow] = (),
     fresh: bool = False,
 ) -> None:
-    """Write experiment.json, or add to the folder's one.
+    """Write experiment.json, or update the existing one.
 
     Args:
-        detectors: who judges now; their versions are kept.
-        revision: of the model that is served, where it is known.
-        simulate: whether conversations are held. If not, what the folder says of them stays; a folder that
-            says nothing gets no more than the fields of the experiment that were set.
-        verifying: how the chatbots verify their claims, by name; those left out stay as they are.
-        made_by: who makes conversations now; None: `makers`, with models that go by their names.
-        read_how: how the models' answers are read now; what the folder says of earlier parts stays.
-        fresh: nothing stays; the run's files are deleted when all else is right.
+        detectors: those that judge now; their versions are kept.
+        revision: of the served model; None: not known.
+        simulate: whether the run makes conversations. If not, what the file says of them stays. A new file
+            then gets only the fields of the experiment that were set.
+        verifying: name of a chatbot → how it verifies its claims; the other chatbots' entries stay.
+        made_by: who makes conversations now; None: `makers`, with models known by their names.
+        read_how: how the models' answers are read now; earlier entries stay.
+        fresh: nothing stays; the run's files are deleted when everything else is right.
 
     Raises:
         OperationalError: it cannot be written.
-        UsageError: a detector says of itself what cannot be, or experiment.json is damaged.
+        UsageError: a detector's description of itself is invalid, or experiment.json is damaged.
     """
     saved = None if fresh else folder.read_experiment()
-    held = Experiment.model_validate(experiment.model_dump()) if simulate else experiment
-    before = saved or SavedExperiment(experiment=held, identity={}, detectors={})
+    kept = Experiment.model_validate(experiment.model_dump()) if simulate else experiment
+    before = saved or SavedExperiment(experiment=kept, identity={}, detectors={})
     checks = before.claim_checks
     judges = {one.name: judging(one, model_name(experiment, "detector")) for one in detectors}
     update: dict[str, Any] = {
@@ -147,7 +147,7 @@ def enter_folder(
         "read_how": tuple(dict.fromkeys((*before.read_how, *read_how))),
     }
     if simulate:
-        update["experiment"] = held
+        update["experiment"] = kept
         update["identity"] = {**before.identity, **experiment_identity(experiment, scenario)}
         update["seeds"] = tuple(range(experiment.seed, experiment.seed + experiment.repeats))
         update["made_by"] = (made_by or makers(experiment)).joining(before.made_by)
@@ -159,16 +159,16 @@ def enter_folder(
 
 
 def say_what_is_made_anew(
-    folder: RunFolder, held: Journals, detectors: Sequence[Detector], made_by: Makers | None = None
+    folder: RunFolder, journals: Journals, detectors: Sequence[Detector], made_by: Makers | None = None
 ) -> None:
-    """Warn of what the folder holds that counts no more, as a user, chatbot or detector has changed since.
+    """Warn of results that no longer count, because a user, chatbot or detector has changed.
 
-    To be said before `enter_folder`.
+    Call this before `enter_folder`.
 
     Args:
         folder: the run.
-        held: all of its journals.
-        detectors: who judges now.
+        journals: all of its journals.
+        detectors: those that judge now.
         made_by: who makes conversations now; None: nobody does.
 
     Raises:
@@ -179,7 +179,7 @@ def say_what_is_made_anew(
         return
     if made_by is not None:
         earlier = folder.read_makers()
-        for sentence in made_anew(held.of(earlier).conversations, made_by.joining(earlier)):
+        for sentence in made_anew(journals.of(earlier).conversations, made_by.joining(earlier)):
             _log.warning(sentence)
     for detector in detectors:
         before = saved.detectors.get(detector.name)
@@ -188,9 +188,9 @@ def say_what_is_made_anew(
 
 
 def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:
-    """What must not change while a run folder grows; more personas, chatbots and detectors may come.
+    """Return what must not change while a run folder grows; it may get personas, chatbots and detectors.
 
-    Code and prompts are not in it: when they change, what they made is made anew (`say_what_is_made_anew`).
+    Code and prompts are not in it: if they change, their results are made again (`say_what_is_made_anew`).
     """
     return {
         "scenario": f"{scenario.name} {scenario_version(scenario)}",

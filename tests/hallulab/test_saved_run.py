@@ -80,10 +80,10 @@ def test_a_turn_is_a_row(tmp_path: Path) -> None:
         reply="Rs 500.",
         calls=(call("user.message"), call("chatbot.generate"), call("chatbot.edit", prompt=None)),
     )
-    held = conversation("c", [], chatbot="mine", persona="asha", seed=7).model_copy(
+    chat = conversation("c", [], chatbot="mine", persona="asha", seed=7).model_copy(
         update={"turns": (turn,), "stop_reason": "gave_up"}
     )
-    row = run_of(tmp_path, [held]).turns().iloc[0].to_dict()
+    row = run_of(tmp_path, [chat]).turns().iloc[0].to_dict()
     assert row == {
         "conversation": "c",
         "persona": "asha",
@@ -128,14 +128,14 @@ def test_a_hallucination_is_a_row(tmp_path: Path) -> None:
 
 
 def test_rows_are_ordered_by_persona_seed_chatbot_turn_and_detector(tmp_path: Path) -> None:
-    held = [
+    chats = [
         conversation("1", ["A.", "B."], chatbot="z", persona="asha", seed=1),
         conversation("2", ["A."], chatbot="a", persona="asha", seed=1),
         conversation("3", ["A."], chatbot="z", persona="asha", seed=0),
         conversation("4", ["A."], chatbot="a", persona="aron", seed=5),
     ]
     verdicts = [scored("2", 0, detector="e"), scored("2", 0, detector="d"), scored("4", 0)]
-    run = run_of(tmp_path, held, verdicts)
+    run = run_of(tmp_path, chats, verdicts)
     assert cells(run.turns(), "conversation", "turn") == [("4", 0), ("3", 0), ("2", 0), ("1", 0), ("1", 1)]
     assert cells(run.verdicts(), "conversation", "detector") == [("4", "d"), ("2", "d"), ("2", "e")]
 

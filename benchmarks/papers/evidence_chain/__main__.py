@@ -1,4 +1,4 @@
-"""Writes the EvidenceChain paper's tables 1 to 11 and figures 1 to 7, from our run of its experiment."""
+"""Write the EvidenceChain paper's tables 1 to 11 and figures 1 to 7, from our run of its experiment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.runs.outputs import check_outputs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the experiment and write its files; returns the exit code, as `hallulab` would."""
+    """Run the experiment and write its files; return the exit code, as of `hallulab`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers.evidence_chain", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR", help="where the tables and figures go")
     folder = parser.parse_args(arguments).folder

@@ -23,7 +23,7 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "No mismatch rules": tuple(name for name in PAPER_FEATURES if not name.endswith("mismatches")),
     "Only lexical coverage": ("lexical_coverage",),
 }
-"""Table 8: variant → the features it reads."""
+"""Table 8: variant → its features."""
 
 COVERAGE_EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Table 10: each bin is open below and closed above; 0 is in the first one."""
@@ -40,7 +40,7 @@ class Ablation:
     scores: Numbers
     """(sentences,)"""
     threshold: float
-    """Chosen on what was held out of the training data."""
+    """Chosen on a part that was not trained on."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class CoverageBin:
     high: float
     """Upper edge."""
     replies: int
-    """How many."""
+    """Number of replies."""
     coverage: float | None
     """Their mean source coverage; None without replies."""
     hallucinated: float | None
@@ -60,7 +60,7 @@ class CoverageBin:
 
 
 def ablate(train: Sequence[LabelledReply], test: Sequence[LabelledReply], seed: int = 0) -> list[Ablation]:
-    """Logistic regression on parts of the paper's features, without a reply's origin.
+    """Train logistic regressions on parts of the paper's features, without a reply's origin.
 
     Raises:
         UsageError: `train` has fewer than two groups.
@@ -84,21 +84,24 @@ def ablate(train: Sequence[LabelledReply], test: Sequence[LabelledReply], seed: 
 
 
 def _risk(inputs: Numbers, labels: Flags, tested: Numbers) -> Numbers:
-    """(sentences,): what a regression on `inputs` and `labels` says of `tested`."""
+    """Return the risk of `tested` by a regression on `inputs` and `labels`, of shape (sentences,)."""
     probability: Numbers = regression(inputs.shape[1]).fit(inputs, labels).predict_proba(tested)[:, 1]
     return probability
 
 
 def attributed(scores: Scores, method: Attribution, reply: Integers, start: Integers) -> Integers:
-    """(places,): position of the passage that the sentence at each place (reply, character) is attributed to;
-    -1 where its sentence matches nothing."""
+    """Return the position of the passage that each sentence is attributed to, of shape (places,).
+
+    A place is (reply, character). -1 where its sentence matches nothing.
+    """
     batch = scores.batch
     chunk = scores.features.matches[method].chunk[batch.sentences.holding(reply, start)]
     return np.where(chunk >= 0, batch.chunk_passage[chunk], -1)
 
 
 def source_coverage(scores: Scores) -> Numbers:
-    """(replies,): one minus the share of novel words (the paper's "average token novelty rate")."""
+    """Return one minus the share of novel words (the paper's "average token novelty rate"), of shape
+    (replies,)."""
     words = scores.batch.words
     count = len(scores.batch.cases)
     novel = np.bincount(words.reply, weights=scores.features.novel, minlength=count)
@@ -108,14 +111,14 @@ def source_coverage(scores: Scores) -> Numbers:
 
 
 def hallucinated_share(batch: Batch, replies: Sequence[LabelledReply]) -> Numbers:
-    """(replies,): share of hallucinated words."""
+    """Return the share of hallucinated words, of shape (replies,)."""
     hallucinated = np.bincount(batch.words.reply, weights=gold(batch.words, replies), minlength=len(replies))
     share: Numbers = hallucinated / np.maximum(np.bincount(batch.words.reply, minlength=len(replies)), 1)
     return share
 
 
 def coverage_bins(coverage: Numbers, hallucinated: Numbers) -> list[CoverageBin]:
-    """Replies by their coverage; both arrays have shape (replies,)."""
+    """Group replies by their coverage; both arrays have shape (replies,)."""
     place = np.clip(np.searchsorted(COVERAGE_EDGES, coverage, side="left") - 1, 0, len(COVERAGE_EDGES) - 2)
     bins = []
     for index, (low, high) in enumerate(pairwise(COVERAGE_EDGES)):

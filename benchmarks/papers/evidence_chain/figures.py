@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEATMAP_WORDS = 60
-"""Words of the heatmap."""
+"""Number of words in the heatmap."""
 _IN_ROW = 10
 
 _STEPS = (
@@ -29,7 +29,7 @@ _STEPS = (
 
 
 def pipeline(_: Study) -> Figure:
-    """Figure 1: how a reply is judged."""
+    """Draw figure 1: how a reply is judged."""
     figure, axes = _canvas(13.0, 1.5)
     axes.axis("off")
     axes.set_xlim(-0.6, len(_STEPS) - 0.4)
@@ -42,7 +42,7 @@ def pipeline(_: Study) -> Figure:
 
 
 def heatmap(study: Study) -> Figure:
-    """Figure 2: gold labels and the forest's scores of the first hallucinated words of the test part."""
+    """Draw figure 2: gold labels and the forest's scores of the first hallucinated words of the test part."""
     batch, scores = study.batch, study.scores["rf"].words
     labelled = [index for index, reply in enumerate(study.test) if reply.label]
     rows = np.flatnonzero(np.isin(batch.words.reply, labelled))[:HEATMAP_WORDS]
@@ -79,7 +79,7 @@ def heatmap(study: Study) -> Figure:
 
 
 def word_f1(study: Study) -> Figure:
-    """Figure 3: F1 of words by method."""
+    """Draw figure 3: F1 of words by method."""
     figure, axes = _canvas(7.0, 4.0)
     values = [decisions(study.words(method))["f1"] or 0.0 for method in METHODS]
     bars = axes.bar(list(METHODS.values()), values)
@@ -90,7 +90,7 @@ def word_f1(study: Study) -> Figure:
 
 
 def generator_rates(study: Study) -> Figure:
-    """Figure 4: share of hallucinated replies by generator label."""
+    """Draw figure 4: share of hallucinated replies by generator label."""
     labels: dict[str, list[bool]] = {}
     for reply in study.replies:
         labels.setdefault(str(reply.meta["model"]), []).append(bool(reply.label))
@@ -104,7 +104,7 @@ def generator_rates(study: Study) -> Figure:
 
 
 def coverage_against_rate(study: Study) -> Figure:
-    """Figure 5: source coverage and share of hallucinated words of each test reply."""
+    """Draw figure 5: source coverage and share of hallucinated words of each test reply."""
     figure, axes = _canvas(6.0, 4.0)
     scores = study.scores["lexical"]
     axes.scatter(source_coverage(scores), hallucinated_share(scores.batch, study.test), s=12, alpha=0.6)
@@ -114,7 +114,7 @@ def coverage_against_rate(study: Study) -> Figure:
 
 
 def precision_recall(study: Study) -> Figure:
-    """Figure 6: precision and recall of words at every threshold."""
+    """Draw figure 6: precision and recall of words at every threshold."""
     figure, axes = _canvas(6.0, 5.0)
     for method, name in METHODS.items():
         sample = study.words(method)
@@ -127,7 +127,7 @@ def precision_recall(study: Study) -> Figure:
 
 
 def confusion(study: Study) -> Figure:
-    """Figure 7: the forest's confusion matrix of words."""
+    """Draw figure 7: the forest's confusion matrix of words."""
     sample = study.words("rf")
     counts = [
         [int(((sample.labels == label) & (sample.flags == flag)).sum()) for flag in (False, True)]
@@ -158,14 +158,14 @@ FIGURES: dict[int, Callable[[Study], Figure]] = {
 
 
 def study_labels(study: Study) -> np.ndarray:
-    """(words,): gold labels of the test part's words."""
+    """Return the gold labels of the test part's words, of shape (words,)."""
     labels = np.zeros(len(study.batch.words), dtype=bool)
     labels[spoken_words(study.batch)] = study.words("rf").labels
     return labels
 
 
 def _canvas(width: float, height: float) -> tuple[Figure, Any]:
-    """A figure of inches, apart from pyplot's global state, and its axes."""
+    """Make a figure of that size in inches, without pyplot's global state, and its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -177,5 +177,5 @@ def _named(ticks: Callable[..., object], names: Sequence[str]) -> None:
 
 
 def _plain(word: str) -> str:
-    """Without what matplotlib would take for a formula."""
+    """Remove what matplotlib would take for a formula."""
     return word.replace("$", r"\$")

@@ -32,42 +32,42 @@ METHODS: dict[Method, str] = {
 """The methods and what the paper's tables call them."""
 
 CONTEXT: tuple[Context, ...] = ("task", "collection", "generator", "temperature")
-"""What the paper's trained methods read of a reply's origin: here everything is known."""
+"""Origin of a reply that the paper's trained methods read; here everything is known."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """The corpus and what the methods say of its test part."""
+    """The corpus and the methods' results on its test part."""
 
     replies: Sequence[LabelledReply]
     """The whole corpus."""
     test: Sequence[LabelledReply]
-    """What is measured."""
+    """The part to measure on."""
     models: Mapping[Method, ChainModel]
-    """What was trained on the rest."""
+    """Models trained on the rest."""
     scores: Mapping[Method, Scores]
-    """Of the test part."""
+    """Scores of the test part."""
     seconds: Mapping[Method, float]
-    """Training and judging."""
+    """Seconds of training and judging."""
 
     @property
     def batch(self) -> Batch:
-        """The test part, cut."""
+        """The test part, cut into sentences and words."""
         return self.scores["lexical"].batch
 
     @property
     def train(self) -> list[LabelledReply]:
-        """What was learnt from, calibration included."""
+        """The part to learn from, calibration included."""
         return [one for one in self.replies if one.meta["split"] != "test"]
 
     def words(self, method: Method) -> Sample:
-        """The test part's words; such as are only punctuation do not count (the paper: "excluded")."""
+        """Return the test part's words, without those of punctuation only (the paper: "excluded")."""
         kept = spoken_words(self.batch)
         scores = self.scores[method].words
         return self._sample(self.batch.words, scores, self.models[method].thresholds.word).only(kept)
 
     def sentences(self, method: Method) -> Sample:
-        """The test part's sentences."""
+        """Return the test part's sentences."""
         threshold = self.models[method].thresholds.sentence
         return self._sample(self.batch.sentences, self.scores[method].sentences, threshold)
 
@@ -93,7 +93,7 @@ def run_study() -> Study:
 
 
 def spoken_words(batch: Batch) -> Booleans:
-    """(words,): whether there is a letter or digit in it."""
+    """Return whether each word has a letter or digit, of shape (words,)."""
     spoken = np.zeros(len(batch.words), dtype=bool)
     spoken[batch.token_word] = True
     spoken[batch.token_last_word] = True
@@ -101,5 +101,5 @@ def spoken_words(batch: Batch) -> Booleans:
 
 
 def cut(replies: Sequence[LabelledReply]) -> Batch:
-    """Labelled replies in sentences and words."""
+    """Cut labelled replies into sentences and words."""
     return make_batch([make_case(one) for one in replies])

@@ -33,7 +33,7 @@ ATTRIBUTIONS: dict[Attribution, str] = {
     "bm25": "BM25 argmax",
     "tfidf": "TF-IDF argmax",
 }
-"""Table 9: score → what the paper calls it."""
+"""Table 9: score → the paper's name for it."""
 
 _FIELDS = (
     ("response.jsonl", "id", "String", "Response index used by all evaluation joins."),
@@ -72,7 +72,7 @@ def write_audit_tables(folder: Path) -> None:
 
 
 def splits(study: Study) -> list[Row]:
-    """Table 1."""
+    """Make table 1."""
     rows = []
     for split in ("calibration", "test", "train"):
         replies = [one for one in study.replies if one.meta["split"] == split]
@@ -94,12 +94,12 @@ def splits(study: Study) -> list[Row]:
 
 
 def schema(_: Study) -> list[Row]:
-    """Table 2: fields of RAGTruth's files, and what they are for."""
+    """Make table 2: fields of RAGTruth's files, and their purpose."""
     return [dict(zip(("File", "Field", "Type", "Use"), field, strict=True)) for field in _FIELDS]
 
 
 def tasks(study: Study) -> list[Row]:
-    """Table 3."""
+    """Make table 3."""
     return [
         {
             "task_type": task,
@@ -112,7 +112,7 @@ def tasks(study: Study) -> list[Row]:
 
 
 def generators(study: Study) -> list[Row]:
-    """Table 4."""
+    """Make table 4."""
     return [
         {
             "model": model,
@@ -124,7 +124,7 @@ def generators(study: Study) -> list[Row]:
 
 
 def word_level(study: Study) -> list[Row]:
-    """Table 5."""
+    """Make table 5."""
     return [
         {"Method": name, **_quality(study.words(method)), "Threshold": study.models[method].thresholds.word}
         for method, name in METHODS.items()
@@ -132,7 +132,7 @@ def word_level(study: Study) -> list[Row]:
 
 
 def sentence_level(study: Study) -> list[Row]:
-    """Table 6."""
+    """Make table 6."""
     return [
         {
             "Method": name,
@@ -144,7 +144,7 @@ def sentence_level(study: Study) -> list[Row]:
 
 
 def by_task(study: Study) -> list[Row]:
-    """Table 7."""
+    """Make table 7."""
     rows = []
     for task in sorted({one.task for one in study.test}):
         chosen = np.array([one.task == task for one in study.test])
@@ -157,7 +157,7 @@ def by_task(study: Study) -> list[Row]:
 
 
 def ablation(study: Study) -> list[Row]:
-    """Table 8."""
+    """Make table 8."""
     rows = []
     for found in ablate(study.train, study.test, SEED):
         flags = found.scores >= found.threshold
@@ -169,7 +169,7 @@ def ablation(study: Study) -> list[Row]:
 
 
 def attribution(study: Study) -> list[Row]:
-    """Table 9: over the test part's supported sentences, whose gold evidence the corpus knows."""
+    """Make table 9, over the test part's supported sentences, whose gold evidence the corpus knows."""
     gold_evidence = [
         (index, sentence.start, sentence.evidence)
         for index, reply in enumerate(study.test)
@@ -190,7 +190,7 @@ def attribution(study: Study) -> list[Row]:
 
 
 def coverage(study: Study) -> list[Row]:
-    """Table 10."""
+    """Make table 10."""
     scores = study.scores["lexical"]
     return [
         {
@@ -204,7 +204,7 @@ def coverage(study: Study) -> list[Row]:
 
 
 def runtime(study: Study) -> list[Row]:
-    """Table 11: seconds of training (of the rules: of choosing thresholds) and of judging the test part."""
+    """Make table 11: seconds of training (for rules, of choosing thresholds) and of judging the test part."""
     return [
         {
             "Method": name,
@@ -263,7 +263,7 @@ def _quality(sample: Sample) -> Row:
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """With three decimals; empty where a number is not defined."""
+    """Write CSV with three decimals; empty where a number is not defined."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()

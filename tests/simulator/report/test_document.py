@@ -73,9 +73,9 @@ def test_a_report_is_read_back_as_it_was(tmp_path: Path) -> None:
 def test_a_report_of_another_version_is_one_sentence(
     tmp_path: Path, change: dict[str, object], flaw: str
 ) -> None:
-    held = json.loads(build_report([], [], chatbots=[], detectors=[], flaws={}).text())
+    fields = json.loads(build_report([], [], chatbots=[], detectors=[], flaws={}).text())
     old = tmp_path / "report.json"
-    old.write_text(json.dumps({**held, **change}))
+    old.write_text(json.dumps({**fields, **change}))
     with pytest.raises(UsageError) as caught:
         read_report(old)
     assert str(caught.value) == f"{old}: {flaw}. Make it anew with `hallulab report` on its run folder."
@@ -112,13 +112,13 @@ def test_replies_at_the_limit_of_tokens_are_counted_and_decisions_and_queries_ar
     def cut(purpose: str, written: int | None) -> Call:
         return call(purpose, 30, written).model_copy(update={"finish_reason": "length"})
 
-    held = [
+    conversations = [
         conversation("a", ["x"], calls=[cut("chatbot.generate", 220), call("chatbot.edit", 30, 9)]),
         conversation(
             "b", ["x"], calls=[cut("chatbot.route", 1), cut("chatbot.reformulate", 60)], persona="p"
         ),
     ]
-    report = build_report(held, [], chatbots=["vanilla"], detectors=[], flaws={})
+    report = build_report(conversations, [], chatbots=["vanilla"], detectors=[], flaws={})
     assert report.cut_replies == (CutReplies(chatbot="vanilla", replies=2, cut=1),)
     assert notes(report) == [
         "vanilla: 1 of 2 replies reached the limit of tokens and may be cut off "
@@ -127,8 +127,8 @@ def test_replies_at_the_limit_of_tokens_are_counted_and_decisions_and_queries_ar
 
 
 def test_personas_that_the_audit_does_not_know_are_told() -> None:
-    held = [conversation("a", ["x"], persona="anna"), conversation("b", ["x"], persona="bert")]
-    report = build_report(held, [], chatbots=["vanilla"], detectors=[], flaws={}, personas=["anna"])
+    conversations = [conversation("a", ["x"], persona="anna"), conversation("b", ["x"], persona="bert")]
+    report = build_report(conversations, [], chatbots=["vanilla"], detectors=[], flaws={}, personas=["anna"])
     assert report.unknown_personas == ("bert",)
     assert notes(report) == [
         "simulated user: the audit knows nothing of bert: the scenario pack is not found, or lacks them."

@@ -19,7 +19,7 @@ PASSAGES = (Passage(id="fees#0", document="fees", text="The fee is Rs 200.", sco
 def run(folder: Path, turns: list[tuple[str, tuple[Passage, ...]]], *verdicts: Verdict) -> RunFolder:
     """A run of one conversation whose turns have those replies and passages."""
     made = RunFolder(folder)
-    held = conversation(
+    chat = conversation(
         "c",
         [],
         turns=tuple(
@@ -28,7 +28,7 @@ def run(folder: Path, turns: list[tuple[str, tuple[Passage, ...]]], *verdicts: V
         ),
     )
     with made.open_conversations() as conversations, made.open_verdicts() as journal:
-        conversations.append(held.model_dump_json())
+        conversations.append(chat.model_dump_json())
         for verdict in verdicts:
             journal.append(verdict.model_dump_json())
     return made

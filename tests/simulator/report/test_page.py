@@ -85,9 +85,9 @@ def toggle(chromium: webdriver.Chrome, group: str, name: str) -> None:
 
 
 def test_the_page_says_which_chatbots_failed_and_trusts_no_error() -> None:
-    held = conversation("a", []).model_copy(update={"stop_reason": "error", "error": "<b>oops</b>"})
-    report = build_report([held], [], chatbots=["vanilla"], detectors=["d"], flaws={})
-    made = render_page(report, [held], [], flaws={}, personas={})
+    chat = conversation("a", []).model_copy(update={"stop_reason": "error", "error": "<b>oops</b>"})
+    report = build_report([chat], [], chatbots=["vanilla"], detectors=["d"], flaws={})
+    made = render_page(report, [chat], [], flaws={}, personas={})
     note = "vanilla: 1 of 1 conversation failed: &lt;b&gt;oops&lt;/b&gt;"
     assert f'<p class="note">{note}</p>' in made
 
@@ -220,9 +220,9 @@ def facts(html: str) -> list[str]:
 
 
 def test_the_head_counts_one_as_one() -> None:
-    held = [conversation("a", ["x"])]
-    report = build_report(held, [], chatbots=["vanilla"], detectors=["d"], flaws={})
-    html = render_page(report, held, [], flaws={}, personas={})
+    chats = [conversation("a", ["x"])]
+    report = build_report(chats, [], chatbots=["vanilla"], detectors=["d"], flaws={})
+    html = render_page(report, chats, [], flaws={}, personas={})
     assert facts(html) == [
         ("m", "model"),
         ("1", "chatbot"),

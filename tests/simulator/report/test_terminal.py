@@ -88,18 +88,18 @@ def test_notes_say_what_the_numbers_leave_out() -> None:
 
 
 def failed(id: str, error: str, chatbot: str = "flaky") -> Conversation:
-    held = conversation(id, [], chatbot, persona=id)
-    return held.model_copy(update={"stop_reason": "error", "error": error})
+    chat = conversation(id, [], chatbot, persona=id)
+    return chat.model_copy(update={"stop_reason": "error", "error": error})
 
 
 def test_notes_say_which_chatbots_failed_and_why() -> None:
-    held = [
+    chats = [
         failed("b", "simulated user: no answer"),
         failed("a", "chatbot flaky: ValueError: out of\n\x1b[31m order"),
         conversation("c", ["x"], "flaky", persona="c"),
         conversation("d", ["x"], "steady"),
     ]
-    report = build_report(held, [], chatbots=["flaky", "steady"], detectors=[], flaws={})
+    report = build_report(chats, [], chatbots=["flaky", "steady"], detectors=[], flaws={})
     assert notes(report) == ["flaky: 2 of 3 conversations failed: ValueError: out of �[31m order"]
 
 
@@ -109,15 +109,15 @@ def test_a_long_error_is_shortened() -> None:
 
 
 def test_notes_speak_of_one_as_one() -> None:
-    held = [conversation("a", ["x"]), conversation("b", ["y"], persona="dev")]
+    chats = [conversation("a", ["x"]), conversation("b", ["y"], persona="dev")]
     flaws = {"a": (ExampleFlaw(0, "repeated", "again"),)}
     judged = [scored("a", 0, [None], detector="d"), unscored("b", 0, detector="d")]
-    both = build_report(held, judged, chatbots=["vanilla"], detectors=["d"], flaws=flaws)
+    both = build_report(chats, judged, chatbots=["vanilla"], detectors=["d"], flaws=flaws)
     assert notes(both) == [
         "d: of 2 turns 1 failed; it enters no number.",
         "d: 1 of 1 hallucination was not found verbatim in the reply; it counts in HPT, not in TokAcc.",
         "simulated user: 1 of 2 conversations has flaws (repeated 1); "
         "the report gives the numbers without it too.",
     ]
-    one = build_report(held[1:], judged[1:], chatbots=["vanilla"], detectors=["d"], flaws={})
+    one = build_report(chats[1:], judged[1:], chatbots=["vanilla"], detectors=["d"], flaws={})
     assert notes(one) == ["d: of 1 turn 1 failed; it enters no number."]

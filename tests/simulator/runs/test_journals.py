@@ -38,7 +38,7 @@ def test_verdicts_on_a_try_that_failed_are_of_the_run(tmp_path: Path) -> None:
     failed = conversation("c", ["A."]).model_copy(update={"stop_reason": "error", "error": "oops"})
     again = conversation("c-try2", ["B."])
     found = read(tmp_path, [failed, again], [scored("c", 0), scored("c-try2", 0)])
-    assert ([held.id for held in found.conversations], len(found.verdicts)) == (["c-try2"], 2)
+    assert ([chat.id for chat in found.conversations], len(found.verdicts)) == (["c-try2"], 2)
 
 
 def test_a_conversation_that_stands_twice_is_refused(tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_what_a_run_writes_between_the_reading_of_two_journals_is_no_contradicti
     def read_while_a_run_writes(path: Path) -> list[tuple[int, object]]:
         asked.append(path.name)
         lines = list(read_lines(path))
-        with run.open_conversations() as held, run.open_verdicts() as judged:
-            held.append(conversation(path.name, ["A."]).model_dump_json())
+        with run.open_conversations() as chats, run.open_verdicts() as judged:
+            chats.append(conversation(path.name, ["A."]).model_dump_json())
             judged.append(scored(path.name, 0).model_dump_json())
         return lines
 
     monkeypatch.setattr(journals, "read_lines", read_while_a_run_writes)
     found = run.read_journals()
-    assert [held.id for held in found.conversations] == ["verdicts.jsonl"]
+    assert [chat.id for chat in found.conversations] == ["verdicts.jsonl"]

@@ -74,12 +74,12 @@ def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(t
     now = folder.read_makers()
     assert now is not None
     of_today = now.version("vanilla")
-    held = [
+    chats = [
         conversation(id, ["No."]).model_copy(update={"version": version})
         for id, version in {"old": "", "other": "u-v", "new": of_today}.items()
     ]
-    folder.conversations.write_text("".join(one.model_dump_json() + "\n" for one in held))
-    judged = [scored(one.id, 0).model_dump_json() + "\n" for one in held]
+    folder.conversations.write_text("".join(one.model_dump_json() + "\n" for one in chats))
+    judged = [scored(one.id, 0).model_dump_json() + "\n" for one in chats]
     folder.verdicts.write_text("".join(judged))
     journals = folder.read_journals()
     assert [one.id for one in journals.conversations] == ["new"]
@@ -117,8 +117,8 @@ async def test_a_fresh_start_without_a_knowledge_base_leaves_the_old_run(
 def test_a_stop_that_the_experiment_allows_is_not_premature(tmp_path: Path) -> None:
     folder = entered(tmp_path, min_turns=1)
     persona = load_scenario(PACK).personas[0].id
-    held = conversation("a", ["No."], persona=persona).model_copy(update={"stop_reason": "gave_up"})
-    folder.conversations.write_text(held.model_dump_json() + "\n")
+    chat = conversation("a", ["No."], persona=persona).model_copy(update={"stop_reason": "gave_up"})
+    folder.conversations.write_text(chat.model_dump_json() + "\n")
     assert write_reports(folder).simulator_audit.affected_conversations == 0
 
 
