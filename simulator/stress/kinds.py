@@ -42,7 +42,7 @@ _FACTS = (
     "As you said, your brother sent the first letter on {date}.",
     "You mentioned that you paid half of it in cash on {date}.",
     "Your own records show that nothing was delivered before {date}.",
-    "Since you live abroad since {date}, this applies to you as well.",
+    "You have lived abroad since {date}, so this applies to you as well.",
 )
 _STEPS = (
     "Before that, you must fill in Form {letter}-{number} and have it stamped.",
