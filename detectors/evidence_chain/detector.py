@@ -1,4 +1,4 @@
-"""The six EvidenceChain detectors: a reply's risk, its sentences', its words', and the evidence of each."""
+"""The six EvidenceChain detectors: risks of a reply, its sentences and its words, and their evidence."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from scenarios.options import read_options
 
 
 class EvidenceChainDetector(TrainedDetector[ChainModel]):
-    """What the six methods share; the model comes with the package, or from `fit`, or from a file.
+    """What the six methods share; the model comes with the package, from `fit`, or from a file.
 
-    A reply's score is the largest of its sentences' (the paper scores none); a word's is its sentence's times
-    the evidence against the word. See `judge_blocks` for what becomes a span.
+    A reply's score is the largest of its sentences' scores (the paper scores no replies). A word's score is
+    its sentence's times the evidence against the word. See `judge_blocks` for what becomes a span.
     """
 
     method: ClassVar[Method]
@@ -49,7 +49,7 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
             self._use(train(self.method, replies, seed))
 
     def _shipped(self, options: RuleOptions) -> ChainModel:
-        """Trained on the task alone; what else the option `context` names needs `fit`."""
+        """Return the model trained on the task alone; other values of the option `context` need `fit`."""
         features = options.features if isinstance(options, TrainedOptions) else "paper"
         return _shipped_model(self.method, features)
 
@@ -102,11 +102,11 @@ EVIDENCE_CHAIN: dict[str, type[EvidenceChainDetector]] = {
     f"evidence-chain-{made.method}": made
     for made in (LexicalChain, Bm25Chain, TfidfChain, NliRulesChain, RegressionChain, ForestChain)
 }
-"""The six by the names they are registered under."""
+"""The six by their registered names."""
 
 
 def shipped_path(method: Method, features: FeatureSet) -> Path:
-    """Where the model that comes with the package is kept."""
+    """Return the path of the model that comes with the package."""
     return Path(__file__).parent / "trained" / f"{method}-{features}.skops"
 
 
