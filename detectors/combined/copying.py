@@ -66,7 +66,7 @@ class _Runs(NamedTuple):
 
 
 def copying(batch: Batch) -> Numbers:
-    """Return (replies, COPY_FEATURES)."""
+    """Return the copy features of each reply, (replies, COPY_FEATURES)."""
     replies = len(batch.cases)
     by_length = list(_runs(_read(batch), 3))
     new = [runs.new() for runs in by_length]

@@ -155,8 +155,7 @@ def _fitted(classifier: Any, inputs: Numbers, labels: Flags) -> Any:
 
 
 def _boosting(seed: int) -> Any:
-    """Make the classifier of words: they are many, and gradient boosting did better on RAGTruth than a
-    forest."""
+    """Make the classifier of words: they are many, and boosting did better on RAGTruth than a forest."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(

@@ -55,7 +55,7 @@ class Pieces:
         return len(self.reply)
 
     def holding(self, reply: Integers, start: Integers) -> Integers:
-        """Return the index of the piece that holds each place (reply, character), or of the last one before
+        """Return the index of the piece that holds each place (reply, character), or of the last before
         it."""
         width = 1 + max(self.end.max(initial=0), start.max(initial=0))
         after = np.searchsorted(self.reply * width + self.start, reply * width + start, side="right")
