@@ -75,8 +75,7 @@ def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:
 
 
 def _check(kind: str, made: Detector) -> None:
-    """Raise UsageError if what somebody else made is no detector, or if one of its attributes is
-    impossible."""
+    """Raise UsageError if what somebody else made is no detector, or one of its attributes is impossible."""
     if not isinstance(made, Detector):
         given = type(made).__name__
         raise UsageError(

@@ -135,8 +135,7 @@ def cleared_by_rule(sentence: str, grounds: Grounds) -> str | None:
 
 
 def gives_contact_of_another(sentence: str, grounds: Grounds) -> bool:
-    """Return whether a sentence gives a wrong contact: the evidence has it for something else, and a right
-    one."""
+    """Return whether a sentence gives something else's contact where the evidence has the right one."""
     found = explain(sentence, grounds.passages, grounds.user_text).items
     return any(
         item.fault == "misattributed" and bool(item.instead) and _CONTACT.fullmatch(item.text) is not None

@@ -34,8 +34,7 @@ def distances(vectors: Matrix) -> Matrix:
 
 
 def related(apart: Matrix, alpha: float) -> networkx.Graph:
-    """Return the chunks and E⁽⁰⁾: d_ij ≤ α·μ, with μ the mean distance of all pairs. Edges have a
-    `length`."""
+    """Return the chunks and E⁽⁰⁾: d_ij ≤ α·μ; μ is the mean distance of all pairs. Edges have a `length`."""
     import networkx
     import numpy
 

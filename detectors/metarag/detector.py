@@ -153,7 +153,7 @@ class MetaRagDetector(ServedDetector):
         return details
 
     def _tau_for(self, passages: Sequence[Passage]) -> float:
-        """Return the threshold for this evidence: the strictest of the general one and its topics' (section
+        """Return the threshold for this evidence: the lowest of the general one and its topics' (section
         3.6)."""
         topics = {passage.topic for passage in passages}
         stricter = [

@@ -98,11 +98,7 @@ class WordVerifier:
 
 
 def read_decision(answer: str) -> Decision:
-    """The decision that an answer begins with.
-
-    Raises:
-        UnparseableAnswer: it begins with none.
-    """
+    """Return the decision that an answer begins with."""
     match = _WORD.match(answer)
     if match is None:
         raise UnparseableAnswer(f"verify: neither YES, NO nor NOT SURE: {answer[:80]!r}")

@@ -1,4 +1,4 @@
-"""Commands that pass on to the model server what stands after `--`, and nothing else."""
+"""Commands that pass the words after `--` on to the model server, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hallulab report`, `view` and `export`: what is derived from a run folder."""
+"""`hallulab report`, `view` and `export`: derive tables, a page and data from a run folder."""
 
 from __future__ import annotations
 
