@@ -170,7 +170,6 @@ def _boosting(seed: int) -> Any:
 
 
 def _forest(seed: int) -> Any:
-    """Make the classifier of sentences: EvidenceChain's."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
@@ -188,7 +187,6 @@ def _randomised(seed: int) -> Any:
 
 
 def _regression() -> Any:
-    """Make the regression for replies, strongly regularised."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

@@ -221,7 +221,6 @@ def _word_regression() -> Any:
 
 
 def _random_forest(forest: Forest, seed: int) -> Any:
-    """Make a random forest: balanced subsampling, bounded depth."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
@@ -237,7 +236,6 @@ def _random_forest(forest: Forest, seed: int) -> Any:
 def _best_thresholds(
     scores: Scores, replies: Sequence[LabelledReply], judged: Flags, method: Method
 ) -> Thresholds:
-    """Return thresholds by level, over the replies that `judged` (replies,) marks."""
     batch = scores.batch
     words, sentences = judged[batch.words.reply], judged[batch.sentences.reply]
     word_labels = gold(batch.words, replies)[words]

@@ -160,11 +160,7 @@ def _rows_by_reply(reply: list[int], replies: int) -> list[range]:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Pause garbage collection.
-
-    A batch makes units of all sentences, none of them garbage. To look through them again and again takes
-    longer than to make them.
-    """
+    """Pause garbage collection: to look through all units again and again takes longer than to make them."""
     running = gc.isenabled()
     gc.disable()
     try:

@@ -169,7 +169,6 @@ def held(counts: Any) -> Any:
 
 
 def _rows(table: Any) -> Integers:
-    """Return the row of each entry of a sparse table."""
     return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
 
 
@@ -183,7 +182,6 @@ def _scaled(table: Any, row: Numbers | None = None, column: Numbers | None = Non
 
 
 def _term_source(terms: Terms, batch: Batch) -> Integers:
-    """Return (terms,): the source of each term."""
     found = np.zeros(len(terms.form), dtype=np.int64)
     found[terms.token] = batch.source[batch.tokens.text]
     found[terms.chunk_token] = batch.chunk_source[batch.chunk_tokens.text]

@@ -15,10 +15,8 @@ _FIELD = re.compile(r"([\w -]+): (.*)\Z")
 
 
 def source_entities(batch: Batch) -> Flags:
-    """Return (tokens,): whether the source has the token with a capital letter, in any inflection.
-
-    `Fridays` is no other name than `Friday`.
-    """
+    """Return (tokens,): whether the source has the token with a capital letter, inflected or not
+    (`Fridays`)."""
     ours, theirs, forms = batch.tokens, batch.chunk_tokens, len(batch.lexicon.forms)
     named = (batch.chunk_source[theirs.text] * forms + theirs.stem)[theirs.capital]
     return np.isin(batch.source[ours.text] * forms + ours.stem, named)

@@ -97,7 +97,6 @@ def _packed(text: str, pieces: Sequence[_Piece], limit: int) -> list[list[_Piece
 
 
 def _split(text: str, sentence: _Piece, limit: int) -> list[_Piece]:
-    """Split a sentence between words."""
     found = _WORD.finditer(text, sentence.start, sentence.end)
     each = [_piece(text, *word.span()) for word in found]
     pieces = [each[0]]

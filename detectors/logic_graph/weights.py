@@ -189,7 +189,6 @@ def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
 
 
 def _logits(tokenizer: Any, model: Any, texts: Sequence[str], **options: Any) -> list[torch.Tensor]:
-    """Return the logits of each batch of texts."""
     import torch
 
     batches = []

@@ -131,7 +131,6 @@ class MetaRagDetector(ServedDetector):
     async def _verify(
         self, session: Session, evidence: str, variants: Sequence[Variant]
     ) -> list[tuple[Check, ...]]:
-        """Return every verifier's check of each variant."""
         found = await gather_all(
             self._verifier.check(session.on(name), evidence, variants) for name in self._verifier_names
         )

@@ -118,7 +118,6 @@ def _stop_cuts(text: str) -> Iterable[int]:
 
 
 def _next_character(text: str, at: int) -> str:
-    """Return the first character from `at` on that is no white space, or nothing."""
     found = _NO_SPACE.search(text, at)
     return found[0] if found else ""
 
@@ -204,7 +203,7 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
 
 
 def locate_mentions(quotes: Sequence[str], text: str) -> list[Region | None]:
-    """Run `locate` for quotations in order of mention: the n-th equal quotation is the n-th occurrence.
+    """Locate quotations in order of mention: the n-th equal quotation is the n-th occurrence.
 
     >>> locate_mentions(["a fee", "a fee"], "a fee, a fee")
     [Region(start=0, end=5), Region(start=7, end=12)]

@@ -263,6 +263,5 @@ def _replaced(clean: Clean, edit: Edit) -> Planted:
 
 
 def _inserted(clean: Clean, sentence: str, generator: random.Random) -> Planted:
-    """Insert a sentence after one of the reply's."""
     after: Region = generator.choice(sentences(clean.reply))
     return _replaced(clean, Edit(after.end, after.end, f" {sentence}"))

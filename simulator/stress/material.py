@@ -176,6 +176,5 @@ def _question(document: Document) -> str:
 
 
 def _exchange(document: Document, passage: Passage) -> tuple[Message, Message]:
-    """Return an earlier question and its answer."""
     answer = " ".join(whole_sentences(_body(passage))[:2])
     return Message(role="user", text=_question(document)), Message(role="assistant", text=answer)

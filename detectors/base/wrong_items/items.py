@@ -252,7 +252,6 @@ def _before(text: str, at: int) -> str:
 
 
 def _opens(before: str) -> bool:
-    """Return whether a sentence or a list item begins after `before`."""
     return _OPENS.search(before.rstrip(" \t\"'“‘(*_")[-2:]) is not None
 
 
