@@ -15,8 +15,7 @@ _FIELD = re.compile(r"([\w -]+): (.*)\Z")
 
 
 def source_entities(batch: Batch) -> Flags:
-    """Return (tokens,): whether the source has the token with a capital letter, inflected or not
-    (`Fridays`)."""
+    """Return (tokens,): whether the source has the token, or an inflection of it, with a capital letter."""
     ours, theirs, forms = batch.tokens, batch.chunk_tokens, len(batch.lexicon.forms)
     named = (batch.chunk_source[theirs.text] * forms + theirs.stem)[theirs.capital]
     return np.isin(batch.source[ours.text] * forms + ours.stem, named)
