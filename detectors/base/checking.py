@@ -56,7 +56,7 @@ def checked(found: object, reply: str, ours: bool = False) -> Judgement:
         return Judgement(outcome="failed", error=f"the detector gave a {type(found).__name__}, no Judgement")
     try:
         written = found.model_dump_json(warnings=False)
-        # Of what was made unchecked (`model_construct`, `model_copy`), the line could not be read again.
+        # A judgement made unchecked (`model_construct`, `model_copy`) may write a line that nobody can read.
         found = found if ours else Judgement.model_validate_json(written)
     except ValidationError as error:
         first = main_error(error)

@@ -80,11 +80,11 @@ class ServedDetector(Detector):
         tuned = tuned_threshold(*self._place, model) if self._place else None
         if tuned is not None:
             return tuned, "tuned"
-        # What corrects scores moves what a threshold means.
+        # Corrected scores change the meaning of a threshold.
         return self._untuned, "tuned" if self._corrections(model) else "published"
 
     @cached_property
-    def threshold(self) -> float:  # type: ignore[override] # found out late, and then as writable
+    def threshold(self) -> float:  # type: ignore[override] # a cached property is writable
         """See `Detector.threshold`."""
         return self._decision[0]
 

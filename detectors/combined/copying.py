@@ -14,14 +14,14 @@ from detectors.features.tokens import Flags, Integers, Numbers, find_all
 from scenarios.text.spans import sentences
 
 COPY_FEATURES = (
-    "new_words",  # share of the reply's words, all of them, that the evidence does not hold (`lexical`)
+    "new_words",  # share of all of the reply's words that the evidence lacks (`lexical`)
     "new_pairs",  # the same of pairs of neighbouring words
     "new_triples",
-    "longest_copy",  # most pairs one after the other that the evidence holds
-    "longest_copy_share",  # the same by the number of words
+    "longest_copy",  # most neighbouring pairs that the evidence holds
+    "longest_copy_share",  # the same, divided by the number of words
     "words",
-    "outside_best",  # share of different words that the best evidence sentence does not hold
-    "outside_best_two",  # the same of that sentence and the one that adds most to it
+    "outside_best",  # share of different words that the best evidence sentence lacks
+    "outside_best_two",  # the same for that sentence and the one that adds most to it
 )
 """Features of a reply."""
 

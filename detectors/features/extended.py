@@ -19,10 +19,10 @@ from detectors.features.totals import content_share, per_sentence, ratio, worst_
 EXTRA_FEATURES = (
     "rare_coverage",  # share of content stems, by rarity, that the source holds
     "rare_chunk_overlap",  # the same of the nearest chunk
-    "rarest_novel",  # idf of the rarest stem that the source does not hold
-    "pair_novelty",  # share of content words that follow one they do not follow in the source
-    "chunk_numeric_mismatches",  # numbers that the nearest chunk does not hold
-    "stem_entity_mismatches",  # entity phrases of which a stem is nowhere in the source
+    "rarest_novel",  # idf of the rarest stem that the source lacks
+    "pair_novelty",  # share of content words whose pair with the word before is not in the source
+    "chunk_numeric_mismatches",  # numbers that the nearest chunk lacks
+    "stem_entity_mismatches",  # entity phrases with a stem that the source lacks
     "novel_words",
     "content_words",
     "tokens",

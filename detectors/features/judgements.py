@@ -72,8 +72,8 @@ class _Judging:
 
     def _judgement(self, reply: int, score: float, sentences: range, words: range) -> Judgement:
         flagged = score >= self._thresholds.response
-        # One validation of the whole takes two thirds of the time that making each unit takes, and less
-        # where nothing may be converted.
+        # To validate the whole at once takes two thirds of the time of making each unit, and less in strict
+        # mode, which converts nothing.
         return Judgement.model_validate(
             {
                 "outcome": "scored",
@@ -167,8 +167,8 @@ def _collector_paused() -> Iterator[None]:
         yield
     finally:
         if running:
-            # Both together put what was made among the old objects, which are seldom looked through. Else
-            # the first collection would look through it all. What somebody froze stays frozen.
+            # Both together move the new objects among the old ones, which are seldom looked through.
+            # Otherwise the first collection would look through all of them. Frozen objects stay frozen.
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

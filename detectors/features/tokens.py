@@ -91,7 +91,7 @@ def find_all(pattern: re.Pattern[str], texts: Sequence[str]) -> Stretches:
     Args:
         pattern: with one group, around the whole.
     """
-    # Of each text: what stands before the first stretch, that, what stands before the second …, and the rest.
+    # For each text: the part before the first stretch, the stretch, the part before the second …, the rest.
     split = [pattern.split(text) for text in texts]
     parts = [part for found in split for part in found[:-1]]
     counts = np.array([len(found) // 2 for found in split], dtype=np.int64)

@@ -25,7 +25,7 @@ def distances(vectors: Matrix) -> Matrix:
     import numpy
 
     exact = numpy.asarray(vectors, dtype=numpy.float64)
-    # No matrix product: on busy cores its threads wait for each other, ten times longer than they compute.
+    # No matrix product: on busy cores its threads wait ten times longer than they compute.
     products = numpy.einsum("id,jd->ij", exact, exact)
     squares = products.diagonal()[:, None]
     apart: Matrix = numpy.sqrt(numpy.maximum(squares + squares.T - 2.0 * products, 0.0))
@@ -70,7 +70,7 @@ def clusters(apart: Matrix, tokens: Sequence[int], alpha: float, group_tokens: i
 
     graph = related(apart, alpha)
     between = networkx.edge_betweenness_centrality(graph, weight="length", normalized=False)
-    # Rounded, so that edges which count the same are ties whatever the order of their sums.
+    # Rounded, so that edges with equal counts are ties in whatever order the counts are summed.
     order = sorted(between, key=lambda edge: (-round(between[edge], 6), apart[edge], edge))
     together = UnionFind(range(len(tokens)))
     size = dict(enumerate(tokens))

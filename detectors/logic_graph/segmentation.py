@@ -130,7 +130,7 @@ def document_chunks(passages: Sequence[Passage], document_tokens: int, chunk_tok
 
 def _document_chunks(text: str, passage: int, document_tokens: int, chunk_tokens: int) -> Iterator[Chunk]:
     limit = min(document_tokens, chunk_tokens)
-    # A long text is known to be long by its first words.
+    # The first words are enough to know that a long text is long.
     if len(text.split(maxsplit=limit)) <= limit:
         whole = _piece(text, 0, len(text))
         if whole.tokens <= limit:

@@ -68,7 +68,7 @@ class Vectors:
             task = asyncio.create_task(self._computed(key, text))
             task.add_done_callback(lambda _: self._under_way.pop(key))
             self._under_way[key] = task
-        # Whoever is cancelled leaves the vector to the others that wait for it.
+        # A cancelled caller leaves the vector to the others that wait for it.
         return await asyncio.shield(self._under_way[key])
 
     async def _computed(self, key: str, text: str) -> str:

@@ -73,7 +73,7 @@ class MetaRagDetector(ServedDetector):
                 "mutator": context.models.get(options.mutator or context.model),
             },
         )
-        # Who decomposes and mutates does not judge.
+        # The models that decompose and mutate do not judge.
         self.claim_check = ClaimCheck.by(
             (client.endpoint.model for client in verifiers), self._verifier.prompts
         )

@@ -53,9 +53,9 @@ _LONG = 7
 `is_abbreviation`."""
 _LONGEST = 64
 """Characters before a full stop that are looked at for an abbreviation."""
-# Both ways begin with the stop's own characters, to which a search can leap. A row of stops is looked at from
-# its first one only, and a word after a stop no further than any name of a site or a person reaches: what is
-# longer would be gone through again for every stop.
+# Both patterns begin with the stop's own characters, so a search can leap to them. A row of stops is tried
+# from its first one only. A word after a stop is read only as far as a name of a site or a person can reach:
+# longer words would be read again for every stop.
 _STOP = re.compile(
     r"[.!?…](?<![.!?…][.!?…])(?:[.!?…]*+[\"'”’)\]*_]*+(?=\s)"
     r"|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]++(?![\w.@/-]{0,100}[.@/]\w)))"

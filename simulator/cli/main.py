@@ -33,7 +33,7 @@ def main() -> None:
         _complain(str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except OSError as error:
-        # Libraries make them of what others say, and names of files may be of several lines.
+        # Libraries put other people's text into errors, and names of files may have several lines.
         _complain(" ".join(f"{_about(error)}: {error.strerror or error}.".split()))
         sys.exit(1)
     except SystemExit as ended:

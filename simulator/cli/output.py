@@ -50,7 +50,7 @@ def guarded_output() -> Iterator[None]:
     hold bytes that are no text.
     """
     stream = sys.stdout
-    if stream is None:  # it is closed, and everybody who prints knows that
+    if stream is None:  # it is closed, and every print knows that
         yield
         return
     if isinstance(stream, io.TextIOWrapper):

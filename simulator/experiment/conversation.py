@@ -93,7 +93,7 @@ async def converse(
                 steps=reply.steps,
                 calls=(*move.calls, *reply.calls),
             )
-            turn.model_dump_json()  # what cannot be journalled ends this conversation, and not the run
+            turn.model_dump_json()  # a turn that cannot be journalled ends this conversation, not the run
         except ChatbotError as error:
             loose.extend([*move.calls, *error.calls])
             return ended("error", f"chatbot {key.chatbot}: {error}")

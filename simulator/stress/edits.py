@@ -128,7 +128,7 @@ def _other_number(item: Item, generator: random.Random) -> Iterator[Edit]:
 def _changed(number: str, generator: random.Random) -> str | None:
     """Return another number in the same spelling; None below 2, and for anything but a plain number."""
     plain = number.replace(",", "")
-    if plain.count(".") > 1 or Decimal(plain) < 2:  # one day is no days, and 1.2.3 no number
+    if plain.count(".") > 1 or Decimal(plain) < 2:  # 1 day has no plural, and 1.2.3 is no number
         return None
     if "." in plain:
         return str(Decimal(plain) * 2)

@@ -52,7 +52,7 @@ def plant(
     for number in range(count):
         kind = kinds[number % len(kinds)]
         first = number // len(kinds) % len(streams)
-        # What did not work in any stream is not tried again.
+        # A kind that worked in no stream is not tried again.
         turn = () if done.lacking[kind] else (*streams[first:], *streams[:first])
         tried = (_sound_one(kind, stream, library, generator, seen) for stream in turn)
         planted = next((one for one in tried if one is not None), None)

@@ -92,7 +92,7 @@ def _absent(claim: Claim) -> Iterator[Finding]:
 def _misattributed(claim: Claim) -> Iterator[Finding]:
     for item in claim.items:
         if item.kind == "number" or claim.said.has(item):
-            continue  # A bare number stands beside too many things to be anybody's.
+            continue  # A bare number has too many neighbours to belong to one.
         holders = claim.evidence.holding(item)
         subject = _subject(claim, item) if item.kind == "contact" else None
         around = claim.around(item, subject)
