@@ -22,7 +22,7 @@ TASKS = ("qa", "summary", "data2txt")
 """See `task_of`; each is an input of its own."""
 
 CERTAIN = (0.05, 0.1, 0.2, 0.3, 0.5)
-"""For each of these word scores, the words of a reply that reach it are counted."""
+"""Word scores; for each, the words of a reply that reach it are counted."""
 
 WORST = (3, 5, 10, 20)
 """Scores are averaged over this many worst words."""

@@ -63,7 +63,7 @@ class ReplyClassifiers:
 
 @dataclass(frozen=True)
 class CombinedModel:
-    """All that the detector learnt."""
+    """Everything that the detector learnt."""
 
     frequency: DocumentFrequency
     """Word frequencies; they tell how rare a word is."""

@@ -29,7 +29,7 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
     """
 
     method: ClassVar[Method]
-    """Which of the six."""
+    """One of the six methods."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         schema = TrainedOptions if self.method in ("lr", "rf") else RuleOptions
@@ -69,19 +69,19 @@ class LexicalChain(EvidenceChainDetector):
 
 
 class Bm25Chain(EvidenceChainDetector):
-    """The same with the BM25 score of the best evidence chunk (EvidenceChain)."""
+    """Words, sentences and replies by the BM25 score of the best evidence chunk (EvidenceChain)."""
 
     method = "bm25"
 
 
 class TfidfChain(EvidenceChainDetector):
-    """The same with the TF-IDF cosine of the best evidence chunk (EvidenceChain)."""
+    """Words, sentences and replies by the TF-IDF cosine of the best evidence chunk (EvidenceChain)."""
 
     method = "tfidf"
 
 
 class NliRulesChain(EvidenceChainDetector):
-    """The same by rules: unsupported numbers, unsupported names, low coverage (EvidenceChain)."""
+    """Words, sentences and replies by rules: unsupported numbers and names, low coverage (EvidenceChain)."""
 
     method = "nli-rules"
 

@@ -30,9 +30,9 @@ class ChainModel:
     """A method with all that it learnt."""
 
     method: Method
-    """Which of the six."""
+    """One of the six methods."""
     features: FeatureSet
-    """Which features of a sentence it reads."""
+    """The features of a sentence that it reads."""
     frequency: DocumentFrequency
     """Word frequencies, for TF-IDF and rarity."""
     thresholds: Thresholds
@@ -40,7 +40,7 @@ class ChainModel:
     identity: str
     """Hash of what it was trained on and with."""
     context: tuple[Context, ...] = ()
-    """Which facts about a reply's origin it reads."""
+    """The facts about a reply's origin that it reads."""
     categories: Categories = field(default_factory=dict)
     """The values that it knows of each."""
     sentence_classifier: Any = None

@@ -42,10 +42,10 @@ class Forest(NamedTuple):
 
 
 SHALLOW = Forest(trees=100, depth=8, leaf=6)
-"""For labels by people, which are noisy; its file is below 1 MB."""
+"""Forest for labels by people, which are noisy; its file is below 1 MB."""
 
 DEEP = Forest(trees=200, depth=12, leaf=1)
-"""For the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
+"""Forest for the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
 
 
 def train(
@@ -105,9 +105,9 @@ class HeldOut(NamedTuple):
     """Which replies are learnt from, and which are held out. Masks have shape (replies,)."""
 
     parts: tuple[Flags, ...]
-    """For the thresholds, each part is scored by what learnt from the others."""
+    """Parts for the thresholds; each is scored by what learnt from the others."""
     learnt: Flags
-    """The final model learns from these."""
+    """Replies that the final model learns from."""
 
     @property
     def judged(self) -> Flags:

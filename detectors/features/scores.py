@@ -16,11 +16,11 @@ class Thresholds(Frozen):
     """Scores from which a word, a sentence, a reply is flagged."""
 
     word: float
-    """Of a word."""
+    """Threshold of a word."""
     sentence: float
-    """Of a sentence."""
+    """Threshold of a sentence."""
     response: float
-    """Of a reply."""
+    """Threshold of a reply."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from scenarios.text.spans import spoken_sentences
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 WORKERS = Path(__file__).with_name("workers")
-"""Where the workers' programs are."""
+"""Folder of the workers' programs."""
 
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
@@ -67,7 +67,7 @@ class PeerDetector(Detector):
     """
 
     peer: ClassVar[str]
-    """Which peer."""
+    """Name of the peer."""
     published: ClassVar[float]
     """Its published threshold."""
     weights: ClassVar[str | None]
@@ -98,7 +98,7 @@ class PeerDetector(Detector):
         self.claim_check = ClaimCheck.by(
             (client.endpoint.model for client in self._asked) if options.weights is None else (), ()
         )
-        """Weights of its own judge in place of the served model."""
+        """The weights of its own judge, instead of the served model."""
         self._worker: Worker | None = None
         self._unusable: str | None = None
         self._turn = threading.Lock()

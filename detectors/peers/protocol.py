@@ -88,11 +88,11 @@ class Judged(Frozen):
     id: str
     """The request's."""
     score: Share
-    """Of the reply, higher is worse."""
+    """Score of the reply, higher is worse."""
     spans: tuple[Located, ...] | None
     """What is flagged; None: the peer does not say where."""
     units: tuple[PeerUnit, ...]
-    """What was scored on the way."""
+    """Everything that was scored."""
     truncated: bool = False
     """Whether evidence or reply did not fit into the model."""
 
@@ -147,7 +147,7 @@ class Answers(Frozen):
 
 
 Message = Ready | Fatal | Judged | Abstained | Failed | Ask
-"""What a worker says."""
+"""A message of a worker."""
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 

@@ -39,7 +39,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Cast:
-    """Who takes part: makes users and chatbots for jobs, and holds the judges."""
+    """Makes users and chatbots for jobs, and holds the judges."""
 
     user: Callable[[Job], User]
     """Makes the simulated user of a job."""

@@ -30,9 +30,9 @@ class Said:
     """What the user said, questions too."""
 
     stems: frozenset[str]
-    """Of the content words."""
+    """Stems of the content words."""
     keys: frozenset[str]
-    """Of the items."""
+    """Keys of the items."""
 
     def has(self, item: Item) -> bool:
         """Return whether the user said the item."""
@@ -60,7 +60,7 @@ class Claim:
     items: tuple[Item, ...]
     """Its items. A name found only in parts is listed in parts."""
     stems: frozenset[str]
-    """Of its content words."""
+    """Stems of its content words."""
     evidence: Evidence
     """The evidence it is compared with."""
     said: Said

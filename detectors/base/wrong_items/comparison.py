@@ -36,7 +36,7 @@ class Difference(NamedTuple):
     kind: Literal["replaced", "negated", "condition"]
     """Other words; a `not` in only one of the two; a limit or condition that only the evidence has."""
     place: Region
-    """Where in the sentence."""
+    """Its place in the sentence."""
     instead: str
     """What the evidence has."""
 

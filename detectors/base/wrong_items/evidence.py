@@ -44,7 +44,7 @@ class Sentence:
     own: frozenset[str]
     """Stems of its content words."""
     stems: frozenset[str]
-    """The same, and those of the passage's title."""
+    """Stems of its content words and of the passage's title."""
     items: tuple[Item, ...]
     """Its items; names joined by `and` are apart."""
     keys: frozenset[str]

@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     fault: Fault
     """How it is wrong."""
     place: Region
-    """Where in the sentence."""
+    """Its place in the sentence."""
     item: Item | None = None
     """The wrong item; None: a phrase."""
     instead: str = ""

@@ -17,7 +17,7 @@ _EXCERPT = 12
 _ONLY = 2
 """If all evidence has at most this many items of a kind, they are named."""
 _CHARACTERS = 160
-"""Of a quotation; words of so many are none."""
+"""Most characters of a quotation."""
 _NEAR = 0.3
 """Share of the sentence from which the nearest evidence sentence is quoted."""
 _LISTED = 3
