@@ -1,1 +1,1 @@
-"""The judges, one folder a method; `base` and `features` hold what methods share."""
+"""The judges, one folder per method; `base` and `features` hold what methods share."""

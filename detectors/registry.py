@@ -49,16 +49,16 @@ DETECTORS: dict[str, DetectorFactory] = {
     "minicheck": MiniCheckDetector,
     "refchecker": RefCheckerDetector,
 }
-"""Ours. A name of ours cannot be taken by an entry point."""
+"""Our detectors. No entry point can take one of these names."""
 
 
 def detector_names() -> list[str]:
-    """All names, ours first."""
+    """Return all names, ours first."""
     return component_names(DETECTORS, GROUP)
 
 
 def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:
-    """A detector of a registered kind.
+    """Make a detector of a registered kind.
 
     Args:
         kind: the name it is registered under.
@@ -75,7 +75,7 @@ def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:
 
 
 def _check(kind: str, made: Detector) -> None:
-    """Raise UsageError where what somebody else made is no detector, or says of itself what cannot be."""
+    """Raise UsageError if what somebody else made is no detector, or one of its attributes is impossible."""
     if not isinstance(made, Detector):
         given = type(made).__name__
         raise UsageError(
@@ -102,7 +102,7 @@ def _check(kind: str, made: Detector) -> None:
 
 
 def find_detector(kind: str) -> DetectorFactory:
-    """The factory of that name.
+    """Return the factory of that name.
 
     Raises:
         UsageError: there is none, or the distribution that offers it cannot be imported.

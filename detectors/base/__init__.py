@@ -1,1 +1,1 @@
-"""What every method stands on: the protocol, a guarded judgement, thresholds, calibration, questions."""
+"""What every method uses: the protocol, a guarded judgement, thresholds, calibration, questions."""

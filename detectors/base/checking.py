@@ -1,4 +1,4 @@
-"""Running a detector: what it gives, or raises, becomes a judgement that can be counted and written."""
+"""Run a detector: what it returns or raises becomes a judgement that can be counted and written."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from scenarios.transcript import Judgement, TurnView
 
 
 async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Judgement]:
-    """A judgement of each reply: one that a detector raises on, or gives no judgement of, has failed.
+    """Return a judgement of each reply; where the detector raises or returns something else, it has failed.
 
-    Several replies go to a detector that judges in batches at once; where that fails, one by one, so that
-    only the reply at fault does.
+    A detector that judges in batches gets several replies at once. If the batch fails, it gets them one by
+    one, so that only the reply at fault fails.
     """
     ours = _is_ours(detector)
     if detector.traits.batch and len(views) > 1:
@@ -40,23 +40,23 @@ async def _judged(detector: Detector, view: TurnView) -> Judgement:
 
 
 def _is_ours(detector: Detector) -> bool:
-    """Return whether a detector is one of hallulab's, and so are its judgements."""
+    """Return whether a detector, and so its judgements, is one of hallulab's."""
     return type(detector).__module__.startswith("detectors.")
 
 
 def checked(found: object, reply: str, ours: bool = False) -> Judgement:
-    """What a detector gave for `reply`; a failed judgement where it is not one, or not one of this reply.
+    """Return what a detector found, or a failed judgement if it is no judgement or does not fit `reply`.
 
     Args:
-        found: what it gave.
-        reply: what it judged.
-        ours: the detector is one of hallulab's, which change no judgement after it was made.
+        found: what the detector returned.
+        reply: the text it judged.
+        ours: the detector is one of hallulab's, which change no judgement after it is made.
     """
     if type(found) is not Judgement:
         return Judgement(outcome="failed", error=f"the detector gave a {type(found).__name__}, no Judgement")
     try:
         written = found.model_dump_json(warnings=False)
-        # Of what was made unchecked (`model_construct`, `model_copy`), the line could not be read again.
+        # A judgement made unchecked (`model_construct`, `model_copy`) may write a line that nobody can read.
         found = found if ours else Judgement.model_validate_json(written)
     except ValidationError as error:
         first = main_error(error)
@@ -72,7 +72,7 @@ def checked(found: object, reply: str, ours: bool = False) -> Judgement:
 
 
 def misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
-    """What of a judgement cannot be of `reply`: the field, and what is wrong with it; None where all can."""
+    """Return the field of a judgement that cannot belong to `reply`, and why; None if all fit."""
     for number, span in enumerate(judgement.spans or ()):
         if span.end is not None and span.end > len(reply):
             where = f"[{span.start}, {span.end}) outside the reply, which has {len(reply)} characters"
@@ -85,5 +85,5 @@ def misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
 
 
 def failure(error: BaseException) -> Judgement:
-    """The judgement of a detector that raised."""
+    """Return the judgement of a detector that raised `error`."""
     return Judgement(outcome="failed", error=without_keys(reason_of(error)))

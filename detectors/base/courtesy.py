@@ -7,7 +7,8 @@ import re
 from scenarios.text.spans import sentences
 
 SHORT_WORDS = 2
-"""A clause of so few words (`yes`, `of course`, the next member of a list) goes with its neighbours."""
+"""A clause with at most this many words (`yes`, `of course`, the next member of a list) counts as its
+neighbours do."""
 
 _SYMPATHY = re.compile(
     r"\bsorry (?:to hear|about|for|that (?:you|this))\b|\bi understand (?:how|your)\b"
@@ -16,7 +17,7 @@ _SYMPATHY = re.compile(
     r"|\A\W*(?:hello|hi|dear|regards|sincerely)\b(?:\W+\w+){0,3}\W*\Z",
     re.IGNORECASE,
 )
-"""What is said to the user about the user, whose names may come back in it."""
+"""Phrases about the user, in which a name that the user gave may come back."""
 _OFFER = re.compile(
     r"\bfeel free\b|\blet me know\b|\bhow (?:can|may) i (?:help|assist)\b"
     r"|(?:\A\W*|\b(?:i|we)(?:'m| am|'re| are|'d be| would be) (?:\w+ )?)"
@@ -46,15 +47,16 @@ _ASKING = re.compile(
 
 
 def claims_nothing(sentence: str) -> bool:
-    """Whether a sentence is a question, or nothing but courtesies.
+    """Return whether a sentence is a question, or nothing but courtesies.
 
     A question begins like one: `it opens at 6, shall I book?` claims something, and so does `did you know
     that it opens at 6?`.
 
-    Else each clause must be a courtesy, or of at most `SHORT_WORDS` words beside one. Clauses end at commas,
-    semicolons, colons, brackets, dashes, and at conjunctions such as `and`, `but`, `so`, `because`. An offer
-    (`feel free to call the helpline`) is a courtesy as long as it names nothing: no word with a capital but
-    the sentence's first and `I`. Sympathy, thanks and greetings may repeat a name. Numbers always claim.
+    Otherwise each clause must be a courtesy, or have at most `SHORT_WORDS` words and stand beside one.
+    Clauses end at commas, semicolons, colons, brackets, dashes, and at conjunctions such as `and`, `but`,
+    `so`, `because`. An offer (`feel free to call the helpline`) is a courtesy only if it names nothing: no
+    word has a capital but the sentence's first and `I`. Sympathy, thanks and greetings may repeat a name.
+    Numbers always claim.
     """
     plain = sentence.replace("’", "'").strip()
     if plain.endswith("?"):

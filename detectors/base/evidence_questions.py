@@ -1,9 +1,9 @@
-"""One-token questions about a statement and evidence: probabilities where a small model's word is useless.
+"""Ask one-token questions about a statement and evidence, and read the probability of Yes.
 
-All questions of a turn begin with the same system message and evidence, so the server computes that part
-once; what varies comes last. A model's Yes is biased, by a different amount for each model and question:
-`calibration.yaml` holds, by model of the catalogue (`agents.served_model`) and quantity (a question, or what
-a detector makes of several), a logistic correction fitted on development data.
+A small model's word is often useless where its probability is not. All questions of a turn begin with the
+same system message and evidence, so the server computes that part once. A model's Yes is biased, differently
+for each model and question. `calibration.yaml` holds logistic corrections, fitted on development data, by
+model of the catalogue (`agents.served_model`) and quantity: a question, or what a detector makes of several.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Calibration(Frozen):
     """Above 0: the model says Yes too rarely."""
 
     def apply(self, probability: float) -> float:
-        """The corrected probability, in (0, 1)."""
+        """Return the corrected probability, in (0, 1)."""
         kept = min(max(probability, _ALMOST), 1.0 - _ALMOST)
         odds = self.scale * math.log(kept / (1.0 - kept)) + self.shift
         return 1.0 / (1.0 + math.exp(-odds))
@@ -49,7 +49,7 @@ class Question:
         self.prompt: Prompt = load_prompt("detectors.base", name)
 
     async def ask(self, session: Session, evidence: str, statement: str) -> float:
-        """Probability of Yes, corrected for the session's model. One call of one token.
+        """Return the probability of Yes, corrected for the session's model. It takes one call of one token.
 
         Raises:
             UnparseableAnswer: the model says neither Yes nor No.
@@ -62,12 +62,12 @@ class Question:
 
 
 def calibration(model: str | None, quantity: str) -> Calibration:
-    """The correction of a quantity for a model of the catalogue; none where nothing was fitted."""
+    """Return the correction of a quantity for a model of the catalogue; none where nothing was fitted."""
     return _calibrations().get(model or "", {}).get(quantity, Calibration())
 
 
 def calibrations_of(model: str | None) -> dict[str, dict[str, float]]:
-    """All corrections for a model of the catalogue by quantity, for those whose version depends on them."""
+    """Return all corrections for a model of the catalogue, by quantity; versions depend on them."""
     return {name: each.model_dump() for name, each in _calibrations().get(model or "", {}).items()}
 
 

@@ -1,4 +1,4 @@
-"""What the detectors share: a ledger around a judgement, evidence in a prompt, spans of what is flagged."""
+"""What the detectors share: a ledger around a judgement, evidence in a prompt, spans of flagged units."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _log = logging.getLogger(__name__)
 
 
 CUT_AND_NOT_FLAGGED = "the evidence or the reply was cut to fit, and nothing in the rest was flagged"
-"""Why a truncated judgement without a hallucination is none: it did not see everything."""
+"""Reason to abstain when text was cut and nothing is flagged: the detector did not see everything."""
 
 
 class Abstention(Exception):
-    """There is nothing to judge, or nothing to judge by; `str(error)` says what is missing."""
+    """There is nothing to judge, or no evidence to judge by; `str(error)` says what is missing."""
 
 
 async def judge(session: Session, work: Callable[[], Awaitable[Judgement]]) -> Judgement:
-    """The outcome of `work`, whatever happens, with every call of `session` in its ledger.
+    """Return the outcome of `work`, whatever happens, with every call of `session` in its ledger.
 
-    What was cut to fit is never called clean: unflagged, it ends as `abstained`. A model's failure, a missing
-    API key and any unforeseen exception end as `failed` with the reason, never as clean.
+    A reply whose text was cut to fit is never clean: unless flagged, it ends as `abstained`. A failed model,
+    a missing API key and any unforeseen exception end as `failed` with the reason.
     """
     try:
         judgement = await work()
@@ -49,9 +49,9 @@ async def judge(session: Session, work: Callable[[], Awaitable[Judgement]]) -> J
 
 
 async def gather_all(jobs: Iterable[Awaitable[Result]]) -> list[Result]:
-    """All results in order; when some fail, the first error, but only after all have ended.
+    """Return all results in order. If some fail, raise the first error after all have ended.
 
-    So no request is still under way, and none is missing from the ledger, when a judgement is handed out.
+    Then no request is under way, or missing from the ledger, when a judgement is returned.
     """
     results = await asyncio.gather(*jobs, return_exceptions=True)
     for result in results:
@@ -66,13 +66,13 @@ class Evidence(Frozen):
     text: str
     """Numbered passages, best first."""
     passages: tuple[Passage, ...]
-    """Those in it; the last one may be cut."""
+    """The passages in it; the last one may be cut."""
     truncated: bool
     """Whether some text had to be left out."""
 
 
 def format_evidence(passages: Sequence[Passage], max_characters: int) -> Evidence:
-    """Number the passages from 1; the last one that fits in part is cut, the others are left out."""
+    """Number the passages from 1. Cut the last one that fits in part, and leave out the others."""
     lines: list[str] = []
     shown: list[Passage] = []
     room = max_characters
@@ -91,7 +91,7 @@ def format_evidence(passages: Sequence[Passage], max_characters: int) -> Evidenc
 
 
 def best_passage(text: str, passages: Sequence[Passage]) -> str:
-    """The passage that shares most words with `text` (earliest on a tie), as `id: text`; or empty."""
+    """Return the passage that shares most words with `text` (earliest on a tie), as `id: text`; or ""."""
     if not passages:
         return ""
     wanted = set(words(text))
@@ -104,7 +104,7 @@ def best_passage(text: str, passages: Sequence[Passage]) -> str:
 
 @lru_cache(maxsize=64)
 def _words_of(passage: str) -> frozenset[str]:
-    """The words of a passage, which are asked for again by every span of a reply."""
+    """Return the words of a passage; cached, because every span of a reply asks for them."""
     return frozenset(words(passage))
 
 
@@ -114,7 +114,7 @@ def flagged_spans(
     reason: Callable[[Unit], str],
     passages: Sequence[Passage] = (),
 ) -> tuple[Span, ...]:
-    """A span for each unit whose score reaches `threshold`, with its `best_passage` as evidence."""
+    """Return a span for each unit whose score reaches `threshold`, with its `best_passage` as evidence."""
     return tuple(
         Span(
             start=unit.start,

@@ -13,65 +13,66 @@ from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 
 ThresholdProtocol = Literal["published", "tuned", "given"]
-"""A threshold is the paper's, or was fitted on development data, or was given in the options."""
+"""Where a threshold comes from: the paper, a fit on development data, or the options."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What a detector is like, for those who run it."""
+    """Properties of a detector that matter to whoever runs it."""
 
     needs_model: bool = True
-    """Whether it asks the served model; else none is started for it."""
+    """Whether it asks the served model; no model is started for a detector that does not."""
     probabilities: bool = True
     """Whether its scores are meant as probabilities."""
     batch: bool = False
     """Whether `detect_many` judges many replies faster than `detect` one by one."""
     reads_origin: bool = False
-    """Whether its options ask who wrote a reply: then `TurnView.origin` says so, where the data does."""
+    """Whether its options ask who wrote a reply; `TurnView.origin` then says so, if the data does."""
 
 
 class Detector(ABC):
-    """Judges replies. All detectors are subclasses, those of other people, too.
+    """Judges replies. Every detector is a subclass, including those of other people.
 
-    It is made before any model is served. What `threshold` and `version` depend on of the served model is
-    known when it judges: such a detector finds them out when they are first asked for.
+    A detector is made before any model is served. If its `threshold` or `version` depends on the served
+    model, it finds them out when they are first asked for.
     """
 
     name: str
-    """The name it is registered and reported under."""
+    """The name under which it is registered and reported."""
     version: str
-    """Hash of all that changes its verdicts: options, prompts, thresholds, model names, seed and code.
-    Resuming takes up verdicts of this version only."""
+    """Hash of all that changes its verdicts: options, prompts, thresholds, model names, seed and code. A
+    resumed run keeps only the verdicts of this version."""
     threshold: float | None = None
-    """Score from which a reply is flagged, but for stricter ones by topic; None where there is none."""
+    """Score from which a reply is flagged; None if there is none. Some topics have stricter ones."""
     threshold_protocol: ThresholdProtocol = "given"
-    """Where the threshold comes from. The paper's, with scores corrected for the model, counts as tuned."""
+    """Where the threshold comes from. The paper's threshold on scores corrected for the model counts as
+    tuned."""
     traits: Traits = Traits()
-    """What it is like."""
+    """Its properties."""
     claim_check: ClaimCheck | None = None
-    """The models that it judges by and their prompt files; None: the served model, if it needs one, by
-    prompts that nobody knows."""
+    """The models that it judges by and their prompt files. None means the served model, if it needs one, with
+    unknown prompts."""
 
     @abstractmethod
     async def detect(self, view: TurnView) -> Judgement:
         """Judge `view.reply` against the evidence in `view`.
 
-        It does not raise for a model's failure: that is an outcome.
+        A model's failure is an outcome: this method does not raise for it.
         """
 
     async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
-        """Judge every reply: the same judgements, in the same order, that `detect` gives for each."""
+        """Judge every reply; the judgements and their order are those that `detect` gives."""
         return [await self.detect(view) for view in views]
 
 
 def judging(detector: Detector, served: str) -> ClaimCheck:
-    """The models that the detector judges by and their prompt files, see `Detector.claim_check`.
+    """Return the models that the detector judges by and their prompt files, see `Detector.claim_check`.
 
     Args:
         served: the name under which the detectors' model is served.
 
     Raises:
-        UsageError: the attribute is something else.
+        UsageError: the attribute has another type.
     """
     told = claim_check_of(f"detector {detector.name}", detector)
     if told is not None:
@@ -80,13 +81,13 @@ def judging(detector: Detector, served: str) -> ClaimCheck:
 
 
 class TrainableDetector(Detector):
-    """A detector that learns from labelled replies; without training it uses the model it comes with."""
+    """A detector that learns from labelled replies; without training it uses the model in the package."""
 
     @abstractmethod
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
-        """Learn from `replies`, and choose thresholds on groups that were held out of it.
+        """Learn from `replies`, and choose thresholds on groups that learning did not see.
 
-        Replaces all that was learnt before, as if the detector were new: `bench --folds` counts on that.
+        Forget all that was learnt before: `bench --folds` relies on that.
 
         Raises:
             UsageError: the replies lack what is learnt from (spans, or one of the two classes).
@@ -95,12 +96,12 @@ class TrainableDetector(Detector):
 
 @dataclass(frozen=True)
 class DetectorContext:
-    """What a detector's factory is given."""
+    """What the factory of a detector is given."""
 
     models: ModelPool
     """The models by name; `models.get()` is the default one. They are served when the detector judges."""
     model: str | None = None
-    """Name in `models` of the model that plays this role; None: the default one."""
+    """Name in `models` of the model for this role; None: the default one."""
     seed: int = 0
     """Base seed of every sampled answer."""
     identity_thresholds: Mapping[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What detectors share that ask served models: threshold, version, and a session for each reply."""
+"""What detectors that ask served models share: threshold, version, and a session for each reply."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from scenarios.transcript import Frozen, Judgement, TurnView
 class ServedDetector(Detector):
     """Judges a reply by served models.
 
-    Which models these are is known when they are served, and a detector is made before that: so threshold
-    and version are found out when they are first asked for.
+    A detector is made before its models are served. So it finds out threshold and version when they are first
+    asked for.
 
     Args:
-        name: reported under.
+        name: the name in reports.
         context: has the models, and the seed of their answers.
-        options: as they were given.
+        options: the options as given.
         prompts: the prompt files it uses.
         untuned: threshold where none is given or tuned for the model.
         reading: the threshold's place in `thresholds.yaml`: detector and reading; None: it has none there.
-        option: the one of the options that gives the threshold.
-        corrections: gives what corrects its scores for a model of the catalogue, if anything.
-        asked: the models that it asks, by role, the one that thresholds are tuned for first; None: the one of
-            the context, or none where there are no prompts.
-        code: its modules, where its own does not import all that it judges by: what it searches with.
+        option: the option that gives the threshold.
+        corrections: returns what corrects its scores for a model of the catalogue, if anything.
+        asked: the models that it asks, by role. The threshold is tuned for the first one. None: the model of
+            the context, or none if there are no prompts.
+        code: modules that it judges by and does not import itself: what it searches with.
 
     Raises:
         UsageError: the model is not in the pool.
@@ -80,11 +80,11 @@ class ServedDetector(Detector):
         tuned = tuned_threshold(*self._place, model) if self._place else None
         if tuned is not None:
             return tuned, "tuned"
-        # What corrects scores moves what a threshold means.
+        # Corrected scores change the meaning of a threshold.
         return self._untuned, "tuned" if self._corrections(model) else "published"
 
     @cached_property
-    def threshold(self) -> float:  # type: ignore[override] # found out late, and then as writable
+    def threshold(self) -> float:  # type: ignore[override] # a cached property is writable
         """See `Detector.threshold`."""
         return self._decision[0]
 
@@ -113,7 +113,7 @@ class ServedDetector(Detector):
 
     @abstractmethod
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
-        """The judgement, but for its ledger.
+        """Return the judgement without its ledger.
 
         Raises:
             Abstention: there is nothing to judge, or nothing to judge by.

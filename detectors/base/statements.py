@@ -1,4 +1,4 @@
-"""The statements of a reply: its sentences, of which very short ones go with the next."""
+"""The statements of a reply: its sentences; a very short one is joined with the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MIN_WORDS = 4
 
 
 def statements(reply: str) -> list[Region]:
-    """The sentences with words in them; one of fewer than `MIN_WORDS` words goes with the next one.
+    """Return the sentences with words in them; one with fewer than `MIN_WORDS` words joins the next one.
 
     `Yes!` alone says nothing that evidence could support.
     """

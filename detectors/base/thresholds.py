@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 
 def tuned_threshold(detector: str, reading: str, model: str | None) -> float | None:
-    """The threshold in `thresholds.yaml`, or None where the paper's holds.
+    """Return the threshold in `thresholds.yaml`, or None where the paper's holds.
 
     Args:
         model: `agents.served_model.catalogue_name`.

@@ -1,4 +1,4 @@
-"""Files of trained models: skops, which holds no code, with a format number."""
+"""Files of trained models, in the skops format, which holds no code, with a format number."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from scenarios.errors import UsageError
 Model = TypeVar("Model")
 
 DAMAGED = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
-"""What a damaged zip file raises: one flipped bit may ask for a password or another compression
+"""Errors that a damaged zip file raises. One flipped bit may ask for a password or another compression
 (RuntimeError), or for a place before the file's beginning (OSError)."""
 
 
 def write_trained(held: Mapping[str, Any], form: int, path: Path) -> None:
-    """Write what a model holds: plain values, arrays, scikit-learn's estimators.
+    """Write the content of a model: plain values, arrays, scikit-learn's estimators.
 
     Args:
         form: number of the format, which `read_trained` asks for.
@@ -38,11 +38,11 @@ def read_trained(
     """Read a file of `write_trained`. Nothing in it is executed.
 
     Args:
-        form: number of the format that the file has to have.
-        trusted: types it may hold beyond what skops trusts by itself.
-        remedy: last sentence of what a user reads when it cannot be used.
-        make: makes the model of what is held; a field that is missing or of a wrong type is an error of
-            the file.
+        form: number that the file's format must have.
+        trusted: types it may hold beyond those that skops trusts.
+        remedy: last sentence of the error message, for the user.
+        make: makes the model from the content. A field that is missing or of a wrong type counts as an error
+            of the file.
 
     Raises:
         UsageError: there is no such file, it cannot be read, it holds other types, or is no such model.
@@ -68,7 +68,7 @@ def read_trained(
 
 
 def classifier(found: Any, *, optional: bool = False) -> Any:
-    """What a file holds as a classifier, or None where there may be none.
+    """Return what a file holds as a classifier, or None if it is optional and absent.
 
     Raises:
         TypeError: it gives no probabilities.

@@ -1,1 +1,1 @@
-"""Our own detector: what the cheap methods measure, read together by classifiers."""
+"""Our own detector: classifiers read together what the cheap methods measure."""

@@ -1,4 +1,4 @@
-"""How much of a reply is copied from its evidence: all replies of a batch in one computation."""
+"""Measure how much of a reply is copied from its evidence: all replies of a batch in one computation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from detectors.features.tokens import Flags, Integers, Numbers, find_all
 from scenarios.text.spans import sentences
 
 COPY_FEATURES = (
-    "new_words",  # share of the reply's words, all of them, that the evidence does not hold (`lexical`)
+    "new_words",  # share of all of the reply's words that the evidence lacks (`lexical`)
     "new_pairs",  # the same of pairs of neighbouring words
     "new_triples",
-    "longest_copy",  # most pairs one after the other that the evidence holds
-    "longest_copy_share",  # the same by the number of words
+    "longest_copy",  # most neighbouring pairs that the evidence holds
+    "longest_copy_share",  # the same, divided by the number of words
     "words",
-    "outside_best",  # share of different words that the best evidence sentence does not hold
-    "outside_best_two",  # the same of that sentence and the one that adds most to it
+    "outside_best",  # share of different words that the best evidence sentence lacks
+    "outside_best_two",  # the same for that sentence and the one that adds most to it
 )
-"""Of a reply."""
+"""Features of a reply."""
 
 _WORD = re.compile(r"(\w+)")
-"""The words of `scenarios.text.spans.words`, as `find_all` wants them."""
+"""Pattern for `find_all` of the words that `scenarios.text.spans.words` returns."""
 
 
 class _Words(NamedTuple):
@@ -37,36 +37,36 @@ class _Words(NamedTuple):
     text: Integers
     """Index of the passage or reply; no run of words leaves it."""
     source: Integers
-    """Index of the source that it is of, or is compared with."""
+    """Index of the source that the word belongs to, or is compared with."""
     piece: Integers
     """Index of the evidence sentence, or of the reply."""
     said: Flags
-    """Whether it is a reply's."""
+    """Whether it belongs to a reply."""
 
 
 class _Runs(NamedTuple):
-    """The runs of so many words. All arrays have shape (runs,)."""
+    """Runs of equally many words. All arrays have shape (runs,)."""
 
     number: Integers
-    """Equal runs of one source have equal numbers, and no others."""
+    """Two runs have the same number if they are equal and of one source."""
     piece: Integers
     """See `_Words.piece`, of the first word."""
     said: Flags
     """See `_Words.said`."""
 
     def new(self) -> Flags:
-        """(runs of replies,): whether the evidence does not hold it."""
+        """Return (runs of replies,): whether the evidence lacks the run."""
         known = np.zeros(int(self.number.max(initial=-1)) + 1, dtype=bool)
         known[self.number[~self.said]] = True
         return ~known[self.number[self.said]]
 
     def owner(self) -> Integers:
-        """(runs of replies,): index of the reply."""
+        """Return (runs of replies,): index of the reply."""
         return self.piece[self.said]
 
 
 def copying(batch: Batch) -> Numbers:
-    """(replies, COPY_FEATURES)."""
+    """Return the copy features of each reply, (replies, COPY_FEATURES)."""
     replies = len(batch.cases)
     by_length = list(_runs(_read(batch), 3))
     new = [runs.new() for runs in by_length]
@@ -83,7 +83,7 @@ def copying(batch: Batch) -> Numbers:
 
 
 def _runs(found: _Words, most: int) -> Iterator[_Runs]:
-    """Runs of 1 to `most` words; those of a length are numbered by those of the length before and a word."""
+    """Yield the runs of 1 to `most` words; the numbers of one length give those of the next."""
     width = int(found.word.max(initial=0)) + 1
     at, number = np.arange(len(found.word)), found.source
     for last in range(most):
@@ -95,7 +95,7 @@ def _runs(found: _Words, most: int) -> Iterator[_Runs]:
 
 
 class _Numbering(dict[str, int]):
-    """Numbers words; those that differ in case alone have the same number."""
+    """Numbers words; words that differ only in case have the same number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ def _read(batch: Batch) -> _Words:
 
 
 def _longest(kept: Flags, owner: Integers, owners: int) -> Numbers:
-    """(owners,): most rows one after the other that are kept.
+    """Return (owners,): the longest row of neighbours that are kept.
 
     Args:
         kept: (rows,).
@@ -139,7 +139,10 @@ def _longest(kept: Flags, owner: Integers, owners: int) -> Numbers:
 
 
 def _outside(singles: _Runs, replies: int) -> tuple[Numbers, Numbers]:
-    """(replies,) twice: the shares of a reply's different words outside the best sentence, and best two."""
+    """Return the shares of a reply's different words outside the best sentence, and outside the best two.
+
+    Both have shape (replies,).
+    """
     term, piece, said = singles
     terms, known = int(term.max(initial=-1)) + 1, int(piece[~said].max(initial=-1)) + 1
     ours = held(count_table(piece[said], term[said], replies, terms))

@@ -18,9 +18,9 @@ from scenarios.options import read_options
 class CombinedDetector(TrainedDetector[CombinedModel]):
     """Our own: classifiers of words, sentences and replies over what all the cheap methods measure.
 
-    No model server, no weights: what it reads are EvidenceChain's features (the extended set) and how much
-    of the reply is copied from the evidence. What the classifiers are and how well they do stands in
-    docs/methods.md. The model that comes with the package learnt from RAGTruth, WiCE and BEGIN.
+    It needs no model server and no weights. It reads EvidenceChain's features (the extended set) and how much
+    of the reply is copied from the evidence. docs/methods.md describes the classifiers and how well they do.
+    The model in the package learnt from RAGTruth, WiCE and BEGIN.
     """
 
     def __init__(self, name: str, context: DetectorContext) -> None:

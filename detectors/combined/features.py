@@ -1,7 +1,8 @@
-"""What is measured: EvidenceChain's features of sentences and words, and how much of a reply is copied.
+"""Measure the inputs of the classifiers: EvidenceChain's features, and how much of a reply is copied.
 
-Of words: EvidenceChain's (extended set), those of the word's sentence, and the task. Of sentences: theirs,
-and the task. Of replies: mean, largest and smallest of each sentence feature, the task, `COPY_FEATURES`.
+Inputs of a word: EvidenceChain's word features (extended set), those of its sentence, and the task. Of a
+sentence: its features and the task. Of a reply: mean, largest and smallest of each sentence feature, the
+task, `COPY_FEATURES`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ TASKS = ("qa", "summary", "data2txt")
 """See `task_of`; each is an input of its own."""
 
 CERTAIN = (0.05, 0.1, 0.2, 0.3, 0.5)
-"""Word scores of which a reply's words that reach them are counted."""
+"""Word scores; for each, the words of a reply that reach it are counted."""
 
 WORST = (3, 5, 10, 20)
-"""Numbers of worst words over which scores are averaged."""
+"""Scores are averaged over this many worst words."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,16 @@ class Measured:
     """The inputs of the classifiers."""
 
     batch: Batch
-    """What was measured."""
+    """The replies measured."""
     features: Features
-    """EvidenceChain's, of the extended set."""
+    """EvidenceChain's features, extended set."""
     sentences: Numbers
     """(sentences, inputs)"""
     replies: Numbers
-    """(replies, inputs), without what the word scores add."""
+    """(replies, inputs), without the inputs from word scores."""
 
     def words(self, rows: Flags | slice) -> Numbers:
-        """(rows, inputs): of some of the words.
+        """Return (rows, inputs) of some of the words.
 
         Raises:
             ValueError: there are no features of words.
@@ -59,7 +60,7 @@ def measure_all(cases: Sequence[Case], frequency: DocumentFrequency) -> Measured
 
 
 def measure_batch(batch: Batch, features: Features) -> Measured:
-    """The same from EvidenceChain's features of the extended set."""
+    """Measure from EvidenceChain's features of the extended set."""
     task = np.array([[float(case.task == name) for name in TASKS] for case in batch.cases]).reshape(-1, 3)
     of_sentences = np.hstack([features.sentences, task[batch.sentences.reply]])
     summaries = mean_max_min(features.sentences, batch.sentences.reply, len(batch.cases))
@@ -72,8 +73,9 @@ def measure_batch(batch: Batch, features: Features) -> Measured:
 
 
 def mean_max_min(values: Numbers, owner: Integers, owners: int) -> Numbers:
-    """(owners, 3 × columns): mean, largest and smallest of each column of `values` among the rows of each
-    owner; 0 for an owner without rows.
+    """Return (owners, 3 × columns): mean, largest and smallest of each column over the rows of each owner.
+
+    An owner without rows has 0.
 
     Args:
         values: (rows, columns).
@@ -91,7 +93,7 @@ def mean_max_min(values: Numbers, owner: Integers, owners: int) -> Numbers:
 
 
 def of_word_scores(scores: Numbers, reply: Integers, replies: int) -> Numbers:
-    """(replies, inputs): how many of a reply's words are bad, and how bad the worst ones are.
+    """Return (replies, inputs): how many words of a reply are bad, and how bad the worst ones are.
 
     Args:
         scores: (words,), in [0, 1].

@@ -1,4 +1,4 @@
-"""What the detector learnt, how it scores with it, and how it is kept."""
+"""What the detector learnt, how it scores with it, and how it is saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from detectors.features.scores import Scores, Thresholds, reply_scores
 from detectors.features.tokens import Numbers
 
 FORMAT = 1
-"""Of the files; another number is refused."""
+"""Format number of the files; another number is refused."""
 
 TRUSTED_TYPES = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -26,25 +26,25 @@ TRUSTED_TYPES = (
 """Types that a file may hold beyond what skops trusts by itself: arrays of trees' nodes."""
 
 BLOCK = 4096
-"""Words scored together: every tree walks over all their inputs, so these should stay in a cache."""
+"""Words scored together: every tree reads all their inputs, so these should stay in a cache."""
 
 REMEDY = "Train it anew with `python -m benchmarks.train_combined`."
 
 
 @dataclass(frozen=True)
 class PieceClassifiers:
-    """scikit-learn's classifiers that need replies with spans."""
+    """scikit-learn's classifiers of words and sentences; they learn from replies with spans."""
 
     words: Any
-    """Whether a word is hallucinated."""
+    """Predicts whether a word is hallucinated."""
     sentences: Any = None
-    """Whether a sentence holds a hallucination; None: all it learnt from did, as where only hallucinated
-    claims are labelled."""
+    """Predicts whether a sentence holds a hallucination. None: all sentences it learnt from did, for example
+    in a collection of hallucinated claims."""
 
 
 @dataclass(frozen=True)
 class ReplyClassifiers:
-    """scikit-learn's classifiers of whole replies, whose probabilities are averaged."""
+    """scikit-learn's classifiers of whole replies; their probabilities are averaged."""
 
     linear: Any
     """A logistic regression."""
@@ -52,7 +52,7 @@ class ReplyClassifiers:
     """Randomised trees."""
 
     def score(self, inputs: Numbers) -> Numbers:
-        """(replies,): the mean of both.
+        """Return (replies,): the mean of both.
 
         Args:
             inputs: (replies, inputs).
@@ -63,21 +63,21 @@ class ReplyClassifiers:
 
 @dataclass(frozen=True)
 class CombinedModel:
-    """All that the detector learnt."""
+    """Everything that the detector learnt."""
 
     frequency: DocumentFrequency
-    """For the rarity of words."""
+    """Word frequencies; they tell how rare a word is."""
     pieces: PieceClassifiers | None
-    """None: it learnt from replies without spans, and does not tell words apart by itself."""
+    """None: it learnt from replies without spans, and has no classifier of words."""
     replies: ReplyClassifiers | None
-    """Of whole replies; None: all it learnt from were hallucinated, so that only places were to learn."""
+    """Classifiers of whole replies. None: all replies it learnt from were hallucinated."""
     thresholds: Thresholds
     """Chosen on replies that the scores were not learnt from."""
     identity: str
-    """What it was trained on: a hash."""
+    """Hash of what it was trained on."""
 
     def score(self, cases: Sequence[Case]) -> Scores:
-        """The risks of all replies, sentences and words. Numbers are rounded to 6 decimals."""
+        """Return the risks of all replies, sentences and words, rounded to 6 decimals."""
         measured = measure_all(cases, self.frequency)
         if not len(measured.batch.sentences):
             nothing = np.zeros(0)
@@ -90,11 +90,11 @@ class CombinedModel:
 
 
 def piece_scores(pieces: PieceClassifiers | None, measured: Measured) -> tuple[Numbers, Numbers]:
-    """(sentences,) and (words,): the classifiers' risks, a word's multiplied by its sentence's.
+    """Return (sentences,) and (words,): the classifiers' risks; a word's is multiplied by its sentence's.
 
-    Without a classifier of sentences a sentence's risk is its worst word's, and words stand by themselves.
-    Without any: the share of the sentence's words that the evidence lacks, and EvidenceChain's evidence
-    against the word.
+    Without a classifier of sentences, a sentence has the risk of its worst word, and words keep their own.
+    Without any classifier, a sentence's risk is the share of its words that the evidence lacks, and a word's
+    is EvidenceChain's evidence against it.
     """
     owner = measured.batch.word_sentence
     if pieces is None:
@@ -114,7 +114,7 @@ def piece_scores(pieces: PieceClassifiers | None, measured: Measured) -> tuple[N
 
 
 def reply_inputs(measured: Measured, words: Numbers | None) -> Numbers:
-    """(replies, inputs) of `ReplyClassifiers`.
+    """Return (replies, inputs) for `ReplyClassifiers`.
 
     Args:
         words: (words,) scores of words; None: there are no classifiers of words.
@@ -128,14 +128,14 @@ def reply_inputs(measured: Measured, words: Numbers | None) -> Numbers:
 def combine(
     measured: Measured, sentences: Numbers, words: Numbers, whole: Numbers | None, *, located: bool
 ) -> Scores:
-    """The scores that are reported.
+    """Return the scores for the report.
 
     Args:
         sentences: (sentences,) risks.
         words: (words,) risks.
         whole: (replies,) risks by `ReplyClassifiers`; None: there are none.
-        located: whether sentences and words were judged by classifiers. A reply's risk then is the mean of
-            `whole` and its worst sentence's, or that alone; else it is `whole`, and multiplies the others.
+        located: whether classifiers judged sentences and words. If so, a reply's risk is the mean of `whole`
+            and its worst sentence's, or the latter alone. If not, it is `whole`, which multiplies the others.
     """
     batch = measured.batch
     if located or whole is None:

@@ -1,9 +1,9 @@
-"""How the detector learns.
+"""Train the detector.
 
-Groups are dealt out to parts (`parts_of`). Each part is scored by classifiers of words and sentences that
-learnt from the other parts: so the classifiers of replies, which read those scores, learn from scores as they
-will be of new replies, and thresholds are chosen on scores of replies that were held out. What is kept learns
-from all.
+Groups are dealt out to parts (`parts_of`). Classifiers of words and sentences score each part after learning
+from the other parts. So the classifiers of replies, which read those scores, learn from scores like those of
+new replies, and thresholds are chosen on scores of replies that were held out. The final classifiers learn
+from all parts.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from scenarios.labelled import LabelledReply
 def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
     """Train on labelled replies: words and sentences on those with spans, replies on all.
 
-    Without any span there are no classifiers of words and sentences; without a clean reply there is none of
-    replies, as in a collection of hallucinated claims, where only places can be learnt.
+    Without spans there are no classifiers of words and sentences. Without a clean reply there is no
+    classifier of replies: a collection of hallucinated claims teaches only places.
 
     Args:
         replies: those without a label and without spans are left out.
         seed: of the parts and the trees.
 
     Raises:
-        UsageError: there is nothing to tell apart, or there are fewer than two groups.
+        UsageError: there is only one class, or fewer than two groups.
     """
     known = [one for one in replies if one.label is not None or one.spans is not None]
     batch = make_batch([make_case(one) for one in known])
@@ -70,7 +70,7 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
 
 @dataclass(frozen=True)
 class _Material:
-    """What is learnt from. Labels are of shape (replies,), (sentences,), (words,)."""
+    """What the classifiers learn from. Labels have shape (replies,), (sentences,), (words,)."""
 
     measured: Measured
     labels: Flags
@@ -79,11 +79,11 @@ class _Material:
     sentence_labels: Flags
     word_labels: Flags
     part: Integers
-    """(replies,): which part a reply is in."""
+    """(replies,): the part of each reply."""
     seed: int
 
     def learn(self) -> tuple[PieceClassifiers | None, ReplyClassifiers | None, Thresholds]:
-        """The classifiers that are kept, and the thresholds."""
+        """Return the final classifiers and the thresholds."""
         everything = np.ones(len(self.labels), dtype=bool)
         located = bool(self.word_labels.any())
         pieces = self._pieces(everything) if located else None
@@ -99,12 +99,12 @@ class _Material:
         return pieces, whole, self._thresholds(scores, located)
 
     def _cuts(self) -> Iterator[tuple[Flags, Flags]]:
-        """For each part (replies,) twice: what is learnt from, and what is scored."""
+        """Yield for each part two masks (replies,): replies to learn from, and replies to score."""
         for part in np.unique(self.part):
             yield self.part != part, self.part == part
 
     def _held_out_pieces(self) -> tuple[Numbers, Numbers]:
-        """(sentences,) and (words,): scores by classifiers that did not see the reply's part."""
+        """Return (sentences,) and (words,): scores by classifiers that did not see the reply's part."""
         batch = self.measured.batch
         sentences, words = np.zeros(len(batch.sentences)), np.zeros(len(batch.words))
         for learnt, judged in self._cuts():
@@ -155,7 +155,7 @@ def _fitted(classifier: Any, inputs: Numbers, labels: Flags) -> Any:
 
 
 def _boosting(seed: int) -> Any:
-    """Of words: there are many, and gradient boosting told RAGTruth's apart better than a forest."""
+    """Make the classifier of words: they are many, and boosting did better on RAGTruth than a forest."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
@@ -170,7 +170,6 @@ def _boosting(seed: int) -> Any:
 
 
 def _forest(seed: int) -> Any:
-    """Of sentences: EvidenceChain's."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
@@ -179,7 +178,7 @@ def _forest(seed: int) -> Any:
 
 
 def _randomised(seed: int) -> Any:
-    """Of replies: there are few, with many inputs."""
+    """Make the trees for replies: replies are few and have many inputs."""
     from sklearn.ensemble import ExtraTreesClassifier
 
     return ExtraTreesClassifier(
@@ -188,7 +187,6 @@ def _randomised(seed: int) -> Any:
 
 
 def _regression() -> Any:
-    """Of replies, strongly regularised."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

@@ -1,1 +1,2 @@
-"""One yes/no question about the whole reply: what every other method must justify its cost against."""
+"""One yes/no question about the whole reply: the baseline that justifies the cost of other methods, or
+not."""

@@ -1,4 +1,4 @@
-"""The direct judge: is every piece of information in the reply supported? Read off token probabilities."""
+"""The direct judge: is every piece of information in the reply supported? It reads token probabilities."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class DirectJudgeOptions(Frozen):
     """Options of the detector `direct-judge`."""
 
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
-    """Probability of No from which a reply, and a sentence of it, is flagged. None: tuned for the model where
-    that was done, else `EVEN_ODDS`."""
+    """Probability of No from which a reply, or a sentence of it, is flagged. None: the one tuned for the
+    model if there is one, else `EVEN_ODDS`."""
     sentences: bool = False
-    """Whether every sentence is asked about, too (one more call each), which locates what is flagged. The
-    reply's score stays that of the question about the whole reply."""
+    """Whether every sentence is asked about, too, which locates what is flagged. Each costs one more call.
+    The reply's score stays that of the question about the whole reply."""
     max_evidence_characters: int = Field(default=12000, ge=100)
-    """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
+    """Longer evidence is cut here; the judgement is then marked truncated."""
 
 
 class DirectJudgeDetector(ServedDetector):

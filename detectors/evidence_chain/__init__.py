@@ -1,1 +1,2 @@
-"""EvidenceChain: a reply's sentences and words against the chunks of their source (EvidenceChain paper)."""
+"""EvidenceChain: compare a reply's sentences and words with the chunks of their source (EvidenceChain
+paper)."""

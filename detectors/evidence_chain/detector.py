@@ -1,4 +1,4 @@
-"""The six EvidenceChain detectors: a reply's risk, its sentences', its words', and the evidence of each."""
+"""The six EvidenceChain detectors: risks of a reply, its sentences and its words, and their evidence."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from scenarios.options import read_options
 
 
 class EvidenceChainDetector(TrainedDetector[ChainModel]):
-    """What the six methods share; the model comes with the package, or from `fit`, or from a file.
+    """What the six methods share; the model comes with the package, from `fit`, or from a file.
 
-    A reply's score is the largest of its sentences' (the paper scores none); a word's is its sentence's times
-    the evidence against the word. See `judge_blocks` for what becomes a span.
+    A reply's score is the largest of its sentences' scores (the paper scores no replies). A word's score is
+    its sentence's times the evidence against the word. See `judge_blocks` for what becomes a span.
     """
 
     method: ClassVar[Method]
-    """Which of the six."""
+    """One of the six methods."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         schema = TrainedOptions if self.method in ("lr", "rf") else RuleOptions
@@ -49,7 +49,7 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
             self._use(train(self.method, replies, seed))
 
     def _shipped(self, options: RuleOptions) -> ChainModel:
-        """Trained on the task alone; what else the option `context` names needs `fit`."""
+        """Return the model trained on the task alone; other values of the option `context` need `fit`."""
         features = options.features if isinstance(options, TrainedOptions) else "paper"
         return _shipped_model(self.method, features)
 
@@ -69,19 +69,19 @@ class LexicalChain(EvidenceChainDetector):
 
 
 class Bm25Chain(EvidenceChainDetector):
-    """The same with the BM25 score of the best evidence chunk (EvidenceChain)."""
+    """Words, sentences and replies by the BM25 score of the best evidence chunk (EvidenceChain)."""
 
     method = "bm25"
 
 
 class TfidfChain(EvidenceChainDetector):
-    """The same with the TF-IDF cosine of the best evidence chunk (EvidenceChain)."""
+    """Words, sentences and replies by the TF-IDF cosine of the best evidence chunk (EvidenceChain)."""
 
     method = "tfidf"
 
 
 class NliRulesChain(EvidenceChainDetector):
-    """The same by rules: unsupported numbers, unsupported names, low coverage (EvidenceChain)."""
+    """Words, sentences and replies by rules: unsupported numbers and names, low coverage (EvidenceChain)."""
 
     method = "nli-rules"
 
@@ -102,11 +102,11 @@ EVIDENCE_CHAIN: dict[str, type[EvidenceChainDetector]] = {
     f"evidence-chain-{made.method}": made
     for made in (LexicalChain, Bm25Chain, TfidfChain, NliRulesChain, RegressionChain, ForestChain)
 }
-"""The six by the names they are registered under."""
+"""The six by their registered names."""
 
 
 def shipped_path(method: Method, features: FeatureSet) -> Path:
-    """Where the model that comes with the package is kept."""
+    """Return the path of the model that comes with the package."""
     return Path(__file__).parent / "trained" / f"{method}-{features}.skops"
 
 

@@ -1,4 +1,4 @@
-"""What a method learnt, and how it is kept: in a skops file, which holds no code."""
+"""What a method learnt, and how it is saved: in a skops file, which holds no code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from detectors.features.matching import DocumentFrequency
 from detectors.features.scores import Scores, Thresholds, reply_scores
 
 FORMAT = 1
-"""Of the files; another number is refused."""
+"""Format number of the files; another number is refused."""
 
 TRUSTED_TYPES = ("sklearn.tree._tree.Tree",)
 """Types that a file may hold beyond what skops trusts by itself: arrays of a tree's nodes."""
@@ -30,31 +30,31 @@ class ChainModel:
     """A method with all that it learnt."""
 
     method: Method
-    """Which of the six."""
+    """One of the six methods."""
     features: FeatureSet
-    """What it reads of a sentence."""
+    """The features of a sentence that it reads."""
     frequency: DocumentFrequency
-    """For TF-IDF and rarity."""
+    """Word frequencies, for TF-IDF and rarity."""
     thresholds: Thresholds
     """Chosen on the training data; see `training`."""
     identity: str
-    """What it was trained on and with: a hash."""
+    """Hash of what it was trained on and with."""
     context: tuple[Context, ...] = ()
-    """What it reads of a reply's origin."""
+    """The facts about a reply's origin that it reads."""
     categories: Categories = field(default_factory=dict)
-    """The values it knows."""
+    """The values that it knows of each."""
     sentence_classifier: Any = None
     """scikit-learn's; None for a rule."""
     word_classifier: Any = None
-    """How likely a word of a hallucinated sentence is hallucinated; None: the paper's novelty."""
+    """Predicts how likely a word of a hallucinated sentence is hallucinated; None: the paper's novelty."""
 
     def score(self, cases: Sequence[Case]) -> Scores:
-        """The risks of all replies, sentences and words."""
+        """Return the risks of all replies, sentences and words."""
         batch = make_batch(cases)
         return self.score_batch(batch, measure(batch, self.frequency, self.features))
 
     def score_batch(self, batch: Batch, features: Features) -> Scores:
-        """The same for replies that are cut and measured.
+        """Return the risks of replies that are already cut and measured.
 
         A word's risk is its sentence's times the evidence against the word (the paper: "the sentence
         probability is multiplied by token novelty"). Numbers are rounded to 6 decimals.

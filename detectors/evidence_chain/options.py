@@ -8,10 +8,10 @@ from detectors.features.options import RuleOptions
 
 
 class TrainedOptions(RuleOptions):
-    """Of `evidence-chain-lr` and `evidence-chain-rf`."""
+    """Options of `evidence-chain-lr` and `evidence-chain-rf`."""
 
     features: FeatureSet = "extended"
     """The paper's features, or ours as well."""
     context: tuple[Context, ...] = ("task",)
-    """What is read of a reply's origin, when the detector is trained. Of a chatbot's reply only the task is
-    known; the rest needs labelled replies, and counts as never seen where it is missing."""
+    """What is read of a reply's origin, if the detector is trained. For a chatbot's reply only the task is
+    known. The rest needs labelled replies; a missing value counts as never seen."""

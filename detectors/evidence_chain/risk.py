@@ -1,4 +1,4 @@
-"""From features to risks: the four methods without training, and the inputs of the two with."""
+"""Turn features into risks: the four methods without training, and the inputs of the two with training."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from detectors.features.features import Features
 from detectors.features.tokens import Numbers
 
 Method = Literal["lexical", "bm25", "tfidf", "nli-rules", "lr", "rf"]
-"""The paper's six (Method), its names in lower case."""
+"""The paper's six methods (Method), in lower case."""
 
 Context = Literal["task", "collection", "generator", "temperature"]
 """What a reply's origin tells the trained methods, apart from its texts."""
 
 Categories = dict[str, list[str]]
-"""Context → the values that were there in training; each is an input of its own."""
+"""Context → the values seen in training; each is one input."""
 
 
 def rule_risk(method: Method, features: Features) -> Numbers:
-    """(sentences,): risk in [0, 1] by a method without training.
+    """Return (sentences,): risk in [0, 1] by a method without training.
 
     Lexical: 1 - coverage. BM25: 1 - the mean of BM25 score and coverage (the paper blends, and does not say
     how). TF-IDF: 1 - cosine. NLI rules: 1 with any number or entity that is not supported ("directly
@@ -45,7 +45,7 @@ def rule_risk(method: Method, features: Features) -> Numbers:
 
 
 def categories_of(cases: Sequence[Case], context: Sequence[Context]) -> Categories:
-    """The values of each part of the context, sorted; `temperature` has none, it is a number."""
+    """Return the sorted values of each part of the context; `temperature` is a number and has none."""
     return {
         name: sorted({value for case in cases if (value := str(getattr(case, name)))})
         for name in context
@@ -56,8 +56,11 @@ def categories_of(cases: Sequence[Case], context: Sequence[Context]) -> Categori
 def model_inputs(
     batch: Batch, features: Features, context: Sequence[Context], categories: Categories
 ) -> Numbers:
-    """(sentences, inputs): the sentence features; the temperature (0 where unknown) if it is in the context;
-    one 0-1 column for each category, all 0 for a value never seen in training."""
+    """Return (sentences, inputs): sentence features, temperature, one 0-1 column for each category.
+
+    The temperature is there only if the context has it, and 0 if unknown. A value never seen in training has
+    0 in all columns.
+    """
     columns: list[list[float]] = []
     if "temperature" in context:
         columns.append([case.temperature or 0.0 for case in batch.cases])

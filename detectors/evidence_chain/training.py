@@ -1,9 +1,10 @@
-"""How a method learns: on the sentences of the training data, with thresholds from replies held out of it.
+"""Train a method on the sentences of the training data; choose thresholds on replies held out of it.
 
 Protocol of the paper: thresholds are chosen "on a calibration subset carved deterministically from the
 training split by source", one for all tasks and generators, and frozen. Data that comes with such a subset is
-used so. Else a fifth would have so few hallucinations that chance chooses among thresholds. Ours: every fifth
-is held out in turn, scored by classifiers that learnt from the others, and what is kept learns from all.
+used so. In other data, a fifth would have too few hallucinations to choose a threshold by. Ours: every fifth
+is held out in turn and scored by classifiers that learnt from the others. The final classifiers learn from
+all.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 
 CALIBRATION = "calibration"
-"""The value of `meta["split"]` that marks replies to choose thresholds on."""
+"""The value of `meta["split"]` that marks the replies for choosing thresholds."""
 
 
 class Forest(NamedTuple):
     """Size of a random forest; the paper says "bounded depth"."""
 
     trees: int
-    """How many."""
+    """Number of trees."""
     depth: int
     """Largest depth."""
     leaf: int
@@ -41,10 +42,10 @@ class Forest(NamedTuple):
 
 
 SHALLOW = Forest(trees=100, depth=8, leaf=6)
-"""For labels of people, which are noisy; its file is below 1 MB."""
+"""Forest for labels by people, which are noisy; its file is below 1 MB."""
 
 DEEP = Forest(trees=200, depth=12, leaf=1)
-"""For the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
+"""Forest for the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
 
 
 def train(
@@ -55,14 +56,14 @@ def train(
     context: Sequence[Context] = ("task",),
     forest: Forest = SHALLOW,
 ) -> ChainModel:
-    """Train a method; of one without training, choose the thresholds and count the forms.
+    """Train a method. One without training only gets thresholds and word counts.
 
     Args:
-        replies: those without spans that are not clean are left out: nobody knows where they are wrong.
+        replies: hallucinated ones without spans are left out: nobody knows where they are wrong.
         seed: of the parts and the forest.
         features: read by `lr` and `rf`; the rules read the paper's.
         context: read by `lr` and `rf`.
-        forest: how large `rf` is.
+        forest: size of `rf`.
 
     Raises:
         UsageError: the replies have no spans, only one class, or fewer than two groups.
@@ -101,27 +102,29 @@ def train(
 
 
 class HeldOut(NamedTuple):
-    """Which replies are learnt from, and which are kept from it. Masks are of shape (replies,)."""
+    """Which replies are learnt from, and which are held out. Masks have shape (replies,)."""
 
     parts: tuple[Flags, ...]
-    """Each is scored by what learnt from the others, for the thresholds."""
+    """Parts for the thresholds; each is scored by what learnt from the others."""
     learnt: Flags
-    """What is kept learns from these."""
+    """Replies that the final model learns from."""
 
     @property
     def judged(self) -> Flags:
-        """What thresholds are chosen on."""
+        """Mask of the replies that thresholds are chosen on."""
         judged: Flags = np.logical_or.reduce(self.parts)
         return judged
 
     def to_learn_from(self, replies: Sequence[LabelledReply]) -> list[LabelledReply]:
-        """Those of all replies that `learnt` marks."""
+        """Return the replies that `learnt` marks."""
         return [one for one, learnt in zip(replies, self.learnt.tolist(), strict=True) if learnt]
 
 
 def hold_out(replies: Sequence[LabelledReply], seed: int) -> HeldOut:
-    """The groups of the replies whose `meta` says `split: calibration`, for the thresholds alone; where there
-    are none, each part in turn, and everything is learnt from.
+    """Return the replies to hold out: the groups whose `meta` says `split: calibration`, for thresholds
+    alone.
+
+    If there are none, hold out each part in turn, and learn from everything.
 
     Raises:
         UsageError: there are fewer than two groups, or nothing is left to learn from.
@@ -154,7 +157,7 @@ class _Learner:
         self._sentences, self._words = gold(batch.sentences, replies), gold(batch.words, replies)
 
     def fit(self, learnt: Flags) -> ChainModel:
-        """The model with what the replies of the mask (replies,) teach.
+        """Return the model learnt from the replies of the mask (replies,).
 
         Raises:
             UsageError: all or none of their sentences are hallucinated.
@@ -179,7 +182,7 @@ class _Learner:
         )
 
     def held_out_scores(self, parts: Sequence[Flags]) -> Scores:
-        """What is said of each part (replies,) by classifiers that learnt from all others; else 0."""
+        """Return the scores of each part (replies,) by classifiers that learnt from all others; else 0."""
         batch, features = self._batch, self._features
         found = [self.fit(~part).score_batch(batch, features) for part in parts]
         return Scores(
@@ -199,7 +202,7 @@ class _Learner:
 
 
 def regression(numeric: int) -> Any:
-    """Logistic regression: balanced class weights; the first `numeric` inputs are standardised."""
+    """Make a logistic regression: balanced class weights; the first `numeric` inputs are standardised."""
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -218,7 +221,6 @@ def _word_regression() -> Any:
 
 
 def _random_forest(forest: Forest, seed: int) -> Any:
-    """Balanced subsampling, bounded depth."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
@@ -234,7 +236,6 @@ def _random_forest(forest: Forest, seed: int) -> Any:
 def _best_thresholds(
     scores: Scores, replies: Sequence[LabelledReply], judged: Flags, method: Method
 ) -> Thresholds:
-    """By level, over the replies that `judged` (replies,) marks."""
     batch = scores.batch
     words, sentences = judged[batch.words.reply], judged[batch.sentences.reply]
     word_labels = gold(batch.words, replies)[words]

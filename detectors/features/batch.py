@@ -1,4 +1,4 @@
-"""A batch of replies with their sources, cut and tokenised: what every feature is computed from."""
+"""A batch of replies with their sources, cut and tokenised; every feature is computed from it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from scenarios.text.spans import sentences
 from scenarios.transcript import Passage, TurnView
 
 CHUNKING = Chunking(max_words=60, min_words=20)
-"""How passages become evidence chunks. The paper's are paragraphs and sentences, passages, and parts of a
-record; passages that are longer than this are cut at paragraph and sentence ends."""
+"""How passages become evidence chunks. The paper's chunks are paragraphs and sentences, passages, and parts
+of a record. Longer passages are cut at paragraph and sentence ends."""
 
 _WORD = re.compile(r"(\S+)")
 _FIELD = re.compile(r"[\w -]+: ")
@@ -24,7 +24,7 @@ _FIELD = re.compile(r"[\w -]+: ")
 
 @dataclass(frozen=True)
 class Case:
-    """A reply to judge and what it rests on."""
+    """A reply to judge and its evidence."""
 
     reply: str
     """The text under judgement."""
@@ -37,7 +37,7 @@ class Case:
     generator: str = ""
     """The model that wrote the reply; empty: not known."""
     temperature: float | None = None
-    """Of that model; None: not known."""
+    """Sampling temperature of that model; None: not known."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Pieces:
         return len(self.reply)
 
     def holding(self, reply: Integers, start: Integers) -> Integers:
-        """Index of the piece in which each place (reply, character) lies, or of the last one before it."""
+        """Return the index of the piece that holds each place (reply, character), or of the last before
+        it."""
         width = 1 + max(self.end.max(initial=0), start.max(initial=0))
         after = np.searchsorted(self.reply * width + self.start, reply * width + start, side="right")
         found: Integers = np.maximum(after - 1, 0)
@@ -64,10 +65,10 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Batch:
-    """Replies, sources and their pieces. Equal sources are there once."""
+    """Replies, sources and their pieces. Equal sources are stored once."""
 
     cases: Sequence[Case]
-    """What is judged."""
+    """The replies to judge."""
     lexicon: Lexicon
     """Numbers the words."""
     source: Integers
@@ -77,7 +78,7 @@ class Batch:
     chunk_source: Integers
     """(chunks,): index of the chunk's source."""
     chunk_passage: Integers
-    """(chunks,): which of the source's passages it was cut from."""
+    """(chunks,): index of the passage, within the source, that the chunk was cut from."""
     chunk_tokens: Tokens
     """Tokens of the chunks."""
     tokens: Tokens
@@ -91,13 +92,13 @@ class Batch:
     token_word: Integers
     """(tokens,): index of the word in which the token begins."""
     token_last_word: Integers
-    """(tokens,): index of the word in which it ends; another one only for `5 PM`."""
+    """(tokens,): index of the word in which the token ends; it differs only for tokens such as `5 PM`."""
     word_sentence: Integers
     """(words,): index of the word's sentence."""
 
 
 def make_batch(cases: Sequence[Case]) -> Batch:
-    """Cut and tokenise; a source that several replies share is worked on once."""
+    """Cut and tokenise; a source that several replies share is processed once."""
     sources: dict[tuple[str, ...], int] = {}
     owner = np.array(
         [sources.setdefault(tuple(p.text for p in case.passages), len(sources)) for case in cases],
@@ -135,7 +136,7 @@ def make_batch(cases: Sequence[Case]) -> Batch:
 
 
 def make_case(said: TurnView | LabelledReply) -> Case:
-    """The reply as the detector sees it. The task is told from the texts, as nobody says it of chatbots."""
+    """Return the reply as the detector sees it, with the task told from the texts (`task_of`)."""
     return Case(
         reply=said.reply,
         passages=said.passages,
@@ -147,7 +148,7 @@ def make_case(said: TurnView | LabelledReply) -> Case:
 
 
 def task_of(question: str, passages: Sequence[Passage]) -> str:
-    """The task as the texts tell it: records ask for `data2txt`, a question for `qa`, the rest is `summary`.
+    """Return the task that the texts show: records mean `data2txt`, a question `qa`, the rest is `summary`.
 
     A record is a passage of two or more lines that all read `field: value`.
     """
@@ -162,7 +163,7 @@ def _is_record(text: str) -> bool:
 
 
 def pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:
-    """Stretches (start, end) of each text, one after the other."""
+    """Return the stretches (start, end) of all texts, one after the other."""
     flat = np.fromiter(
         (edge for found in regions for region in found for edge in region), dtype=np.int64
     ).reshape(-1, 2)

@@ -1,7 +1,7 @@
 """Features beyond the paper's: more of coverage, retrieval and mismatch, and a sentence's place and form.
 
-Words are compared by stems here and weigh by their rarity (idf), so that neither a paraphrase's inflection
-nor a common word counts as much as an invented noun. Measured against the paper's own in docs/methods.md.
+Here words are compared by stems and weighted by rarity (idf), so that a paraphrase's inflection or a common
+word counts less than an invented noun. docs/methods.md compares them with the paper's own.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from detectors.features.totals import content_share, per_sentence, ratio, worst_
 EXTRA_FEATURES = (
     "rare_coverage",  # share of content stems, by rarity, that the source holds
     "rare_chunk_overlap",  # the same of the nearest chunk
-    "rarest_novel",  # idf of the rarest stem that the source does not hold
-    "pair_novelty",  # share of content words that follow one they do not follow in the source
-    "chunk_numeric_mismatches",  # numbers that the nearest chunk does not hold
-    "stem_entity_mismatches",  # entity phrases of which a stem is nowhere in the source
+    "rarest_novel",  # idf of the rarest stem that the source lacks
+    "pair_novelty",  # share of content words whose pair with the word before is not in the source
+    "chunk_numeric_mismatches",  # numbers that the nearest chunk lacks
+    "stem_entity_mismatches",  # entity phrases with a stem that the source lacks
     "novel_words",
     "content_words",
     "tokens",
@@ -49,7 +49,7 @@ EXTRA_FEATURES = (
     "coverage_before",  # rare_coverage of the sentence before
     "coverage_after",
 )
-"""Of a sentence."""
+"""Features of a sentence."""
 
 WORD_FEATURES = (
     "novel",
@@ -69,7 +69,7 @@ WORD_FEATURES = (
     "capital",
     "number",
 )
-"""Of a word; of several tokens in it, the largest value."""
+"""Features of a word; if it has several tokens, the largest value."""
 
 _NEGATIONS = frozenset({"no", "not", "without", "lack", "lacks", "nor", "neither", "none", "never", "cannot"})
 _HEDGES = frozenset(
@@ -81,14 +81,14 @@ _REACH = 2
 
 @dataclass(frozen=True)
 class Stemmed:
-    """What both sentence and word features rest on. Arrays of shape (tokens,) where nothing else is said."""
+    """What sentence and word features both build on. Arrays have shape (tokens,) unless noted."""
 
     rarity: Numbers
     """idf of content stems, 0 of other words."""
     novel: Flags
-    """Content words of which the source does not hold the stem."""
+    """Content words whose stem the source lacks."""
     outside: Flags
-    """Content words of which the nearest chunk does not hold the stem."""
+    """Content words whose stem the nearest chunk lacks."""
     pair_before: Flags
     """Content words that nowhere in the source follow the content word before them."""
     pair_after: Flags
@@ -96,7 +96,7 @@ class Stemmed:
     denied: Flags
     """Words that the source has only in fields without a value."""
     entities: Numbers
-    """(sentences,): entity phrases of which a stem is nowhere in the source."""
+    """(sentences,): number of entity phrases with a stem that the source lacks."""
     overlap: Numbers
     """(sentences,): best overlap with a chunk, by rarity."""
     coverage: Numbers
@@ -127,7 +127,7 @@ def compare_stems(batch: Batch, idf: Numbers) -> Stemmed:
 
 
 def extra_features(batch: Batch, stemmed: Stemmed) -> Numbers:
-    """(sentences, EXTRA_FEATURES)."""
+    """Return (sentences, EXTRA_FEATURES)."""
     tokens, forms = batch.tokens, batch.lexicon.forms
     content = per_sentence(batch, tokens.content)
     rarest = np.zeros(len(batch.sentences))
@@ -155,11 +155,11 @@ def extra_features(batch: Batch, stemmed: Stemmed) -> Numbers:
 
 
 def word_features(batch: Batch, stemmed: Stemmed, exact_novel: Flags, entities: Flags) -> Numbers:
-    """(words, WORD_FEATURES).
+    """Return (words, WORD_FEATURES).
 
     Args:
-        exact_novel: (tokens,) content words of which the source does not hold the exact form.
-        entities: (tokens,) in an entity that the source does not hold.
+        exact_novel: (tokens,) content words whose exact form the source lacks.
+        entities: (tokens,) in an entity that the source lacks.
     """
     tokens, sentence = batch.tokens, batch.token_sentence
     size = per_sentence(batch, np.ones(len(tokens.text)))
@@ -192,7 +192,7 @@ def _is_any(forms: list[str], wanted: frozenset[str], ending: str | None = None)
 
 
 def _form(batch: Batch) -> list[Numbers]:
-    """How a sentence is written: announces, list_item, line_breaks, commas, quotation_marks."""
+    """Return how a sentence is written: announces, list_item, line_breaks, commas, quotation_marks."""
     parts = batch.sentences
     texts = [
         batch.cases[reply].reply[start:end]
@@ -214,7 +214,7 @@ def _form(batch: Batch) -> list[Numbers]:
 
 
 def _around(batch: Batch, local: list[Numbers], wrong_numbers: Numbers) -> list[Numbers]:
-    """What the rest of the reply says of a sentence, from `place` on."""
+    """Return what the rest of the reply says of a sentence: the features from `place` on."""
     reply, replies = batch.sentences.reply, len(batch.cases)
     named = dict(zip(EXTRA_FEATURES, local, strict=False))
     coverage = named["rare_coverage"]
@@ -249,7 +249,7 @@ def _around(batch: Batch, local: list[Numbers], wrong_numbers: Numbers) -> list[
 
 
 def _outside(batch: Batch, terms: Terms, chunk: Integers) -> Flags:
-    """(tokens,): content words that their sentence's chunk does not hold.
+    """Return (tokens,): content words that their sentence's chunk lacks.
 
     Args:
         chunk: (sentences,); -1 for none.
@@ -261,8 +261,11 @@ def _outside(batch: Batch, terms: Terms, chunk: Integers) -> Flags:
 
 
 def _novel_pairs(batch: Batch, terms: Terms) -> tuple[Flags, Flags]:
-    """(tokens,) twice: whether a content word nowhere in the source follows the one before it in the
-    sentence, and whether it nowhere precedes the one after it; other words between them aside."""
+    """Return for each content word whether its pair with the word before, and after, is new. Two (tokens,).
+
+    A pair is new if the source nowhere has the two in this order next to each other. Pairs are within a
+    sentence; other words between the two do not count.
+    """
     width = len(terms.form) + 1
     source, reply = batch.chunk_tokens, batch.tokens
 

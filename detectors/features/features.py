@@ -1,7 +1,6 @@
-"""What is measured of sentences and words, and which chunk each sentence matches best.
+"""Measure sentences and words, and find the chunk that matches each sentence best.
 
-`paper`: the paper's sentence features (Method). `extended`: also those of
-`detectors.features.extended`.
+`paper`: the paper's sentence features (Method). `extended`: also those of `detectors.features.extended`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from detectors.features.totals import content_share, per_sentence, worst_of_word
 FeatureSet = Literal["paper", "extended"]
 
 Attribution = Literal["lexical", "bm25", "tfidf"]
-"""By which score the chunk is chosen that a sentence is attributed to."""
+"""The score by which a sentence is attributed to a chunk."""
 
 PAPER_FEATURES = (
     "lexical_coverage",
@@ -43,22 +42,22 @@ PAPER_FEATURES = (
     "numeric_mismatches",
     "entity_mismatches",
 )
-"""The paper's features of a sentence that follow from texts."""
+"""The paper's features of a sentence that are computed from texts."""
 
 NOVEL = 0.8
-"""Evidence against a content word that the source does not hold."""
+"""Evidence against a content word that the source lacks."""
 MISMATCH = 1.0
-"""Evidence against a number, or a capitalised entity, that the source does not hold."""
+"""Evidence against a number, or a capitalised entity, that the source lacks."""
 KNOWN = 0.1
 """Evidence against any other word: not 0, so that words of riskier sentences rank higher."""
 
 DECIMALS = 9
-"""Sums are rounded to so many, so that a verdict does not depend on what a reply is judged together with."""
+"""Sums are rounded to this many, so that a verdict does not depend on the other replies of its batch."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """What was measured of a batch."""
+    """Measurements of a batch."""
 
     columns: tuple[str, ...]
     """Names of the sentence features, the paper's first."""
@@ -67,14 +66,14 @@ class Features:
     matches: dict[Attribution, Match]
     """Each sentence's best chunk by each score."""
     evidence: Numbers
-    """(words,): the paper's evidence against a word, `KNOWN`, `NOVEL` or `MISMATCH`."""
+    """(words,): the paper's evidence against a word, one of `KNOWN`, `NOVEL` and `MISMATCH`."""
     words: Numbers | None
     """(words, WORD_FEATURES) of the extended set; None without it."""
     novel: Flags
-    """(words,): whether the word holds a content word that the source does not."""
+    """(words,): whether the word holds a content word that the source lacks."""
 
     def column(self, name: str) -> Numbers:
-        """(sentences,): one feature by name."""
+        """Return (sentences,): one feature by name."""
         found: Numbers = self.sentences[:, self.columns.index(name)]
         return found
 

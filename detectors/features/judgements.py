@@ -1,4 +1,5 @@
-"""From scores to judgements: units of sentences, words' scores, spans of flagged words, reasons, evidence."""
+"""Turn scores into judgements: units of sentences, words' scores, spans of flagged words, reasons,
+evidence."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from detectors.features.scores import Scores, Thresholds
 from scenarios.transcript import Judgement, Span
 
 BLOCK = 1024
-"""Replies judged together; more would only take memory."""
+"""Replies judged together; more would only use memory."""
 
 
 def judge_blocks(
@@ -24,14 +25,14 @@ def judge_blocks(
 ) -> list[Judgement]:
     """Judge replies, block by block.
 
-    Flagged words that follow each other in a sentence are one span; a reply that is not flagged has none; one
-    that is flagged without a flagged word has its riskiest sentence. A reply without words, and one without
+    Neighbouring flagged words of a sentence are one span. A reply that is not flagged has no span. A flagged
+    reply without a flagged word has its riskiest sentence as span. A reply without words, or without
     evidence, is not judged.
 
     Args:
-        score: the scores of some replies.
+        score: returns the scores of some replies.
         thresholds: scores from which a word, a sentence, a reply is flagged.
-        attribution: by which score a sentence is attributed to a chunk.
+        attribution: the score by which a sentence is attributed to a chunk.
     """
     judgements: list[Judgement] = []
     with _collector_paused():
@@ -71,8 +72,8 @@ class _Judging:
 
     def _judgement(self, reply: int, score: float, sentences: range, words: range) -> Judgement:
         flagged = score >= self._thresholds.response
-        # One validation of the whole takes two thirds of the time that making each unit takes, and less
-        # where nothing may be converted.
+        # To validate the whole at once takes two thirds of the time of making each unit, and less in strict
+        # mode, which converts nothing.
         return Judgement.model_validate(
             {
                 "outcome": "scored",
@@ -146,7 +147,7 @@ class _Judging:
 
 
 def _rows_by_reply(reply: list[int], replies: int) -> list[range]:
-    """The rows of each reply; rows are in the order of replies."""
+    """Return the rows of each reply; rows are in the order of replies."""
     counts = [0] * replies
     for index in reply:
         counts[index] += 1
@@ -159,16 +160,15 @@ def _rows_by_reply(reply: list[int], replies: int) -> list[range]:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Without garbage collection: a batch makes units of all sentences, none of them garbage, and looking
-    through them again and again takes longer than making them."""
+    """Pause garbage collection: to look through all units again and again takes longer than to make them."""
     running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if running:
-            # Both together put what was made among the old objects, which are seldom looked through. Else
-            # the first collection would look through it all. What somebody froze stays frozen.
+            # Both together move the new objects among the old ones, which are seldom looked through.
+            # Otherwise the first collection would look through all of them. Frozen objects stay frozen.
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

@@ -1,4 +1,4 @@
-"""What learning from labelled replies takes: parts by group, gold labels, counts of forms, thresholds."""
+"""What learning from labelled replies needs: parts by group, gold labels, counts of forms, thresholds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 
 PARTS = 5
-"""Parts that the training groups are cut into; the paper's calibration subset is 20 of 98 sources."""
+"""Number of parts of the training groups; the paper's calibration subset is 20 of 98 sources."""
 
 RARE = 2
-"""Forms of fewer texts are not kept: they count as new ones."""
+"""Forms found in fewer texts are dropped: they count as new ones."""
 
 
 def parts_of(replies: Sequence[LabelledReply], seed: int) -> Integers:
-    """(replies,): which of the `PARTS` each reply is in; groups are dealt out whole, in an order by hash.
+    """Return (replies,): the part of each reply, below `PARTS`. A group stays whole; hashes order the groups.
 
     Raises:
         UsageError: there are fewer than two groups.
@@ -36,7 +36,7 @@ def parts_of(replies: Sequence[LabelledReply], seed: int) -> Integers:
 
 
 def count_forms(batch: Batch) -> DocumentFrequency:
-    """In how many of the batch's chunks and sentences each form occurs, exact or as a stem."""
+    """Count in how many of the batch's chunks and sentences each form occurs, exact or as a stem."""
     forms = batch.lexicon.forms
     counts = np.zeros(len(forms), dtype=np.int64)
     for tokens, owner in (
@@ -50,7 +50,7 @@ def count_forms(batch: Batch) -> DocumentFrequency:
 
 
 def gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
-    """(pieces,): whether a piece meets a hallucinated span (the paper's overlap rule)."""
+    """Return (pieces,): whether a piece meets a hallucinated span (the paper's overlap rule)."""
     found = np.zeros(len(pieces), dtype=bool)
     first = np.searchsorted(pieces.reply, np.arange(len(replies) + 1))
     for index, reply in enumerate(replies):
@@ -61,9 +61,9 @@ def gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
 
 
 def best_threshold(labels: Flags, scores: Numbers) -> float:
-    """Where flagging has the largest F1; of equals, the highest.
+    """Return the threshold with the largest F1; of equals, the highest.
 
-    Half-way to the next lower score, for that one is not flagged and nothing is known between the two.
+    It lies half-way to the next lower score: that score is not flagged, and nothing is known between the two.
 
     Raises:
         ValueError: nothing is positive.

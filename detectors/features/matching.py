@@ -1,9 +1,9 @@
-"""Sentences against the chunks of their own source: overlap, BM25 and TF-IDF, for a whole batch at once.
+"""Compare sentences with the chunks of their own source: overlap, BM25 and TF-IDF, a whole batch at once.
 
 Terms are (source, form) pairs, so one product of sparse matrices compares each sentence with the chunks of
-its source and with no other. A BM25 library has to build an index for each source: `bm25s` takes 1.4 ms for
-ten chunks and 0.08 ms a query, which is half of the time that judging 500 replies a second leaves. A test
-holds our scores to its own.
+its source and no other. A BM25 library must build an index for each source: `bm25s` takes 1.4 ms for ten
+chunks and 0.08 ms a query, half of the time available at 500 replies a second. A test compares our scores
+with those of `bm25s`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ B = 0.75
 
 @dataclass(frozen=True)
 class DocumentFrequency:
-    """In how many texts each form occurs: the global part of TF-IDF."""
+    """Number of texts in which each form occurs: the global part of TF-IDF."""
 
     texts: int
     """Number of texts counted."""
     counts: Mapping[str, int]
-    """Form → number of texts that hold it; others count as in none."""
+    """Form → number of texts that hold it; 0 for other forms."""
 
     def idf(self, forms: list[str]) -> Numbers:
-        """Smoothed inverse document frequencies, ln((1 + n) / (1 + df)) + 1, of `forms`."""
+        """Return smoothed inverse document frequencies, ln((1 + n) / (1 + df)) + 1, of `forms`."""
         frequency = np.array([self.counts.get(form, 0) for form in forms], dtype=float)
         idf: Numbers = np.log((1 + self.texts) / (1 + frequency)) + 1
         return idf
 
     def held(self) -> dict[str, Any]:
-        """As it is kept in a file of a trained model."""
+        """Return what a file of a trained model holds of it."""
         return {
             "texts": self.texts,
             "forms": "\n".join(self.counts),
@@ -48,7 +48,7 @@ class DocumentFrequency:
 
     @classmethod
     def of_held(cls, held: Mapping[str, Any]) -> Self:
-        """The inverse of `held`."""
+        """Invert `held`."""
         forms = held["forms"].split("\n") if held["forms"] else []
         return cls(texts=held["texts"], counts=dict(zip(forms, held["counts"].tolist(), strict=True)))
 
@@ -58,9 +58,9 @@ class Terms:
     """The content words of sentences and chunks as terms of their sources."""
 
     sentences: Any
-    """Sparse (sentences, terms): how often."""
+    """Sparse (sentences, terms): counts."""
     chunks: Any
-    """Sparse (chunks, terms): how often."""
+    """Sparse (chunks, terms): counts."""
     form: Integers
     """(terms,): identifier of the form."""
     known: Flags
@@ -72,7 +72,7 @@ class Terms:
 
 
 def make_terms(batch: Batch, stems: bool = False) -> Terms:
-    """The terms by their exact form, or by their stems."""
+    """Make the terms by their exact form, or by their stems."""
     reply, source = batch.tokens, batch.chunk_tokens
     forms = len(batch.lexicon.forms)
     ours = batch.source[reply.text] * forms + (reply.stem if stems else reply.exact)
@@ -94,7 +94,7 @@ def make_terms(batch: Batch, stems: bool = False) -> Terms:
 
 
 def count_table(row: Integers, column: Integers, rows: int, columns: int) -> Any:
-    """Sparse (rows, columns): how often a row and a column meet.
+    """Return sparse (rows, columns): how often a row and a column meet.
 
     Args:
         row: (meetings,).
@@ -112,13 +112,13 @@ class Match:
     """Each sentence's best chunk by one score."""
 
     score: Numbers
-    """(sentences,): in [0, 1]; 0 where nothing matches, 1 where nothing is to match."""
+    """(sentences,): in [0, 1]; 0 where nothing matches, 1 where there is nothing to match."""
     chunk: Integers
     """(sentences,): index of the chunk, the first of equals; -1 where nothing matches."""
 
 
 def best_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
-    """Largest share of a sentence's content words, each occurrence by its weight, that one chunk holds.
+    """Match by the largest share of a sentence's content words, weighted, that one chunk holds.
 
     Args:
         weight: (terms,); None: all count 1.
@@ -130,7 +130,7 @@ def best_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
 
 
 def best_bm25(terms: Terms, batch: Batch) -> Match:
-    """Largest BM25 score over the chunks, as a share of the score's limit, the sum of the words' idf.
+    """Match by the largest BM25 score over the chunks, as a share of its limit, the sum of the words' idf.
 
     Lucene's BM25 (Robertson's with idf = ln(1 + (N - df + ½) / (df + ½))), N and df counted over the chunks
     of the same source.
@@ -151,7 +151,7 @@ def best_bm25(terms: Terms, batch: Batch) -> Match:
 
 
 def best_tfidf(terms: Terms, idf: Numbers) -> Match:
-    """Largest cosine of TF-IDF vectors over the chunks.
+    """Match by the largest cosine of TF-IDF vectors over the chunks.
 
     Args:
         idf: (terms,) global inverse document frequencies.
@@ -162,14 +162,13 @@ def best_tfidf(terms: Terms, idf: Numbers) -> Match:
 
 
 def held(counts: Any) -> Any:
-    """The same sparse table with 1 where it counts anything."""
+    """Return the same sparse table with 1 for every count above 0."""
     table = counts.copy()
     table.data = np.ones_like(table.data)
     return table
 
 
 def _rows(table: Any) -> Integers:
-    """Row of each entry of a sparse table."""
     return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
 
 
@@ -183,7 +182,6 @@ def _scaled(table: Any, row: Numbers | None = None, column: Numbers | None = Non
 
 
 def _term_source(terms: Terms, batch: Batch) -> Integers:
-    """(terms,): the source of each term."""
     found = np.zeros(len(terms.form), dtype=np.int64)
     found[terms.token] = batch.source[batch.tokens.text]
     found[terms.chunk_token] = batch.chunk_source[batch.chunk_tokens.text]
@@ -196,8 +194,10 @@ def _norms(table: Any) -> Numbers:
 
 
 def best_match(scores: Any, limit: Numbers) -> Match:
-    """The largest entry of each row of a sparse matrix, divided by the row's limit; 1 where that is 0, for
-    what has no content words claims nothing."""
+    """Return the largest entry of each row of a sparse matrix, divided by the row's limit.
+
+    A limit of 0 gives 1: a sentence without content words claims nothing.
+    """
     scores = scores.tocsr()
     scores.sort_indices()
     rows = scores.shape[0]

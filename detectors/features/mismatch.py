@@ -15,18 +15,17 @@ _FIELD = re.compile(r"([\w -]+): (.*)\Z")
 
 
 def source_entities(batch: Batch) -> Flags:
-    """(tokens,): whether the source has the token with a capital letter, inflected as it may be: `Fridays`
-    are no other name than `Friday`."""
+    """Return (tokens,): whether the source has the token, or an inflection of it, with a capital letter."""
     ours, theirs, forms = batch.tokens, batch.chunk_tokens, len(batch.lexicon.forms)
     named = (batch.chunk_source[theirs.text] * forms + theirs.stem)[theirs.capital]
     return np.isin(batch.source[ours.text] * forms + ours.stem, named)
 
 
 def entity_mismatches(batch: Batch, supported: Flags) -> tuple[Flags, Numbers]:
-    """Which tokens name an entity that is not supported, and each sentence's number of such phrases.
+    """Return which tokens name an unsupported entity, and each sentence's number of such phrases.
 
     A phrase is a run of capitalised content words with one character between them. The first word of a
-    sentence counts only where a capitalised word follows: it is written so in any case.
+    sentence counts only if a capitalised word follows: it has a capital in any case.
 
     Args:
         supported: (tokens,).
@@ -52,7 +51,7 @@ def entity_mismatches(batch: Batch, supported: Flags) -> tuple[Flags, Numbers]:
 
 
 def denied_tokens(batch: Batch) -> Flags:
-    """(tokens,): whether the source has the content word only in fields without a value.
+    """Return (tokens,): whether the source has the content word only in fields without a value.
 
     A field is `name: value`, or one of several parts of a value: `parking: garage no, street yes`. It has no
     value when it ends in no, false, none, null or not stated.
@@ -80,7 +79,7 @@ def _denied_stems(text: str, lexicon: Lexicon) -> set[int]:
 
 
 def _fields(text: str) -> Iterator[tuple[str, bool]]:
-    """Parts of a text, and whether they are fields without a value."""
+    """Yield parts of a text, and whether they are fields without a value."""
     for line in text.splitlines():
         field = _FIELD.match(line)
         parts = field[2].split(", ") if field else []

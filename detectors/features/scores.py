@@ -1,4 +1,4 @@
-"""What trained detectors say of a batch, and from where on it is flagged."""
+"""Scores of trained detectors for a batch, and the thresholds for flags."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Thresholds(Frozen):
     """Scores from which a word, a sentence, a reply is flagged."""
 
     word: float
-    """Of a word."""
+    """Threshold of a word."""
     sentence: float
-    """Of a sentence."""
+    """Threshold of a sentence."""
     response: float
-    """Of a reply."""
+    """Threshold of a reply."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What a method says of a batch. All in [0, 1], higher is worse."""
+    """Scores of a method for a batch. All in [0, 1], higher is worse."""
 
     batch: Batch
-    """What was judged."""
+    """The replies judged."""
     features: Features
-    """What was measured."""
+    """Their measurements."""
     sentences: Numbers
     """(sentences,)"""
     words: Numbers
@@ -40,7 +40,7 @@ class Scores:
 
 
 def reply_scores(batch: Batch, sentences: Numbers) -> Numbers:
-    """(replies,): the largest risk of a reply's sentences, for one unsupported sentence is enough."""
+    """Return (replies,): the largest risk of a reply's sentences, for one unsupported sentence is enough."""
     scores = np.zeros(len(batch.cases))
     np.maximum.at(scores, batch.sentences.reply, sentences)
     return scores

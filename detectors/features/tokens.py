@@ -18,9 +18,9 @@ Flags = NDArray[np.bool_]
 
 
 class Lexicon(dict[str, int]):
-    """Numbers the spellings of one batch; equal forms of them have equal identifiers.
+    """Numbers the spellings of one batch; equal forms have equal identifiers.
 
-    `lexicon[spelling]` is the spelling's index, of one that is new, too.
+    `lexicon[spelling]` is the spelling's index; a new spelling gets a new one.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Lexicon(dict[str, int]):
         return index
 
     def row(self, spelling: str) -> tuple[int, int, bool, bool, bool]:
-        """A column of `columns`."""
+        """Return a column of `columns`."""
         return self._rows[self[spelling]]
 
     @property
@@ -45,7 +45,7 @@ class Lexicon(dict[str, int]):
         return list(self._forms)
 
     def columns(self) -> Integers:
-        """(5, spellings): exact form, stem, number, content, capital."""
+        """Return (5, spellings): exact form, stem, number, content, capital."""
         return np.ascontiguousarray(np.array(self._rows, dtype=np.int64).reshape(-1, 5).T)
 
 
@@ -72,7 +72,7 @@ class Tokens:
 
 
 class Stretches(NamedTuple):
-    """What a pattern finds in several texts, one after the other. Arrays have shape (stretches,)."""
+    """The matches of a pattern in several texts, one after the other. Arrays have shape (stretches,)."""
 
     text: Integers
     """Index of the text."""
@@ -81,16 +81,17 @@ class Stretches(NamedTuple):
     end: Integers
     """One past the last character."""
     spelling: list[str]
-    """What stands there."""
+    """The text of the match."""
 
 
 def find_all(pattern: re.Pattern[str], texts: Sequence[str]) -> Stretches:
-    """All that `pattern` finds. Places follow from lengths, as asking every match takes twice as long.
+    """Find all matches of `pattern`. Places are computed from lengths: asking every match takes twice as
+    long.
 
     Args:
         pattern: with one group, around the whole.
     """
-    # Of each text: what stands before the first stretch, that, what stands before the second …, and the rest.
+    # For each text: the part before the first stretch, the stretch, the part before the second …, the rest.
     split = [pattern.split(text) for text in texts]
     parts = [part for found in split for part in found[:-1]]
     counts = np.array([len(found) // 2 for found in split], dtype=np.int64)
@@ -103,7 +104,7 @@ def find_all(pattern: re.Pattern[str], texts: Sequence[str]) -> Stretches:
 
 
 def tokenize(texts: Sequence[str], lexicon: Lexicon) -> Tokens:
-    """The tokens of `texts`, numbered by `lexicon`."""
+    """Return the tokens of `texts`, numbered by `lexicon`."""
     found = find_all(TOKEN, texts)
     index = np.fromiter(map(lexicon.__getitem__, found.spelling), np.int64, count=len(found.spelling))
     exact, stem, number, content, capital = lexicon.columns()
@@ -120,6 +121,6 @@ def tokenize(texts: Sequence[str], lexicon: Lexicon) -> Tokens:
 
 
 def content_stems(text: str, lexicon: Lexicon) -> set[int]:
-    """Identifiers of the stems of a text's content words."""
+    """Return the identifiers of the stems of a text's content words."""
     rows = [lexicon.row(spelling) for spelling in set(TOKEN.findall(text))]
     return {stem for _, stem, _, content, _ in rows if content}

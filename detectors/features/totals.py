@@ -1,4 +1,4 @@
-"""From tokens to sentences, words and replies."""
+"""Aggregate token values to sentences, words and replies."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from detectors.features.tokens import Flags, Numbers
 
 
 def per_sentence(batch: Batch, values: Numbers | Flags) -> Numbers:
-    """(sentences,): sums of (tokens,) values."""
+    """Sum (tokens,) values to (sentences,)."""
     return np.bincount(batch.token_sentence, weights=values, minlength=len(batch.sentences)).astype(float)
 
 
 def content_share(batch: Batch, values: Numbers | Flags, weight: Numbers | None = None) -> Numbers:
-    """(sentences,): weighted mean of (tokens,) values over content words; 1 where there are none."""
+    """Return (sentences,): weighted mean of (tokens,) values over content words; 1 without any."""
     weights = batch.tokens.content * (np.ones(len(values)) if weight is None else weight)
     return ratio(per_sentence(batch, weights * values), per_sentence(batch, weights), empty=1.0)
 
 
 def worst_of_word(batch: Batch, values: Numbers | Flags) -> Numbers:
-    """(words,): largest of (tokens,) values, which are not negative; 0 for a word without tokens."""
+    """Return (words,): largest of (tokens,) values, which are not negative; 0 for a word without tokens."""
     worst = np.zeros(len(batch.words))
     np.maximum.at(worst, batch.token_word, values)
     longer = np.flatnonzero(batch.token_last_word != batch.token_word)
@@ -29,6 +29,6 @@ def worst_of_word(batch: Batch, values: Numbers | Flags) -> Numbers:
 
 
 def ratio(part: Numbers, whole: Numbers, empty: float) -> Numbers:
-    """`part / whole`, and `empty` where the whole is 0."""
+    """Return `part / whole`, and `empty` where the whole is 0."""
     shares: Numbers = np.divide(part, whole, out=np.full(len(whole), empty), where=whole > 0)
     return shares

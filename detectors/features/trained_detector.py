@@ -15,7 +15,7 @@ from scenarios.transcript import Judgement, TurnView
 
 
 class TrainedModel(Protocol):
-    """What a detector judges by."""
+    """The model that a detector judges by."""
 
     @property
     def thresholds(self) -> Thresholds:
@@ -24,11 +24,11 @@ class TrainedModel(Protocol):
 
     @property
     def identity(self) -> str:
-        """What it was trained on and with: a hash."""
+        """Hash of what it was trained on and with."""
         ...
 
     def score(self, cases: Sequence[Case]) -> Scores:
-        """The risks of all replies, sentences and words."""
+        """Return the risks of all replies, sentences and words."""
         ...
 
 
@@ -36,12 +36,12 @@ Model = TypeVar("Model", bound=TrainedModel)
 
 
 class TrainedDetector(TrainableDetector, Generic[Model]):
-    """Judges replies in batches, by the model that it was made with or took since.
+    """Judges replies in batches, by the model that it was made with or trained since.
 
     Args:
-        name: reported under.
-        options: as they were given.
-        model: the model to begin with.
+        name: the name in reports.
+        options: the options as given.
+        model: the first model.
     """
 
     traits = Traits(needs_model=False, batch=True)

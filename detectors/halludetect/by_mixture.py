@@ -1,7 +1,7 @@
 """HalluDetect for small models: one question a sentence, with examples, on the turn's own passages.
 
-Where it departs from the paper, and why, stands in docs/methods.md: doubled retrieval, zero-shot questions
-and a fixed mixture with overlap each cost a small judge more than the judge's own weakness does.
+docs/methods.md says where it departs from the paper. Doubled retrieval, zero-shot questions and a fixed
+mixture with overlap each cost a small judge more than its own weakness does.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from scenarios.text.spans import Region, words
 from scenarios.transcript import Passage, TurnView
 
 LOG_ODDS = "log-odds"
-"""Detail of a rated sentence: what the mixture makes of it."""
+"""Detail of a rated sentence: the log-odds by the mixture."""
 
 MISPLACED = 0.96
-"""Probability that a sentence is wrong which gives a body a contact that the evidence has for another one,
-where it has this body's own: a one-token answer overlooks that."""
+"""Lowest probability that a sentence is wrong if it gives a contact that the evidence has for something else,
+and the evidence has the right contact, too: a one-token answer overlooks that."""
 _CONTACT = re.compile(r"\+?\d[\d\s()-]{2,}\d")
 """A phone number or short code: at least four characters, no decimals, no unit."""
 
 
 class MixtureReading:
-    """One call a sentence; a second one where doubled retrieval found what the own passages do not say.
+    """One call a sentence; a second one if doubled retrieval found what the own passages do not say.
 
     Args:
-        mixture: gives the one learnt for the served model. None: the model's answer counts alone, and the
+        mixture: returns the one learnt for the served model. None: the model's answer counts alone, and the
             worst sentence decides.
         retrieval_factor: passages searched for, as a multiple of the turn's own.
         room: characters of evidence in a question.
@@ -126,7 +126,7 @@ class MixtureReading:
 
 
 def cleared_by_rule(sentence: str, grounds: Grounds) -> str | None:
-    """Why a sentence needs no judging, or None."""
+    """Return why a sentence needs no judging, or None."""
     if claims_nothing(sentence):
         return "claims nothing"
     if repeats_user(sentence, grounds.user_statements, grounds.passage_text):
@@ -135,7 +135,7 @@ def cleared_by_rule(sentence: str, grounds: Grounds) -> str | None:
 
 
 def gives_contact_of_another(sentence: str, grounds: Grounds) -> bool:
-    """Whether it names a number that the evidence has for something else, and what it should be instead."""
+    """Return whether a sentence gives something else's contact where the evidence has the right one."""
     found = explain(sentence, grounds.passages, grounds.user_text).items
     return any(
         item.fault == "misattributed" and bool(item.instead) and _CONTACT.fullmatch(item.text) is not None

@@ -1,8 +1,8 @@
-"""HalluDetect's steps by token probabilities: what small models can do.
+"""HalluDetect's steps by token probabilities, for small models.
 
 Asked for a list, a small model lists nothing; asked about each sentence, it knows (HalluDetect's false
-negatives are of this kind). Self-consistency is the mean over differently worded questions, which sees more
-than equal questions at a temperature: a one-token answer has its whole distribution in its probabilities.
+negatives are of this kind). Self-consistency is the mean over differently worded questions. That shows more
+than the same question several times: the probabilities of a one-token answer are already its distribution.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from scenarios.text.spans import Region
 from scenarios.transcript import TurnView
 
 WORDINGS = ("supported", "proven", "agreed")
-"""Questions of the analysis. A Yes speaks for the sentence in all of them: small models do not understand
-questions the other way round (does it say anything that is not in the evidence?)."""
+"""Questions of the analysis. In all of them Yes speaks for the sentence: small models misunderstand reversed
+questions (does it say anything that is not in the evidence?)."""
 
 REASON_TOKENS = 48
 """Limit of a stated reason."""
 
 
 class ProbabilityReading(DoubledRetrieval):
-    """One call a sentence and wording, one for the refiner; at the end one for each hallucination's reason.
+    """One call a sentence and wording, and one for the refiner; at the end one for each hallucination's
+    reason.
 
     Args:
         samples: how many of the wordings are asked.

@@ -1,7 +1,7 @@
 """HalluDetect's steps as in the paper: lists that the model writes (appendix B.1.3 to B.1.5).
 
-Self-consistency: the analysis is sampled several times; each sample's quotations are mapped to sentences of
-the reply, and a sentence that more than half of the samples object to is kept, with the first such sample's
+Self-consistency: the analysis is sampled several times, and each sample's quotations are mapped to sentences
+of the reply. A sentence is kept if more than half of the samples object to it; the first of them gives the
 reason. Quotations that the reply does not hold are compared with each other and kept as unlocated.
 """
 
@@ -109,7 +109,7 @@ class WordReading(DoubledRetrieval):
         ]
 
     async def _analyse(self, session: Session, grounds: Grounds, view: TurnView) -> list[RoughAnalysis]:
-        """The samples that parse, which must be a majority."""
+        """Return the samples that parse, which must be a majority."""
         messages = self._analysis.fill(evidence=grounds.text, question=view.question, reply=view.reply)
         outcomes = await asyncio.gather(
             *(
@@ -151,7 +151,7 @@ class WordReading(DoubledRetrieval):
     async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
         """See `Reading.conclude`. The result prompt words the reasons; it cannot drop a hallucination.
 
-        Without an answer to it, the reasons are the analysis'.
+        If it has no answer, the reasons of the analysis stay.
         """
         messages = self._result.fill(evidence=grounds.text, hallucinations=_numbered(kept))
         try:
@@ -166,8 +166,10 @@ class WordReading(DoubledRetrieval):
 
 
 def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[Rated]:
-    """What more than half of the analyses object to, not yet graded: sentences in order, then unlocated
-    quotations. Details hold the share of votes."""
+    """Return what more than half of the analyses object to, not yet graded.
+
+    Sentences come in order, then unlocated quotations. Details hold the share of votes.
+    """
     regions = sentences(reply)
     votes: dict[Region | str, list[Objection]] = {}
     for analysis in analyses:

@@ -28,15 +28,15 @@ from scenarios.transcript import Judgement, Span, TurnView, Unit
 class HalluDetectDetector(ServedDetector):
     """Flags sentences that the evidence does not support (severity 1-5).
 
-    The response's score is its severity as a whole (`Reading.overall`). Units are the steps before the
-    filter, reformulated query and memory, and every rated sentence with its severity.
+    The reply's score is its severity as a whole (`Reading.overall`). Units are the steps before the filter
+    (reformulated query and memory) and every rated sentence with its severity.
 
     Raises:
         UsageError: an option is unknown or wrong, or the model is not in the pool.
     """
 
     traits = Traits(probabilities=False)
-    """A severity is none."""
+    """A severity is no probability."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)
@@ -93,10 +93,10 @@ def _reading(options: HalluDetectOptions, mixture: Callable[[], Mixture | None])
 
 
 def kept_places(severities: Sequence[float], score: float, threshold: float) -> list[int]:
-    """Which sentences of a reply are hallucinations: those that reach the threshold, of a flagged reply.
+    """Return which sentences are hallucinations: those of a flagged reply that reach the threshold.
 
-    None where the reply's own severity `score` stays below; the worst one where it reaches the threshold and
-    no sentence does.
+    If the reply's own severity `score` stays below the threshold, there are none. If it reaches the threshold
+    and no sentence does, it is the worst sentence.
     """
     if score < threshold or not severities:
         return []
@@ -127,6 +127,6 @@ def _unit(item: Rated) -> Unit:
 
 
 def _steps(grounds: Grounds) -> list[Unit]:
-    """The steps before the analysis, as units without a score."""
+    """Return the steps before the analysis, as units without a score."""
     steps = {"reformulated query": grounds.query, "memory": grounds.memory}
     return [Unit(text=text, details={"step": step}) for step, text in steps.items() if text is not None]

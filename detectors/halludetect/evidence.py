@@ -1,4 +1,4 @@
-"""What a reply is held against: doubled retrieval, memory, and what the user said (B.1.1, B.1.2)."""
+"""The evidence for a reply: doubled retrieval, memory, and what the user said (B.1.1, B.1.2)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ USER_SHARE = 0.25
 
 
 class Grounds(Frozen):
-    """All that a reply may rest on."""
+    """Everything that a reply may rest on."""
 
     documents: str
     """The numbered passages as they read in a prompt."""
     text: str
-    """The same, then what the user said and the memory of the dialogue."""
+    """The documents, then what the user said and the memory of the dialogue."""
     passages: tuple[Passage, ...]
     """The passages in it: the turn's own first, then what doubled retrieval found."""
     found: tuple[Passage, ...] = ()
-    """What doubled retrieval found besides, where that is not shown with every sentence."""
+    """What doubled retrieval found besides, if it is not shown with every sentence."""
     user_text: str
     """Every message of the user, in full."""
     query: str | None
@@ -44,7 +44,7 @@ class Grounds(Frozen):
 
     @property
     def user_statements(self) -> str:
-        """What the user said, without questions: who asks whether a thing is so does not say so."""
+        """What the user said, without questions: to ask whether something is so is not to say it."""
         lines = self.user_text.split("\n")
         said = [region.of(line) for line in lines for region in sentences(line)]
         return " ".join(sentence for sentence in said if not sentence.endswith("?"))
@@ -53,9 +53,9 @@ class Grounds(Frozen):
 async def gather_grounds(
     session: Session, view: TurnView, memory_prompt: Prompt, *, factor: int, max_characters: int
 ) -> Grounds:
-    """Search with the reformulated query, sum the history up, and put everything together.
+    """Search with the reformulated query, summarize the history, and put everything together.
 
-    Up to two calls: one when there is a knowledge base to search, one when there is a history.
+    Up to two calls: one if there is a knowledge base to search, one if there is a history.
 
     Raises:
         OperationalError: a model or the knowledge base failed.
@@ -94,6 +94,6 @@ async def _memory(session: Session, history: Sequence[Message], prompt: Prompt) 
 
 
 def merge_passages(own: Sequence[Passage], found: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The turn's own passages, then those found that are not among them (by id)."""
+    """Return the turn's own passages, then those found that are not among them (by id)."""
     known = {passage.id for passage in own}
     return (*own, *(passage for passage in found if passage.id not in known))

@@ -1,8 +1,8 @@
-"""How likely a sentence, and a reply, is hallucinated: a small learnt mixture of what was measured of it.
+"""Estimate how likely a sentence, and a reply, is hallucinated, by a small learnt mixture of measurements.
 
-No single sign carries over from one kind of reply to another. On replies of small chatbots the model's answer
-says most; on long replies of strong models words alone do. So logistic regressions weigh both, learnt over
-several data sets together (`benchmarks/train_mixture.py`); `mixture.yaml` holds the weights by model.
+No single sign works for every kind of reply. On replies of small chatbots the model's answer says most; on
+long replies of strong models words alone do. So logistic regressions weigh both. They are learnt over several
+data sets together (`benchmarks/train_mixture.py`); `mixture.yaml` holds the weights by model.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from scenarios.text.spans import unknown_share, words
 from scenarios.transcript import Frozen
 
 FILE = Path(__file__).with_name("mixture.yaml")
-"""What was learnt: the catalogue's name of a model → weights."""
+"""The learnt weights: the catalogue's name of a model → weights."""
 _LENGTHS = (3, 40)
-"""Numbers of words beyond which length says nothing more."""
+"""Smallest and largest number of words that counts; beyond them length says nothing more."""
 _KNOWN_ENOUGH = 0.45
 """A share of new words up to this is usual in a true sentence."""
 _FEW_WORDS = 8
-"""Added to a reply's words, so that `You can call` in a short one weighs less than three new words in ten."""
+"""Added to a reply's number of words, so that three new words in a short reply (`You can call`) count
+less."""
 _WORST = 3
-"""Sentences of a reply that are weighed: small doubts about each of twenty would add up to a certainty."""
+"""Most sentences of a reply that are weighed: small doubts about each of twenty would make a certainty."""
 _ALMOST = 1e-3
 """Probabilities are kept this far from 0 and 1: a one-token answer is not surer than that."""
 
@@ -41,27 +42,27 @@ class Weights(Frozen):
     """Log-odds for one more of each."""
 
     def log_odds(self, measured: Mapping[str, float]) -> float:
-        """Weighted sum of what was measured.
+        """Return the weighted sum of the measurements.
 
         Raises:
-            KeyError: something that has a weight was not measured.
+            KeyError: a measurement that has a weight is missing.
         """
         return self.intercept + sum(weight * measured[name] for name, weight in self.weights.items())
 
 
 class Mixture(Frozen):
-    """Of a sentence, then of its reply."""
+    """Weights for a sentence, and for its reply."""
 
     sentence: Weights
-    """Over `measure_sentence`."""
+    """Weights of `measure_sentence`."""
     reply: Weights
-    """Over `measure_reply`."""
+    """Weights of `measure_reply`."""
 
 
 def measure_sentence(
     sentence: str, unsupported: float, known: set[str], misattributed: float
 ) -> dict[str, float]:
-    """What the mixture weighs of a sentence.
+    """Measure what the mixture weighs of a sentence.
 
     Args:
         unsupported: the model's probability that the evidence does not say it.
@@ -83,15 +84,15 @@ def measure_sentence(
 
 
 def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) -> dict[str, float]:
-    """What the mixture weighs of a reply.
+    """Measure what the mixture weighs of a reply.
 
     Args:
         sentences: log-odds of its sentences that claim something; at least one.
         evidence: words of the evidence, in lower case.
 
     Returns:
-        any: log-odds that one of the three worst sentences is wrong, were they independent; unknown: words
-        that the evidence lacks over all and `_FEW_WORDS`.
+        any: log-odds that one of the three worst sentences is wrong, if they were independent; unknown:
+        number of words that the evidence lacks, divided by the number of all words plus `_FEW_WORDS`.
     """
     found = words(reply)
     unknown = sum(word not in evidence for word in found)
@@ -100,18 +101,18 @@ def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) ->
 
 
 def log_odds(probability: float) -> float:
-    """ln(p / (1 − p)) of a probability kept away from 0 and 1."""
+    """Return ln(p / (1 − p)) of a probability kept away from 0 and 1."""
     kept = min(max(probability, _ALMOST), 1.0 - _ALMOST)
     return math.log(kept / (1.0 - kept))
 
 
 def probability(odds: float) -> float:
-    """The probability of given log-odds, in [0, 1]."""
+    """Return the probability of given log-odds, in [0, 1]."""
     return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else 1.0 - 1.0 / (1.0 + math.exp(odds))
 
 
 def mixture_of(model: str | None) -> Mixture | None:
-    """The mixture learnt for a model of the catalogue, or None."""
+    """Return the mixture learnt for a model of the catalogue, or None."""
     return _mixtures().get(model or "")
 
 

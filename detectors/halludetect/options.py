@@ -1,4 +1,4 @@
-"""What can be set about HalluDetect."""
+"""Options of HalluDetect."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ class HalluDetectOptions(Frozen):
     """Options of the detector `halludetect`."""
 
     threshold: float | None = Field(default=None, gt=1.0, le=5.0)
-    """Severity from which a hallucination is kept. None: tuned for the model where that was needed, else the
-    paper's 4."""
+    """Severity from which a hallucination is kept. None: the one tuned for the model if there is one, else
+    the paper's 4."""
     reading: Literal["mixture", "probability", "word"] = "mixture"
-    """How the analysis is read. `mixture`: one question a sentence on the turn's own passages, weighed with
-    its words. `probability`: the paper's steps with questions about each sentence. `word`: the list of
-    hallucinations that the model writes, as in the paper."""
+    """How the analysis is done. `mixture`: one question a sentence on the turn's own passages, weighed with
+    its words. `probability`: the paper's steps with questions about each sentence. `word`: the model writes a
+    list of hallucinations, as in the paper."""
     samples: int = Field(default=3, ge=1, le=9)
-    """Samples of the analysis that self-consistency takes together: differently worded questions (at most as
-    many as there are wordings; `probability`) or sampled lists (`word`)."""
+    """Samples of the analysis for self-consistency: differently worded questions (at most as many as there
+    are wordings; `probability`) or sampled lists (`word`)."""
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
-    """Temperature of sampled lists; the paper's value is lost in its text."""
+    """Temperature of sampled lists; the paper's text has lost its value."""
     overlap: bool = True
-    """Whether overlap of words and numbers with the evidence counts in the probability reading, as much as
-    the questions together; ours, see `overlap.py`."""
+    """Whether overlap of words and numbers with the evidence counts as much as the questions together
+    (`probability`; ours, see `overlap.py`)."""
     retrieval_factor: int = Field(default=2, ge=1)
-    """Passages searched for, as a multiple of the turn's own. `mixture` asks by what they add only where the
-    own ones say nothing."""
+    """Passages searched for, as a multiple of the turn's own. `mixture` asks about the further passages only
+    if the own ones say nothing."""
     reasons: bool = True
-    """Whether a model states the reason of each hallucination (one short call each) in the probability
-    reading; the word reading has reasons anyway."""
+    """Whether a model states the reason of each hallucination (`probability`; one short call each). `word`
+    always has reasons."""
     max_evidence_characters: int = Field(default=12000, ge=100)
-    """Evidence beyond so many characters is left out; the judgement is then marked truncated (`probability`,
-    `word`)."""
+    """Longer evidence is cut here; the judgement is then marked truncated (`probability`, `word`)."""
     near_evidence_characters: int = Field(default=4000, ge=100)
-    """Room of the passages nearest to the reply, which are shown with a question (`mixture`)."""
+    """Characters of the passages nearest to the reply, which are shown with a question (`mixture`)."""

@@ -1,7 +1,7 @@
-"""How much of a sentence the evidence does not hold word for word: a sample of the analysis without a model.
+"""Measure how much of a sentence the evidence lacks, word for word: a sample of the analysis without a model.
 
-The paper describes its analysis as relying on "factual overlap and entity-level consistency" (section
-5.2.1); a small model judges meaning but overlooks digits, and this looks at nothing else.
+The paper describes its analysis as relying on "factual overlap and entity-level consistency" (section 5.2.1).
+A small model judges meaning but overlooks digits; this rule looks at words and digits alone.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from scenarios.text.spans import unknown_share, words
 
 
 def lack_of_overlap(sentence: str, known_text: str) -> float:
-    """Share of the sentence that `known_text` does not hold, in [0, 1].
+    """Return the share of the sentence that `known_text` lacks, in [0, 1].
 
-    The share of its words; where it has numbers or e-mail addresses, the mean of that and of their share.
+    It is the share of the words. If there are numbers or e-mail addresses, it is the mean of that and of
+    their share.
 
     Raises:
         ValueError: the sentence has no words.

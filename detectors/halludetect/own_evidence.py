@@ -1,4 +1,4 @@
-"""What a reply is held against first: its own passages, those nearest to it where they are many."""
+"""Choose the first evidence for a reply: its own passages, or the nearest of them if they are many."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from scenarios.transcript import Passage
 
 
 def nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple[Passage, ...]:
-    """The passages that share most with `text`, up to `room` characters, in their own order; at least one.
+    """Return the passages that share most with `text`, up to `room` characters, in their own order; at least
+    one.
 
     A shared word counts ln(1 + passages / passages that have it), once. Support is a maximum over passages,
-    so those that are left out could only have cleared what is flagged.
+    so a passage that is left out could only have cleared what is flagged.
 
     Args:
-        room: characters of all that are kept together; a first passage that is longer stays whole.
+        room: characters of all kept passages together; a first passage that is longer stays whole.
     """
     vocabularies = [set(words(passage.text)) for passage in passages]
     spread = Counter(word for vocabulary in vocabularies for word in vocabulary)
@@ -36,11 +37,11 @@ def nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple
 
 
 def adds_support(sentence: str, own: Sequence[Passage], found: Passage) -> bool:
-    """Whether a passage that the turn did not have is worth a second question about a sentence.
+    """Return whether a passage that the turn did not have is worth a second question about a sentence.
 
-    Own passages come first: what stands in a document about another matter often only seems to support a
-    sentence. So they must say nothing (each holds less than half of the sentence's words of four letters or
-    more), and the found one must be near (it holds two thirds of them).
+    Own passages come first: a document about another matter often only seems to support a sentence. So each
+    own passage must say nothing (it holds less than half of the sentence's words of four letters or more),
+    and the found one must be near (it holds two thirds of them).
     """
     wanted = {word for word in words(sentence) if len(word) > 3}
     if not wanted:

@@ -1,4 +1,4 @@
-"""What the readings of HalluDetect's steps have in common."""
+"""What the readings of HalluDetect's steps share."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ class Rated(Frozen):
     """A possible hallucination after analysis and refinement."""
 
     text: str
-    """The sentence, or the model's quotation where that is not in the reply."""
+    """The sentence, or the model's quotation if that is not in the reply."""
     region: Region | None
     """Where it stands in the reply."""
     severity: float
     """1 (harmless) to 5 (critical)."""
     reason: str = ""
-    """Why, where that is known already."""
+    """Why, if that is known already."""
     details: dict[str, float | str | None] = Field(default_factory=dict)
-    """What came out of each step."""
+    """The results of each step."""
 
     def without_reason(self, error: ModelError, instead: str) -> Rated:
-        """The same with another reason, where the step that words it failed; the details keep the error.
+        """Return the same with the reason `instead`, when the step that words it failed; details keep the
+        error.
 
-        The verdict does not hang on that step: what was rated stays rated.
+        The verdict does not depend on that step: what was rated stays rated.
         """
         return self.model_copy(update={"reason": instead, "details": {**self.details, "error": str(error)}})
 
 
 class DoubledRetrieval:
-    """What the paper's steps share: grounds by doubled retrieval and memory, the worst sentence decides.
+    """What the paper's steps share: grounds by doubled retrieval and memory; the worst sentence decides.
 
     Args:
         factor: passages searched for, as a multiple of the turn's own.
-        max_characters: room of the evidence.
+        max_characters: most characters of evidence.
     """
 
     def __init__(self, factor: int, max_characters: int) -> None:
@@ -62,14 +63,14 @@ class DoubledRetrieval:
 
 
 class Reading(Protocol):
-    """Analysis and filtering (B.1.3, B.1.4), read one way or the other."""
+    """Analysis and filtering (B.1.3, B.1.4), done in one of several ways."""
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompt files it uses."""
 
     async def ground(self, session: Session, view: TurnView) -> Grounds:
-        """What the reply is held against.
+        """Gather the evidence for the reply.
 
         Raises:
             OperationalError: a model or the knowledge base failed.
@@ -77,7 +78,7 @@ class Reading(Protocol):
         ...
 
     async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
-        """Everything that may be hallucinated, harmless things included, in order.
+        """Return everything that may be hallucinated, harmless things included, in order.
 
         Raises:
             ModelError: a step got no usable answer.
@@ -85,12 +86,12 @@ class Reading(Protocol):
         ...
 
     def overall(self, rated: list[Rated], grounds: Grounds, view: TurnView) -> float:
-        """The reply's severity, 1 to 5, from what `rate` gave."""
+        """Return the reply's severity, 1 to 5, from what `rate` returned."""
         ...
 
     async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
-        """The same hallucinations in the same order, each with its reason (B.1.5); `kept` is not empty.
+        """Return the same hallucinations in order, each with its reason (B.1.5); `kept` is not empty.
 
-        A model that gives none is no failure: see `Rated.without_reason`.
+        If the model gives none, that is no failure: see `Rated.without_reason`.
         """
         ...

@@ -11,11 +11,11 @@ PAPER_THRESHOLD = 4.0
 
 
 def severity(unsupported: float, consequence: float) -> float:
-    """Severity of a sentence from two probabilities (ours; in the paper the refiner writes a digit).
+    """Return a sentence's severity from two probabilities (ours; in the paper the refiner writes a digit).
 
-    What is unsupported without consequence (a polite offer) and what is supported are harmless alike, so the
-    product counts, the consequence in full from even odds on. The scale is fixed by three points: nothing is
-    1, certainty is 5, and even odds that a claim is unsupported are 4, the severity from which a
+    Two kinds of sentence are harmless: unsupported without consequence (a polite offer), and supported. So
+    the product of both counts, with `consequence` in full from even odds on. Three points fix the scale:
+    nothing is 1, certainty is 5, and even odds that a claim is unsupported are 4, the severity from which a
     hallucination is kept.
 
     Args:
@@ -29,7 +29,7 @@ def severity(unsupported: float, consequence: float) -> float:
 
 
 def mean(samples: Sequence[float]) -> float:
-    """The mean over the samples of one analysis.
+    """Return the mean over the samples of one analysis.
 
     Raises:
         ValueError: there are none.
@@ -40,5 +40,5 @@ def mean(samples: Sequence[float]) -> float:
 
 
 def majority(votes: int, samples: int) -> bool:
-    """Whether more than half of the samples agree."""
+    """Return whether more than half of the samples agree."""
     return 2 * votes > samples

@@ -1,7 +1,7 @@
 """What the user said is no hallucination (HalluDetect section 5.2.1, the false positive).
 
 Exact matching, no model: small models overlook an address that stands in the dialogue and not in a document.
-Each text is looked through once, though each of a reply's sentences is held against it.
+Each text is searched once, for all sentences of a reply.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ KNOWN_SHARE = 2 / 3
 
 
 def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
-    """Whether a sentence only repeats e-mail addresses, phone numbers, amounts or other numbers of the user.
+    """Return whether a sentence only repeats e-mail addresses, phone numbers, amounts or other numbers of the
+    user.
 
-    True when at least one of them stands in `user_text`, each of them in `user_text` or `evidence_text`
-    (numbers by their digits), and of the sentence's other words of four letters or more, labels such as
-    "phone" or "amount" aside, at least `KNOWN_SHARE` do, too.
+    At least one of them must stand in `user_text`, and each of them in `user_text` or `evidence_text`
+    (numbers by their digits). Of the sentence's other words of four letters or more, at least `KNOWN_SHARE`
+    must stand there, too; labels such as "phone" or "amount" do not count.
     """
     said, known = items(user_text), items(user_text) | items(evidence_text)
     found = items(sentence)
@@ -38,11 +39,11 @@ def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
 
 
 def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:
-    """Whether a sentence must be held against the user's words, too.
+    """Return whether a sentence must be compared with the user's words, too.
 
-    True when it has a number or e-mail address of the user's, or when at least half of the words of four
-    letters or more that the evidence does not know are the user's. To show the user's words always would be
-    simpler, but a small model takes what was asked for what is so.
+    That is so if it has a number or e-mail address of the user's. It is also so if at least half of the words
+    of four letters or more that the evidence lacks are the user's. To show the user's words always would be
+    simpler, but a small model takes a question for a fact.
     """
     if items(sentence) & items(user_text):
         return True
@@ -54,7 +55,7 @@ def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def items(text: str) -> frozenset[str]:
-    """E-mail addresses in lower case, and numbers as digits only."""
+    """Return e-mail addresses in lower case, and numbers as digits only."""
     emails = {email.lower() for email in _EMAIL.findall(text)}
     rest = _EMAIL.sub(" ", text)
     return frozenset(emails | {re.sub(r"\D", "", number) for number in _NUMBER.findall(rest)})

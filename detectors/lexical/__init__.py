@@ -1,1 +1,1 @@
-"""The lexical floor: words that the evidence does not hold."""
+"""The lexical floor: count words that the evidence lacks."""

@@ -1,7 +1,7 @@
-"""The lexical floor: the share of a reply's words that the evidence does not hold. No model.
+"""The lexical floor: the share of a reply's words that the evidence lacks. No model.
 
-What a detector that understands must beat: on the knowledge-grounded replies of BEGIN this rule alone
-separates attributable from other replies very well, on abstractive replies it does not.
+A detector that understands text must beat it. On the knowledge-grounded replies of BEGIN this rule alone
+separates attributable from other replies very well; on abstractive replies it does not.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
 class LexicalOptions(Frozen):
-    """What counts as evidence and from where on a reply is flagged."""
+    """What counts as evidence, and the threshold for flags."""
 
     threshold: float = Field(default=0.25, gt=0.0, le=1.0)
-    """Share of unknown words from which a reply, and a sentence of it, is flagged. Tuned on the development
+    """Share of unknown words from which a reply, or a sentence of it, is flagged. Tuned on the development
     halves of the three parts of BEGIN."""
     dialogue_is_evidence: bool = False
     """Whether words of the question and the history count as known, too."""

@@ -1,1 +1,1 @@
-"""LogicGraph: evidence cut up, related pieces put together, entailment weighted by relevance."""
+"""LogicGraph: cut evidence, group related pieces, weight entailment by relevance."""

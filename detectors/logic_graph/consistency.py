@@ -1,4 +1,4 @@
-"""Module C, consistency scoring (paper section 3.2.3): entailments of many groups into one number."""
+"""Module C, consistency scoring (paper section 3.2.3): turn entailments of many groups into one number."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 Weighting = Literal["relevance", "equal", "best"]
-"""How groups count: by relevance; all the same (table 5, without C); only the one that entails most."""
+"""How groups count: by relevance; all equally (table 5, without C); only the one that entails most."""
 
 
 def shares(
     relevances: Sequence[float], top: int | None = None, temperature: float | None = None
 ) -> dict[int, float]:
-    """r̃_k of the groups that count, by their places; the shares sum to 1.
+    """Return r̃_k of the groups that count, by their places; the shares sum to 1.
 
-    Without a temperature they go by r_k as in the paper: relevances below 0 (a reranker's logits) count as 0,
-    and where none is above it, all groups count the same.
+    Without a temperature they go by r_k as in the paper. Relevances below 0 (a reranker's logits) count as 0;
+    if none is above 0, all groups count the same.
 
     The paper's worked example has the decision scores 0.115 (table 8) and 0.457 (table 9). The equation over
-    all its groups gives 0.092 and 0.197; both numbers come out exactly when only the 5 and the 2 most
-    relevant groups count. The text does not say so, hence `top`.
+    all its groups gives 0.092 and 0.197. Both numbers come out exactly if only the 5 and the 2 most relevant
+    groups count. The text does not say so, hence `top`.
 
     Args:
         relevances: r_k of at least one group.
-        top: so many of the most relevant groups count; None: all.
+        top: only this many of the most relevant groups count; None: all.
         temperature: τ above 0; the shares go by exp(r_k / τ) (ours), for relevances that lie close together.
     """
     if temperature is None:
@@ -40,10 +40,10 @@ def shares(
 
 
 def support(entailments: Mapping[int, float], weights: Mapping[int, float]) -> float:
-    """S = Σ r̃_k e_k, in [0, 1]: how far the evidence bears a claim out.
+    """Return S = Σ r̃_k e_k, in [0, 1]: how far the evidence supports a claim.
 
     Args:
-        entailments: e_k by the group's place, at least of those that count.
+        entailments: e_k by the group's place, at least of the groups that count.
         weights: as `shares` returns them.
     """
     # Rounding may end a hair above 1.

@@ -42,10 +42,10 @@ PAPER_THRESHOLD = 0.6
 class LogicGraphDetector(ServedDetector):
     """Holds each factual sentence of a reply against groups of related pieces of the evidence.
 
-    A sentence's score is 1 − S, so that higher is worse; the reply's is that of its worst sentence, as one
-    invented sentence makes a reply wrong however many true ones stand beside it. With `claims: answer` all
-    sentences together are one claim, as in the paper. Units are the claims, of kind `sentence` in the first
-    case; their details have the relevance of every group, and entailment and overlap of those that count.
+    A sentence's score is 1 − S, so that higher is worse. The reply has the score of its worst sentence: one
+    invented sentence makes a reply wrong. With `claims: answer` all sentences together are one claim, as in
+    the paper. Units are the claims, of kind `sentence` in the first case. Their details have the relevance of
+    every group, and entailment and overlap of the groups that count.
 
     Raises:
         UsageError: an option is unknown or wrong, the served model is not in the pool, or the weights of a
@@ -76,7 +76,7 @@ class LogicGraphDetector(ServedDetector):
         self.claim_check = ClaimCheck.by(self.claim_check.models if entailing else (), entailing)
 
     def _relevance_scorer(self) -> Scorer | None:
-        """None where relevance does not count."""
+        """Return the scorer of relevance; None where relevance does not count."""
         if self._options.weighting != "relevance":
             return None
         if self._options.relevance == "embedding":
@@ -117,7 +117,7 @@ class LogicGraphDetector(ServedDetector):
         return answer_claims(view.reply, self._options.answer_tokens, question)
 
     async def _groups(self, passages: Sequence[Passage]) -> list[Group]:
-        """D_1 … D_K; every chunk alone where module B is off."""
+        """Return D_1 … D_K; without module B every chunk is a group."""
         options = self._options
         chunks = (
             document_chunks(passages, options.document_tokens, options.chunk_tokens)
@@ -131,10 +131,10 @@ class LogicGraphDetector(ServedDetector):
         return [Group(tuple(chunks[index].text for index in cluster)) for cluster in members]
 
     async def _units(self, session: Session, groups: Sequence[Group], claims: Sequence[Claim]) -> list[Unit]:
-        """The claims with their scores.
+        """Return the claims with their scores.
 
-        Pairs go by group, so that a server has its evidence at hand. How far a group entails a claim is asked
-        only where it counts.
+        Pairs go by group, so that a server keeps the group's evidence in its cache. Entailment is asked only
+        of groups that count.
         """
         pairs = [Pair(group, claim) for group in groups for claim in claims]
         relevances = await self._relevance.score(session, pairs) if self._relevance else None
@@ -156,7 +156,7 @@ class LogicGraphDetector(ServedDetector):
         ]
 
     def _shares(self, relevances: Sequence[float] | None, groups: Sequence[Group]) -> dict[int, float]:
-        """How much of S each group has that counts for a claim."""
+        """Return the share of S of each group that counts for a claim."""
         if relevances is None:
             return shares([1.0] * len(groups))
         options = self._options

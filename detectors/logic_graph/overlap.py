@@ -1,4 +1,5 @@
-"""How many of a claim's words the evidence holds, which a small model's Yes passes over. Ours, no paper's."""
+"""Measure how many of a claim's words the evidence holds; a small model's Yes overlooks that. Ours, no
+paper's."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ class Overlap:
         self._stems: dict[str, set[int]] = {}
 
     def share(self, claim: Claim, counted: Iterable[int]) -> float:
-        """Share of the claim's different content words, by their stems, that some groups hold between them.
+        """Return the share of the claim's different content words, by stems, that some groups hold together.
 
-        An answer too short to be a statement (`MIN_WORDS`) says something only together with its question:
-        that `Bonn` stands somewhere supports no answer. Its share is multiplied by that of the question.
+        An answer too short to be a statement (`MIN_WORDS`) says something only with its question: `Bonn`
+        somewhere in the evidence supports no answer. Its share is multiplied by that of the question.
 
         In [0, 1]; 1 for a claim without content words.
 

@@ -1,6 +1,6 @@
-"""Module B, logical relation capture (paper section 3.2.2): which chunks are read together.
+"""Module B, logical relation capture (paper section 3.2.2): decide which chunks are read together.
 
-Distances are arrays of shape (chunks, chunks); graphs and what is counted on them are networkx's.
+Distances are arrays of shape (chunks, chunks); graphs and their betweenness are networkx's.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     Matrix = NDArray[Any]
 
 _SHORTEST = 1e-6
-"""No edge is shorter: networkx finds no shortest ways along edges of length 0, as between doubles."""
+"""No edge is shorter: networkx finds no shortest paths along edges of length 0, which equal chunks have."""
 
 
 def distances(vectors: Matrix) -> Matrix:
-    """d_ij = ‖v_i − v_j‖₂ of vectors of shape (chunks, dimensions), in float64."""
+    """Return d_ij = ‖v_i − v_j‖₂ of vectors of shape (chunks, dimensions), in float64."""
     import numpy
 
     exact = numpy.asarray(vectors, dtype=numpy.float64)
-    # No matrix product: on busy cores its threads wait for each other, ten times longer than they compute.
+    # No matrix product: on busy cores its threads wait ten times longer than they compute.
     products = numpy.einsum("id,jd->ij", exact, exact)
     squares = products.diagonal()[:, None]
     apart: Matrix = numpy.sqrt(numpy.maximum(squares + squares.T - 2.0 * products, 0.0))
@@ -34,7 +34,7 @@ def distances(vectors: Matrix) -> Matrix:
 
 
 def related(apart: Matrix, alpha: float) -> networkx.Graph:
-    """The chunks, and E⁽⁰⁾: d_ij ≤ α·μ, with μ the mean distance of all pairs. Edges have their `length`."""
+    """Return the chunks and E⁽⁰⁾: d_ij ≤ α·μ; μ is the mean distance of all pairs. Edges have a `length`."""
     import networkx
     import numpy
 
@@ -50,11 +50,11 @@ def related(apart: Matrix, alpha: float) -> networkx.Graph:
 
 
 def clusters(apart: Matrix, tokens: Sequence[int], alpha: float, group_tokens: int) -> list[list[int]]:
-    """S: chunks put together along the edges of highest betweenness, while they stay within T_t tokens.
+    """Return S: chunks joined along the edges of highest betweenness, while they stay within T_t tokens.
 
-    f_e is networkx's edge betweenness: pairs with several shortest ways count in part on each (the paper's
+    f_e is networkx's edge betweenness: pairs with several shortest paths count in part on each (the paper's
     P_ij is one of them). Of edges with equal betweenness the shorter one comes first, then the one between
-    earlier chunks; the paper says nothing of ties, which are frequent where the graph is sparse.
+    earlier chunks. The paper says nothing of ties, which are frequent in a sparse graph.
 
     Args:
         apart: distances of the chunks.
@@ -70,7 +70,7 @@ def clusters(apart: Matrix, tokens: Sequence[int], alpha: float, group_tokens: i
 
     graph = related(apart, alpha)
     between = networkx.edge_betweenness_centrality(graph, weight="length", normalized=False)
-    # Rounded, so that edges which count the same are ties whatever the order of their sums.
+    # Rounded, so that edges with equal counts are ties in whatever order the counts are summed.
     order = sorted(between, key=lambda edge: (-round(between[edge], 6), apart[edge], edge))
     together = UnionFind(range(len(tokens)))
     size = dict(enumerate(tokens))

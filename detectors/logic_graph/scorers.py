@@ -1,4 +1,4 @@
-"""Who says how far evidence entails a claim, and how relevant it is: behind one protocol."""
+"""Scorers of how far evidence entails a claim, and how relevant it is: one protocol for all."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ class Group:
 
     @property
     def text(self) -> str:
-        """How they read as evidence: one a line."""
+        """The chunks as they read as evidence: one a line."""
         return "\n".join(self.chunks)
 
     def cut(self, characters: int) -> Group:
-        """The group, or as one chunk what of it fits."""
+        """Return the group, or as one chunk the part of it that fits."""
         return self if len(self.text) <= characters else Group((self.text[:characters],))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A group of chunks and a claim that is held against it."""
+    """A group of chunks and a claim to compare with it."""
 
     group: Group
     """The evidence."""
     claim: Claim
-    """What is claimed."""
+    """The claim."""
 
 
 class Scorer(Protocol):
     """One of R and NLI in section 3.2.3."""
 
     prompts: tuple[Prompt, ...]
-    """Prompt files that it asks a served model with; none where it asks none."""
+    """Prompt files of its questions to a served model; none if it asks none."""
 
     async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
-        """A number for each pair, in order: entailments are in [0, 1], relevances may be any (below 0: none).
+        """Return a number for each pair, in order: entailments in [0, 1], relevances any (below 0: none).
 
         Raises:
             HallulabError: a model gave no answer, or its weights cannot be had.
@@ -58,8 +58,8 @@ class Scorer(Protocol):
 class ServedScorer:
     """The probability of Yes to a question about evidence and claim: one call of one token a pair.
 
-    The evidence comes first and the claim, then the question, last, so that the server computes a group once.
-    Pairs with the same evidence are asked one after the other for the same reason.
+    The prompt has the evidence first, then the claim, then the question, so that the server computes a group
+    once. For the same reason, pairs with the same evidence are asked one after the other.
 
     Args:
         step: name of the question in the ledger.
@@ -94,7 +94,7 @@ class ServedScorer:
 
 
 def served_entailment() -> ServedScorer:
-    """Entailment by the served model."""
+    """Make the scorer of entailment by the served model."""
     return ServedScorer(
         "entailed",
         load_prompt("detectors.base", "supported"),
@@ -103,7 +103,7 @@ def served_entailment() -> ServedScorer:
 
 
 def served_relevance() -> ServedScorer:
-    """Relevance by the served model."""
+    """Make the scorer of relevance by the served model."""
     return ServedScorer(
         "relevant",
         load_prompt("detectors.logic_graph", "relevant_statement"),
@@ -114,8 +114,8 @@ def served_relevance() -> ServedScorer:
 class EmbeddingRelevance:
     """Cosine of the claim and the nearest chunk of the group.
 
-    Chunks, not the group's whole text: an embedding model reads little more than a chunk. A claim with a
-    question is embedded with it, as a short answer alone is near to nothing.
+    It compares chunks, not the group's whole text: an embedding model reads little more than a chunk. A claim
+    with a question is embedded with it, because a short answer alone is near to nothing.
     """
 
     prompts: tuple[Prompt, ...] = ()
@@ -136,5 +136,5 @@ class EmbeddingRelevance:
 
 
 def hypothesis(claim: Claim) -> str:
-    """H, made of the question and the answer, for models that take a text: one after the other."""
+    """Return H, the question followed by the answer, for models that take one text."""
     return f"{claim.question} {claim.text}".strip()

@@ -1,4 +1,4 @@
-"""Module A, long context segmentation (paper section 3.2.1): texts into chunks, replies into claims."""
+"""Module A, long context segmentation (paper section 3.2.1): cut texts into chunks, replies into claims."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is judged: a stretch of a reply, with the question that the reply answers."""
+    """A stretch of a reply to judge, with the question that the reply answers."""
 
     region: Region
     """Where it stands in the reply."""
     text: str
     """What it says, runs of white space as one space."""
     question: str = ""
-    """The question; empty where there is none, or it is not to count."""
+    """The question; empty if there is none, or it does not count."""
 
 
 def token_count(text: str) -> int:
-    """ℓ(s): words between white space, and punctuation marks.
+    """Return ℓ(s): the number of words between white space, and of punctuation marks.
 
-    Counting a model's tokens would need the model's vocabulary, and take longer than all the rest.
+    To count a model's tokens would need its vocabulary, and take longer than all the rest.
     """
     return len(text.split()) + len(_MARK.findall(text))
 
 
 class _Piece(NamedTuple):
-    """A stretch of a text, and how long it is; lengths are counted once, as they are what cutting costs."""
+    """A stretch of a text and its length. Lengths are counted once: they are the cost of cutting."""
 
     start: int
     end: int
@@ -58,10 +58,10 @@ class _Piece(NamedTuple):
 
 
 def segments(text: str, limit: int) -> list[Region]:
-    """Chunk(X; T): consecutive sentences, as many as stay within `limit` tokens, and so on.
+    """Return Chunk(X; T): runs of consecutive sentences, each as long as `limit` tokens allow.
 
     A sentence over `limit` is split between words into pieces of at most `limit` tokens (a single word over
-    it stays whole). Sentences end where `scenarios.text.spans.sentences` says, and at line breaks.
+    it stays whole). Sentences end as in `scenarios.text.spans.sentences`, and at line breaks.
     """
     return [Region(pieces[0].start, pieces[-1].end) for pieces in _packed(text, _sentences(text), limit)]
 
@@ -83,7 +83,7 @@ def _joined(pieces: Sequence[_Piece]) -> _Piece:
 
 
 def _packed(text: str, pieces: Sequence[_Piece], limit: int) -> list[list[_Piece]]:
-    """Consecutive pieces put together up to `limit` tokens, longer ones split."""
+    """Join consecutive pieces up to `limit` tokens; split longer ones."""
     chunks: list[list[_Piece]] = []
     room = 0
     for whole in pieces:
@@ -97,7 +97,6 @@ def _packed(text: str, pieces: Sequence[_Piece], limit: int) -> list[list[_Piece
 
 
 def _split(text: str, sentence: _Piece, limit: int) -> list[_Piece]:
-    """A sentence between words."""
     found = _WORD.finditer(text, sentence.start, sentence.end)
     each = [_piece(text, *word.span()) for word in found]
     pieces = [each[0]]
@@ -110,13 +109,13 @@ def _split(text: str, sentence: _Piece, limit: int) -> list[_Piece]:
 
 
 def document_chunks(passages: Sequence[Passage], document_tokens: int, chunk_tokens: int) -> list[Chunk]:
-    """C, the chunks of all documents, in their order.
+    """Return C, the chunks of all documents, in their order.
 
-    The paper has two limits for a document: T_d, over which it is cut, in section 3.2.1, and "the maximum
-    chunk length C" in section 4.2, of which the method says nothing. C cannot be T_d by another name: they
-    differ (256, 512), C matters where no document reaches T_d (figure 3a, HotpotQA's paragraphs), and 256 is
-    what all-MiniLM-L6-v2 reads at most. So C holds for every chunk: documents over T_d are cut into
-    Chunk(d; T_d), and what of that is over C into Chunk(·; C). No chunk reaches over a cut at T_d.
+    The paper has two limits for a document: T_d, over which it is cut (section 3.2.1), and "the maximum chunk
+    length C" (section 4.2), which the method does not mention. C is not another name for T_d: they differ
+    (256, 512), C matters where no document reaches T_d (figure 3a, HotpotQA's paragraphs), and 256 is the
+    most that all-MiniLM-L6-v2 reads. So C holds for every chunk: documents over T_d are cut into Chunk(d;
+    T_d), and pieces over C into Chunk(·; C). No chunk crosses a cut at T_d.
 
     Args:
         document_tokens: T_d.
@@ -131,7 +130,7 @@ def document_chunks(passages: Sequence[Passage], document_tokens: int, chunk_tok
 
 def _document_chunks(text: str, passage: int, document_tokens: int, chunk_tokens: int) -> Iterator[Chunk]:
     limit = min(document_tokens, chunk_tokens)
-    # A long text is known to be long by its first words.
+    # The first words are enough to know that a long text is long.
     if len(text.split(maxsplit=limit)) <= limit:
         whole = _piece(text, 0, len(text))
         if whole.tokens <= limit:
@@ -143,7 +142,7 @@ def _document_chunks(text: str, passage: int, document_tokens: int, chunk_tokens
 
 
 def whole_documents(passages: Sequence[Passage]) -> list[Chunk]:
-    """Every document as one chunk: what is left without module A (table 5)."""
+    """Return every document as one chunk: without module A (table 5)."""
     return [
         _chunk(passage.text, _piece(passage.text, 0, len(passage.text)), index)
         for index, passage in enumerate(passages)
@@ -155,17 +154,17 @@ def _chunk(text: str, piece: _Piece, passage: int) -> Chunk:
 
 
 def sentence_claims(reply: str, question: str = "") -> list[Claim]:
-    """A claim for each factual sentence of a reply; one of fewer than four words goes with the next one."""
+    """Return a claim for each factual sentence of a reply; one under four words joins the next one."""
     return [_claim(reply, region, question) for region in factual(reply)]
 
 
 def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Claim]:
-    """The high-density answer A′ as one claim, as in the paper; over T_a tokens, as one claim for each
+    """Return the high-density answer A′ as one claim, as in the paper, or over T_a tokens one for each
     Chunk(A′; T_a).
 
-    The paper filters the chunks of answers over T_a and puts the rest together again, so that its model is
-    given all of a long A′. We filter every answer, as a courtesy has no evidence in a short one either, and
-    by sentence, as a chunk of 512 tokens is never all courtesy.
+    The paper filters the chunks of answers over T_a and joins the rest again, so its model reads all of a
+    long A′. We filter every answer, because a courtesy has no evidence in a short one either. We filter by
+    sentence, because a chunk of 512 tokens is never all courtesy.
 
     Args:
         answer_tokens: T_a.
@@ -190,12 +189,12 @@ def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Cl
 
 
 def whole_reply(reply: str, question: str = "") -> list[Claim]:
-    """The reply as it is, as one claim: what is left without module A (table 5)."""
+    """Return the reply as one claim: without module A (table 5)."""
     return [_claim(reply, Region(0, len(reply)), question)] if words(reply) else []
 
 
 def factual(reply: str) -> list[Region]:
-    """f(c) = 1: the sentences that claim something, by the rules of `detectors.base.courtesy`.
+    """Return the sentences with f(c) = 1: they claim something by the rules of `detectors.base.courtesy`.
 
     The paper has a classifier there and does not say which one.
     """

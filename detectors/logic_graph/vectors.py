@@ -1,4 +1,4 @@
-"""Vectors of texts, each computed once and kept in the recording, so that a replay needs no weights."""
+"""Vectors of texts. Each is computed once and kept in the recording, so that a replay needs no weights."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VECTOR = "vector"
-"""Kind of the entries that vectors leave in a recording."""
+"""Kind of the vectors' entries in a recording."""
 
 _LARGEST_BATCH = 32
-"""Texts embedded together at most."""
+"""Most texts embedded together."""
 
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vectors")
-"""One for all detectors: an embedder computes for one caller at a time, and they share it."""
+"""One for all detectors: they share the embedder, which computes for one caller at a time."""
 
 
 class Vectors:
     """Unit vectors by text.
 
-    They are rounded to 16 bits, also when they were just computed: what shares a batch then changes nothing,
-    a replay has the same vectors, and an entry of the recording has 1 kB. A vector that the recording does
-    not hold is computed, also in a replay.
+    They are rounded to 16 bits, even when just computed. Then other texts of a batch change nothing, a replay
+    has the same vectors, and an entry of the recording has 1 kB. A vector that the recording lacks is
+    computed, also in a replay.
 
     Args:
         embedder: makes the vectors.
@@ -48,7 +48,7 @@ class Vectors:
         self._under_way: dict[str, asyncio.Task[str]] = {}
 
     async def of(self, texts: Sequence[str]) -> NDArray[Any]:
-        """The texts' vectors, shape (texts, dimensions), in float32.
+        """Return the texts' vectors, shape (texts, dimensions), in float32.
 
         Raises:
             UsageError: the embedding model's folder does not exist.
@@ -68,7 +68,7 @@ class Vectors:
             task = asyncio.create_task(self._computed(key, text))
             task.add_done_callback(lambda _: self._under_way.pop(key))
             self._under_way[key] = task
-        # Whoever is cancelled leaves the vector to the others that wait for it.
+        # A cancelled caller leaves the vector to the others that wait for it.
         return await asyncio.shield(self._under_way[key])
 
     async def _computed(self, key: str, text: str) -> str:
@@ -79,7 +79,7 @@ class Vectors:
 
 @cache
 def shared_embedder(model: str) -> Embedder:
-    """The embedder of that name, one for all detectors: its weights are loaded once."""
+    """Return the embedder of that name, one for all detectors: its weights are loaded once."""
     return SentenceEmbedder(model)
 
 

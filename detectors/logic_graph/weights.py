@@ -1,7 +1,7 @@
 """The paper's two models by transformers: HHEM-2.1-Open and mxbai-rerank-base-v2 (section 4.2).
 
-Neither comes with this tool. Where a model hub is reachable, or a folder holds the weights, they are loaded
-when first used; nothing that lies beside the weights is executed.
+Neither comes with this tool. They are loaded when first used, from a folder with the weights or a model hub
+within reach. No code beside the weights is executed.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ RERANK_PROMPT = (
     "query-document pair, carefully analyze the semantic relationship between them, then provide your binary "
     "relevance judgment (0 for not relevant, 1 for relevant).\nRelevance:<|im_end|>\n<|im_start|>assistant\n"
 )
-"""What mxbai-rerank-base-v2 was trained with."""
+"""The prompt that mxbai-rerank-base-v2 was trained with."""
 
 _BATCH = 8
-"""Pairs computed together at most."""
+"""Most pairs computed together."""
 
 Loaded = TypeVar("Loaded")
 
 
 class _Lazily(Generic[Loaded]):
-    """Weights that are loaded when first used, once, whichever thread comes first."""
+    """Weights that are loaded once, when a thread first uses them."""
 
     def __init__(self, load: Callable[[], Loaded]) -> None:
         self._load = load
@@ -62,7 +62,7 @@ class HhemScorer:
     """Entailment by HHEM-2.1-Open: the probability that the claim is consistent with the evidence.
 
     Args:
-        model: folder or hub's name.
+        model: folder or hub name.
 
     Raises:
         UsageError: there is no such model within reach.
@@ -90,10 +90,10 @@ class HhemScorer:
 
 
 class RerankScorer:
-    """Relevance by mxbai-rerank-base-v2: the logit of 1 (relevant) less that of 0, any number.
+    """Relevance by mxbai-rerank-base-v2: the logit of 1 (relevant) minus that of 0, any number.
 
     Args:
-        model: folder or hub's name.
+        model: folder or hub name.
 
     Raises:
         UsageError: there is no such model within reach.
@@ -121,10 +121,10 @@ class RerankScorer:
 
 
 def require_model(option: str, model: str) -> dict[str, Any]:
-    """The configuration of a model, which shows that its weights are within reach.
+    """Return the configuration of a model, which shows that its weights are within reach.
 
     Args:
-        option: which of the detector's options names it.
+        option: the detector's option that names it.
 
     Raises:
         UsageError: there is no such folder, and no hub that has it.
@@ -175,7 +175,7 @@ def _ready(model: Any) -> Any:
 
 
 def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
-    """The prompt with each pair in it; what would end a message or begin one is no text of theirs."""
+    """Fill each pair into the prompt, without the tokens of their texts that would end or begin a message."""
 
     def harmless(text: str) -> str:
         for token in tokenizer.all_special_tokens:
@@ -189,7 +189,6 @@ def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
 
 
 def _logits(tokenizer: Any, model: Any, texts: Sequence[str], **options: Any) -> list[torch.Tensor]:
-    """Logits of each batch of texts."""
     import torch
 
     batches = []

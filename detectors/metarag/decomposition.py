@@ -1,9 +1,9 @@
-"""Step 1 of MetaRAG (section 3.2): a reply into factoids, each with its place in the reply.
+"""Step 1 of MetaRAG (section 3.2): split a reply into factoids, each with its place in the reply.
 
-Sentences that are questions or courtesies are left out. The model sees the others numbered and writes one
-proposition a line after the sentence's number. A factoid's span is the stretch that `spans.locate` finds for
-it, the one nearest to that sentence; where it is too reworded for that, the sentence that shares most words
-with it (the numbered one on a tie, for small models number carelessly).
+Questions and courtesies are left out. The model sees the other sentences numbered, and writes one proposition
+a line after the sentence's number. A factoid's span is the stretch that `spans.locate` finds for it, the one
+nearest to that sentence. If it is too reworded for that, its span is the sentence that shares most words with
+it. On a tie that is the numbered one, because small models number carelessly.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Decomposition(Frozen):
     cut_off: bool
     """Whether there were more than were kept."""
     skipped: tuple[Region, ...] = ()
-    """The numbered sentences in which no factoid stands, kept or not: the model states no fact of them."""
+    """The numbered sentences without a factoid, kept or not: the model states no fact of them."""
 
 
 async def decompose(
     session: Session, prompt: Prompt, question: str, reply: str, *, temperature: float, limit: int
 ) -> Decomposition:
-    """The factoids of `reply`. One call, or none when every sentence is a question or a courtesy.
+    """Return the factoids of `reply`. One call, or none if every sentence is a question or a courtesy.
 
     Raises:
         UnparseableAnswer: the model's answer holds no facts of numbered sentences.
@@ -75,7 +75,7 @@ def _token_limit(reply: str) -> int:
 
 
 def parse_factoids(answer: str, reply: str, regions: Sequence[Region], limit: int) -> Decomposition:
-    """Read a decomposition: lines `number: fact`; other lines are passed over.
+    """Read a decomposition: lines `number: fact`; other lines are ignored.
 
     Args:
         regions: the sentences that were numbered, from 1.
@@ -102,7 +102,7 @@ def parse_factoids(answer: str, reply: str, regions: Sequence[Region], limit: in
 
 
 def place(fact: str, reply: str, regions: Sequence[Region], numbered: int) -> Region:
-    """The stretch of the reply that `fact` restates: see the module's rule.
+    """Return the stretch of the reply that `fact` restates, by the module's rule.
 
     Args:
         regions: the reply's sentences.

@@ -35,11 +35,10 @@ PAPER_TAU = 0.5
 class MetaRagDetector(ServedDetector):
     """Splits a reply into facts and checks synonyms and antonyms of each against the evidence (S, 0-1).
 
-    Of a true fact the evidence entails the synonyms and contradicts the antonyms; a factoid whose variants
-    fare otherwise is flagged. Units are the factoids with their S_i, then the sentences of which
-    decomposition states no fact (`skipped` in their details, no score). Those are not judged, and not
-    failures either: what a reply claims is for decomposition to say, so they leave outcome, score and
-    `truncated` as they are.
+    The evidence entails the synonyms of a true fact and contradicts its antonyms. A factoid with other
+    variants is flagged. Units are the factoids with their S_i, then the sentences for which decomposition
+    states no fact (`skipped` in their details, no score). Those are neither judged nor failures:
+    decomposition decides what a reply claims. They leave outcome, score and `truncated` as they are.
 
     Raises:
         UsageError: an option is unknown or wrong, or names a model that the pool does not have.
@@ -74,7 +73,7 @@ class MetaRagDetector(ServedDetector):
                 "mutator": context.models.get(options.mutator or context.model),
             },
         )
-        # Who decomposes and mutates does not judge.
+        # The models that decompose and mutate do not judge.
         self.claim_check = ClaimCheck.by(
             (client.endpoint.model for client in verifiers), self._verifier.prompts
         )
@@ -106,7 +105,7 @@ class MetaRagDetector(ServedDetector):
         return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
 
     async def _score(self, session: Session, factoid: Factoid, evidence: Evidence) -> Unit:
-        """One factoid with its S_i, or without a score and with the reason."""
+        """Return one factoid with its S_i, or without a score and with the reason."""
         unit = Unit(text=factoid.text, start=factoid.region.start, end=factoid.region.end)
         try:
             variants = await mutate(
@@ -132,7 +131,6 @@ class MetaRagDetector(ServedDetector):
     async def _verify(
         self, session: Session, evidence: str, variants: Sequence[Variant]
     ) -> list[tuple[Check, ...]]:
-        """Every verifier's check of each variant."""
         found = await gather_all(
             self._verifier.check(session.on(name), evidence, variants) for name in self._verifier_names
         )
@@ -154,7 +152,8 @@ class MetaRagDetector(ServedDetector):
         return details
 
     def _tau_for(self, passages: Sequence[Passage]) -> float:
-        """The threshold for this evidence: the strictest of its topics' and the general one (section 3.6)."""
+        """Return the threshold for this evidence: the lowest of the general one and its topics' (section
+        3.6)."""
         topics = {passage.topic for passage in passages}
         stricter = [
             tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics
@@ -172,10 +171,10 @@ def _skipped(region: Region, reply: str) -> Unit:
 
 
 def _aggregate(units: Sequence[Unit], view: TurnView, passages: Sequence[Passage], tau: float) -> Judgement:
-    """H over the factoids (equation 2), and a span for each one with S_i of `tau` or more.
+    """Return H over the factoids (equation 2), and a span for each one with S_i of `tau` or more.
 
-    The others may stay without a score only where one is flagged: else H, a maximum, could be anything, and
-    the judgement fails.
+    Some factoids may have no score only if another one is flagged. Otherwise H, a maximum, could be anything,
+    and the judgement fails.
     """
     scores = [unit.score for unit in units if unit.score is not None]
     unscored = [unit for unit in units if unit.score is None]
@@ -190,6 +189,6 @@ def _aggregate(units: Sequence[Unit], view: TurnView, passages: Sequence[Passage
 
 
 def _reason(unit: Unit, tau: float, passages: Sequence[Passage], user_text: str) -> str:
-    """The wrong item, after the score; what became of each variant stands in the unit's details."""
+    """Return the score and the wrong item; the unit's details have the results of each variant."""
     found = explain(unit.text, passages, user_text).reason
     return f"{found} (S = {unit.score:.2f}, threshold {tau:.2f})"

@@ -1,7 +1,7 @@
 """Step 2 of MetaRAG (section 3.3): N rewordings of a factoid that keep its meaning, N that reverse it.
 
-Algorithm 1 also hands the query to the generator. We leave it out: a small model then rewords the query and
-not the factoid, which is understood on its own anyway.
+Algorithm 1 also gives the query to the generator. We leave it out: a small model then rewords the query
+instead of the factoid, which is clear without it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from detectors.metarag.scoring import Relation
 from scenarios.transcript import Frozen
 
 RETRY_TEMPERATURE = 0.7
-"""Of the second try, so that it is not the first one again."""
+"""Temperature of the second try, so that it differs from the first."""
 
 
 class Variant(Frozen):
@@ -32,10 +32,11 @@ class Variant(Frozen):
 async def mutate(
     session: Session, prompt: Prompt, fact: str, *, count: int, temperature: float
 ) -> tuple[Variant, ...]:
-    """`count` synonym variants, then `count` antonym variants. One call, a second one if it does not parse.
+    """Return `count` synonym variants, then `count` antonym variants. One call, two if the first does not
+    parse.
 
     Raises:
-        UnparseableAnswer: neither answer did.
+        UnparseableAnswer: neither answer parses.
         ModelError: no answer.
     """
     try:

@@ -1,4 +1,4 @@
-"""What can be set about MetaRAG: the paper's ablation (section 5.1) and its safeguards (section 3.6)."""
+"""Options of MetaRAG: the paper's ablation (section 5.1) and its safeguards (section 3.6)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class MetaRagOptions(Frozen):
     mutations: int = Field(default=2, ge=1, le=8)
     """N: variants of each relation for each factoid."""
     tau: Threshold | None = None
-    """Score from which a factoid, and with it the reply, is flagged. None: tuned for the model where that was
-    needed, else the paper's 0.5."""
+    """Score from which a factoid, and with it the reply, is flagged. None: the one tuned for the model if
+    there is one, else the paper's 0.5."""
     identity_thresholds: dict[str, Threshold] | None = None
-    """Stricter thresholds by topic, such as `pregnancy: 0.3`; the lowest one among the topics of the evidence
-    holds where it is below `tau`. None: the scenario's."""
+    """Stricter thresholds by topic, such as `pregnancy: 0.3`. Of the topics of the evidence, the lowest one
+    counts if it is below `tau`. None: the scenario's."""
     reading: Literal["probability", "word"] = "probability"
-    """How a verifier's decision is read: from the probabilities of Yes and No to two questions, which small
-    models need, or as the word YES, NO or NOT SURE that it prints, as in the paper."""
+    """How a verifier's decision is read. From the probabilities of Yes and No to two questions, which small
+    models need; or as the printed word YES, NO or NOT SURE, as in the paper."""
     decomposer: str | None = None
     """Model (a name under `models`) that splits replies into factoids. None: the detector's own."""
     mutator: str | None = None
@@ -39,6 +39,6 @@ class MetaRagOptions(Frozen):
     verification_temperature: Temperature = 0.0
     """Temperature of verification by printed word."""
     max_factoids: int = Field(default=24, ge=1)
-    """Further factoids of a reply are not judged; the judgement is then marked truncated."""
+    """More factoids of a reply are not judged; the judgement is then marked truncated."""
     max_evidence_characters: int = Field(default=12000, ge=100)
-    """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
+    """Longer evidence is cut here; the judgement is then marked truncated."""

@@ -16,10 +16,11 @@ PENALTIES: Mapping[Relation, Mapping[Decision, float]] = {
 
 
 def decision_probabilities(supported: float, contradicted: float) -> dict[Decision, float]:
-    """A distribution over the three decisions from two probabilities (ours; the paper asks for a word).
+    """Return a distribution over the three decisions from two probabilities (ours; the paper asks for a
+    word).
 
-    Support is decided first, contradiction only where there is no support, so that the three sum to 1:
-    P(YES) = s, P(NO) = (1 - s) c, P(NOT SURE) = (1 - s) (1 - c).
+    Support is decided first, contradiction only without support, so that the three sum to 1: P(YES) = s,
+    P(NO) = (1 - s) c, P(NOT SURE) = (1 - s) (1 - c).
     """
     unsupported = 1.0 - supported
     return {
@@ -30,12 +31,12 @@ def decision_probabilities(supported: float, contradicted: float) -> dict[Decisi
 
 
 def expected_penalty(relation: Relation, decisions: Mapping[Decision, float]) -> float:
-    """Table 1's penalty in [0, 1], averaged over a distribution of decisions."""
+    """Return Table 1's penalty in [0, 1], averaged over a distribution of decisions."""
     return sum(PENALTIES[relation][decision] * share for decision, share in decisions.items())
 
 
 def factoid_score(synonyms: Sequence[float], antonyms: Sequence[float]) -> float:
-    """S_i, equation 1: the mean penalty over the N synonym and the N antonym variants.
+    """Return S_i, equation 1: the mean penalty over the N synonym and the N antonym variants.
 
     Raises:
         ValueError: there are no variants, or not as many of one kind as of the other.
@@ -46,7 +47,7 @@ def factoid_score(synonyms: Sequence[float], antonyms: Sequence[float]) -> float
 
 
 def response_score(factoids: Sequence[float]) -> float:
-    """H, equation 2: the highest S_i.
+    """Return H, equation 2: the highest S_i.
 
     Raises:
         ValueError: there are no factoids.

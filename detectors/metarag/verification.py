@@ -1,4 +1,5 @@
-"""Step 3 of MetaRAG (section 3.4): each variant against the context, as a penalty of Table 1."""
+"""Step 3 of MetaRAG (section 3.4): compare each variant with the context; the result is a penalty of Table
+1."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _WORD = re.compile(r"\W*(yes|not[\s_-]+sure|no)\b", re.IGNORECASE)
 
 
 class Check(Frozen):
-    """What one verifier says of one variant."""
+    """The result of one verifier for one variant."""
 
     decisions: dict[Decision, float]
     """Probability of each decision; 1 for the printed word."""
@@ -37,11 +38,7 @@ class Verifier(Protocol):
         """The prompt files it uses."""
 
     async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
-        """The verdicts of the session's model, one a variant, in order.
-
-        Raises:
-            ModelError: no verdict.
-        """
+        """Return the verdicts of the session's model, one a variant, in order."""
         ...
 
 
@@ -101,11 +98,7 @@ class WordVerifier:
 
 
 def read_decision(answer: str) -> Decision:
-    """The decision that an answer begins with.
-
-    Raises:
-        UnparseableAnswer: it begins with none.
-    """
+    """Return the decision that an answer begins with."""
     match = _WORD.match(answer)
     if match is None:
         raise UnparseableAnswer(f"verify: neither YES, NO nor NOT SURE: {answer[:80]!r}")

@@ -1,4 +1,4 @@
-"""The peers as detectors: a worker for each, and its environment, made when the first reply comes."""
+"""The peers as detectors. Each has a worker and an environment, both made when the first reply comes."""
 
 from __future__ import annotations
 
@@ -38,46 +38,46 @@ from scenarios.text.spans import spoken_sentences
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 WORKERS = Path(__file__).with_name("workers")
-"""Where the workers' programs are."""
+"""Folder of the workers' programs."""
 
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
 class PeerOptions(Frozen):
-    """What every peer can be told."""
+    """Options of every peer."""
 
     weights: str | None = Field(default=None, min_length=1)
     """Folder with the model's files, or its name on the model hub. None: the published model on the hub."""
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
     """Score from which a reply, and what is flagged in it, is hallucinated. None: the published one."""
     timeout_s: float = Field(default=300.0, gt=0.0, exclude=True)
-    """Seconds without a sign of the worker, once its model is loaded, after which a judgement fails.
-    It changes no verdict, so it is no part of the version."""
+    """Seconds without a sign of the worker, once its model is loaded, after which a judgement fails. It
+    changes no verdict, so it is no part of the version."""
 
 
 class PeerDetector(Detector):
     """A peer's worker as a detector.
 
-    Nothing is installed, downloaded or started before the first reply. Where that fails, every judgement
-    fails with the one sentence that says why. A worker that ends while it judges is started anew for the next
-    reply. Replies are judged one after the other; cancelling one does not touch the others.
+    Nothing is installed, downloaded or started before the first reply. If that fails, every judgement fails
+    with the one sentence that says why. A worker that ends while it judges is restarted for the next reply.
+    Replies are judged one after the other; cancelling one does not touch the others.
 
     Raises:
         UsageError: an option is unknown or wrong, or `weights` names a folder that holds no model.
     """
 
     peer: ClassVar[str]
-    """Which peer."""
+    """Name of the peer."""
     published: ClassVar[float]
-    """The threshold that it is published with."""
+    """Its published threshold."""
     weights: ClassVar[str | None]
-    """Where its published weights are."""
+    """Folder or hub name of its published weights."""
     threshold: float
     traits = Traits(needs_model=False)
     schema: ClassVar[type[PeerOptions]] = PeerOptions
     """Its options."""
     model_options: ClassVar[tuple[str, ...]] = ("weights",)
-    """Those of them that name a model: a folder, or a name on the hub."""
+    """The options that name a model: a folder, or a name on the hub."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", self.schema, context.options)
@@ -98,7 +98,7 @@ class PeerDetector(Detector):
         self.claim_check = ClaimCheck.by(
             (client.endpoint.model for client in self._asked) if options.weights is None else (), ()
         )
-        """Weights of its own judge in place of the served model."""
+        """The weights of its own judge, instead of the served model."""
         self._worker: Worker | None = None
         self._unusable: str | None = None
         self._turn = threading.Lock()
@@ -162,7 +162,7 @@ class PeerDetector(Detector):
     def _converse(
         self, request: Request, answer: Answerer, unwanted: threading.Event
     ) -> Judged | Abstained | Failed:
-        """One reply at a time; blocks."""
+        """Judge one reply at a time; blocks."""
         with self._turn:
             with self._handover:
                 if unwanted.is_set():
@@ -182,7 +182,7 @@ class PeerDetector(Detector):
             raise WorkerError(f"{self.peer}: {error}.") from error
 
     def _started(self) -> Worker:
-        """The worker; what keeps it from starting is found out once."""
+        """Return the worker; if it cannot start, do not try again."""
         if self._unusable is not None:
             raise WorkerError(self._unusable)
         if self._worker is None or self._worker.stopped:
@@ -294,7 +294,7 @@ class RefCheckerDetector(PeerDetector):
 
 
 def worker_command(peer: str) -> list[str]:
-    """What starts a peer's worker; its environment is made when there is none.
+    """Return the command that starts a peer's worker; make its environment if there is none.
 
     Raises:
         OperationalError: the environment cannot be made.
@@ -303,12 +303,12 @@ def worker_command(peer: str) -> list[str]:
 
 
 def _program(peer: str) -> list[str]:
-    """Source of what runs in the peer's environment."""
+    """Return the source of the programs that run in the peer's environment."""
     return [path.read_text(encoding="utf-8") for path in (LOOP, WORKERS / f"{peer}_worker.py")]
 
 
 def _model_source(owner: str, option: str, given: str) -> str:
-    """A folder with a model as an absolute path, or a hub name as it is."""
+    """Return a folder with a model as an absolute path, or a hub name as it is."""
     folder = expanded(given)
     if is_file(folder / "config.json"):
         return str(folder.absolute())
@@ -323,7 +323,7 @@ def _model_source(owner: str, option: str, given: str) -> str:
 
 
 def _files(folder: Path) -> list[tuple[str, int, int]]:
-    """Name, size and time of the last change (ns) of a local model's files; none for a name on the hub."""
+    """Return name, size and time of change (ns) of a local model's files; none for a name on the hub."""
     if not folder.is_absolute():
         return []
     found = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]

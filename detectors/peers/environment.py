@@ -16,14 +16,14 @@ from agents.machine.progress_events import Listener, silent
 
 
 def peer_requirements(peer: str) -> tuple[str, ...]:
-    """The pinned packages of a peer, `name==version`."""
+    """Return the pinned packages of a peer, `name==version`."""
     return _requirements()[peer]
 
 
 def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener = silent) -> Path:
-    """The interpreter of a peer's environment, which is made when there is no whole one.
+    """Return the interpreter of a peer's environment; make it if there is no whole one.
 
-    Peers with the same packages share one: it has the name of the first of them.
+    Peers with the same packages share one, named after the first of them.
 
     Raises:
         OperationalError: it cannot be made (pip's reason is given) or the disk is full.

@@ -1,4 +1,4 @@
-"""A peer's worker process: what is said to it, and what it gets of our environment."""
+"""A peer's worker process: its messages, and its part of our environment variables."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _NEEDED = re.compile(
     re.IGNORECASE,
 )
 """Variables that the peers' packages need: of the system, the network, the model hub, threads and
-accelerators. The hub's token is among them, for weights that it does not give to everybody."""
+accelerators. The hub's token is among them, for restricted weights."""
 
 Answerer = Callable[[Sequence[Prompt]], tuple[str, ...]]
-"""Has a worker's prompts answered by the served model."""
+"""Lets the served model answer a worker's prompts."""
 
 
 class Worker(WorkerProcess):
-    """A peer's worker process, which `load` makes ready for one request at a time.
+    """A peer's worker process; after `load` it takes one request at a time.
 
     Args:
         command: program and arguments.
@@ -65,12 +65,12 @@ class Worker(WorkerProcess):
             raise WorkerError(f"its worker cannot load its model ({reason})")
 
     def judge(self, request: Request, answer: Answerer, timeout_s: float) -> Judged | Abstained | Failed:
-        """What the worker says of a reply.
+        """Return the worker's verdict on a reply.
 
         Args:
             request: the reply.
-            answer: asked where the worker wants the served model's answers. What it raises is raised here
-                when the worker has heard of it.
+            answer: called when the worker wants the served model's answers. Its exception is raised here,
+                after the worker has heard of it.
             timeout_s: seconds without a message, or without taking ours, after which the worker is ended.
 
         Raises:
@@ -105,7 +105,7 @@ class Worker(WorkerProcess):
 
 
 def _environ() -> dict[str, str]:
-    """What somebody else's packages need of our environment, which no key of ours is a part of."""
+    """Return the part of our environment that other people's packages need, without any key of ours."""
     return {
         **{name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name)},
         "HF_HUB_DISABLE_TELEMETRY": "1",

@@ -1,6 +1,6 @@
-"""What our process and a peer's worker say to each other: one JSON object a line; see docs/peers.md.
+"""Messages between our process and a peer's worker: one JSON object a line; see docs/peers.md.
 
-The worker's packages are somebody else's, so all that it says is validated. Offsets are Unicode code points
+Other people wrote the worker's packages, so every message of it is validated. Offsets are Unicode code points
 into the text they belong to, end exclusive.
 """
 
@@ -22,16 +22,16 @@ class Text(Frozen):
     text: str
     """The text."""
     sentences: tuple[tuple[int, int], ...]
-    """Start and end of each sentence with words: what a model says of `---` is nothing but noise."""
+    """Start and end of each sentence with words: a model's score of `---` is nothing but noise."""
 
 
 class Request(Frozen):
     """One reply to judge."""
 
     id: str
-    """Comes back in the answer."""
+    """The answer repeats it."""
     question: str
-    """What the reply answers; empty where nobody asked."""
+    """What the reply answers; empty if nobody asked."""
     passages: tuple[Text, ...]
     """The evidence; never empty."""
     reply: Text
@@ -60,7 +60,7 @@ class Located(Frozen):
     end: int | None = None
     """One past the last character."""
     text: str | None = None
-    """What it is, where it has no place in the reply."""
+    """What it is, if it has no place in the reply."""
     score: Share
     """Higher is worse."""
 
@@ -88,11 +88,11 @@ class Judged(Frozen):
     id: str
     """The request's."""
     score: Share
-    """Of the reply, higher is worse."""
+    """Score of the reply, higher is worse."""
     spans: tuple[Located, ...] | None
     """What is flagged; None: the peer does not say where."""
     units: tuple[PeerUnit, ...]
-    """What was scored on the way."""
+    """Everything that was scored."""
     truncated: bool = False
     """Whether evidence or reply did not fit into the model."""
 
@@ -147,13 +147,13 @@ class Answers(Frozen):
 
 
 Message = Ready | Fatal | Judged | Abstained | Failed | Ask
-"""What a worker says."""
+"""A message of a worker."""
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
 
 def read_message(line: bytes) -> Message:
-    """A line of a worker.
+    """Read a line of a worker.
 
     Raises:
         WorkerError: it is none of the messages.

@@ -1,14 +1,14 @@
 """SelfCheckGPT, the prompt variant (Manakul, Liusie and Gales, EMNLP 2023, section 5.5).
 
-The question is answered N times more, with sampling; each sentence of the reply is checked against each of
-these samples. A sentence's score is its mean inconsistency with the samples, a reply's the mean over its
-sentences (the paper's passage level).
+The question is answered N more times, with sampling. Each sentence of the reply is checked against each of
+these samples. A sentence's score is its mean inconsistency with the samples; a reply's score is the mean over
+its sentences (the paper's passage level).
 
 A check that is answered neither Yes nor No counts half, as in the paper, and is counted in its sentence's
-details; a sentence none of whose checks could be read has no score, and a reply without any fails.
+details. A sentence without a readable check has no score; a reply without any fails.
 
-Ours: the samples see the evidence that the reply was given, as in the paper's setting they see the same
-prompt; a check is read off token probabilities instead of a printed word (Yes 0, No 1); the prompts' wording.
+Ours: the samples see the evidence that the reply was given, because in the paper they see the same prompt. A
+check is read off token probabilities instead of a printed word (Yes 0, No 1). The prompts have our wording.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class SelfCheckOptions(Frozen):
     temperature: float = Field(default=1.0, gt=0.0, le=2.0)
     """Temperature of the samples; the paper samples at 1.0, too."""
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
-    """Mean inconsistency from which a reply, and a sentence of it, is flagged. None: tuned for the model
-    where that was done, else `EVEN_ODDS` (the paper ranks and has none)."""
+    """Mean inconsistency from which a reply, or a sentence of it, is flagged. None: the one tuned for the
+    model if there is one, else `EVEN_ODDS` (the paper ranks and has none)."""
     max_tokens: int = Field(default=256, ge=16)
     """Length limit of a sample."""
     max_evidence_characters: int = Field(default=12000, ge=100)
-    """Evidence beyond so many characters is left out; the judgement is then marked truncated."""
+    """Longer evidence is cut here; the judgement is then marked truncated."""
 
 
 class SelfCheckDetector(ServedDetector):
@@ -113,7 +113,7 @@ class SelfCheckDetector(ServedDetector):
         )
 
     async def _inconsistency(self, session: Session, sample: str, sentence: str) -> float | None:
-        """Probability that the sample does not support the sentence; None: answered neither Yes nor No."""
+        """Return the probability that the sample does not support the sentence; None: neither Yes nor No."""
         messages = self._check_prompt.fill(sample=" ".join(sample.split()), sentence=sentence)
         try:
             return (await session.choose("check", messages, ("Yes", "No")))["No"]
@@ -122,7 +122,7 @@ class SelfCheckDetector(ServedDetector):
 
 
 def _unit(region: Region, reply: str, checks: Sequence[float | None]) -> Unit:
-    """A sentence with its checks; without a score where none of them could be read."""
+    """Return a sentence with its checks, without a score if no check could be read."""
     details: dict[str, float | str | None] = {f"sample {n} P(No)": each for n, each in enumerate(checks, 1)}
     unread = sum(check is None for check in checks)
     if unread:

@@ -16,11 +16,12 @@ _INITIALS = re.compile(r"(?:\(?[A-Za-z]\.)*\(?[A-Za-z]\Z")
 
 
 def is_abbreviation(word: str, following: str) -> bool:
-    """Whether the full stop after `word` belongs to an abbreviation or initial and so ends no sentence.
+    """Return whether the full stop after `word` belongs to an abbreviation or initial, so that no sentence
+    ends.
 
     Args:
-        word: what stands between white space and the stop; brackets and quotation marks before it are passed
-            over.
+        word: the characters between white space and the stop; brackets and quotation marks before it are
+            ignored.
         following: the text after the stop, without white space before it.
     """
     word = word.lstrip("(\"'“‘*_[")

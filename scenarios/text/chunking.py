@@ -1,7 +1,7 @@
-"""Cutting documents into coherent passages.
+"""Cut documents into coherent passages.
 
 HalluDetect (section 4.1) and MetaRAG say that documents are chunked, not how. We keep paragraphs whole,
-because a fact and its conditions stand in one paragraph, and about 120 words, because all-MiniLM-L6-v2 reads
+because a fact and its conditions stand in one paragraph. We aim at 120 words, because all-MiniLM-L6-v2 reads
 at most 256 word pieces and small models judge short evidence best.
 """
 
@@ -21,15 +21,15 @@ from scenarios.transcript import Frozen, Passage
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n.*\S.*)*")
 _HEADING = re.compile(r"#{1,6}[ \t]\S.*")
 _LONGEST, _PART = 400, 20
-"""A stretch without white space of more characters (encoded data, no address of a page) counts as several
-words of so many."""
+"""A stretch without white space that has more than `_LONGEST` characters (encoded data, not a web address)
+counts as several words of `_PART` characters."""
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese. Two of their characters
 count as a word."""
 
 
 def _stretches(character: str) -> str:
-    """Pattern of stretches of a class of characters, long ones in parts."""
+    """Return a pattern of stretches of a class of characters; it cuts long ones into parts."""
     parts = f"{character}{{{_PART}}}(?={character}{{{_LONGEST - _PART + 1}}})"
     return f"{parts}|{character}{{1,{_LONGEST}}}"
 
@@ -37,22 +37,22 @@ def _stretches(character: str) -> str:
 _WORD = re.compile(_stretches(r"\S"))
 _WORD_OR_CHARACTERS = re.compile(f"[{_UNSPACED}]{{1,2}}|" + _stretches(rf"[^\s{_UNSPACED}]"))
 _UNSPACED_TEXT = re.compile(f"[{_UNSPACED}\u3000-\u303f\uff00-\uffef]{{30}}")
-"""So many of their characters and marks in a row are more than a name."""
+"""More than a name: at least this many of their characters and marks in a row."""
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])$")
 _SENTENCE_END = re.compile(r"[.!?।。！？][\"'”’)\]」』]*$")
 _PERHAPS_AN_END = re.compile(r"[.!?।][\"'”’)\]]*(?=\s)|[。！？][\"'”’)\]」』]*|\S(?=[^\S\n]*\n)")
-"""Where a sentence or a list item may end: few of the words are looked at more closely."""
+"""Where a sentence or a list item may end; only these places are looked at closely."""
 
 
 class Chunking(Frozen):
     """How documents are cut."""
 
     max_words: int = Field(default=120, ge=1)
-    """Paragraphs are merged up to this length. Words are stretches without white space, and
-    parts of very long ones; where a script has no spaces, pairs of characters."""
+    """Paragraphs are merged up to this length. A word is a stretch without white space, a part of a very long
+    one, or a pair of characters in a script without spaces."""
     min_words: int = Field(default=40, ge=1)
-    """A shorter chunk is joined with a neighbour of the same document where their length stays below
-    `max_words + min_words`."""
+    """A shorter chunk is joined with a neighbour in the document if the two together stay below `max_words +
+    min_words`."""
 
     @model_validator(mode="after")
     def _min_is_below_max(self) -> Self:
@@ -81,9 +81,9 @@ class _Piece:
 def chunk(text: str, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[str, ...]:
     """Cut `text` into slices of itself, in order; only white space between them is lost.
 
-    A heading begins a chunk, unless the one before it is under `min_words`, and stays with the text under it.
-    A paragraph over `max_words` is split at sentence ends, a sentence over `max_words` between words.
-    No chunk has `max_words + min_words` words or more.
+    A heading begins a chunk and stays with the text under it, unless the chunk before has fewer than
+    `min_words` words. A paragraph over `max_words` is split at sentence ends, a sentence over `max_words`
+    between words. No chunk has `max_words + min_words` words or more.
     """
     pieces = [piece for section in _sections(text) for piece in _split(text, section, chunking.max_words)]
     chunks: list[_Piece] = []
@@ -100,11 +100,11 @@ def chunk(text: str, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[str, ...]:
 
 
 def passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[Passage, ...]:
-    """The passages of a document, called `document#0`, `document#1` ….
+    """Return the passages of a document, with the identifiers `document#0`, `document#1` ….
 
-    The text, which is also what is embedded, begins with a line `Title: …`. A chunk says "the limit is two
-    years" and leaves the subject to the title; without it no model could answer from the passage alone, no
-    detector judge by it, and no query find it.
+    The text, which is also embedded, begins with a line `Title: …`. A chunk may say "the limit is two years"
+    and name its subject only in the title. Without the title no model could answer from the passage alone, no
+    detector could judge by it, and no query would find it.
     """
     return tuple(
         Passage(
@@ -118,7 +118,7 @@ def passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING) -> tuple
 
 
 def _belongs(current: _Piece, piece: _Piece, chunking: Chunking) -> bool:
-    """Whether `piece` goes on in the chunk before it."""
+    """Return whether `piece` continues the chunk before it."""
     joined = current.words + piece.words
     if current.words < chunking.min_words:
         return True
@@ -130,7 +130,7 @@ def _belongs(current: _Piece, piece: _Piece, chunking: Chunking) -> bool:
 
 
 def _sections(text: str) -> Iterator[_Piece]:
-    """Paragraphs, each with the headings right before it."""
+    """Yield paragraphs, each with the headings right before it."""
     start: int | None = None
     for paragraph in _PARAGRAPH.finditer(text):
         lines = paragraph.group().split("\n")
@@ -156,7 +156,7 @@ def _words(text: str, start: int, end: int) -> list[re.Match[str]]:
 
 
 def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
-    """`section` in pieces of at most `max_words`, of about equal length."""
+    """Yield `section` in pieces of at most `max_words`, of about equal length."""
     if section.words <= max_words:
         yield section
         return
@@ -175,7 +175,7 @@ def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
 
 
 def _sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
-    """Sentences and list items of `section`, those over `max_words` cut between words."""
+    """Yield sentences and list items of `section`; cut those over `max_words` between words."""
     words = _words(text, section.start, section.end)
     last = len(words) - 1
     ends = {match.end() for match in _PERHAPS_AN_END.finditer(text, section.start, section.end)}

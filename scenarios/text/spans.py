@@ -1,7 +1,7 @@
 """Span arithmetic on literal strings: sentences, quotations, words. Pure functions, no models.
 
-Offsets are Unicode code points, end exclusive. Everything a detector flags goes through `locate`, so one
-stated rule decides for all detectors where a quotation stands in a reply.
+Offsets are Unicode code points, end exclusive. Every detector finds its quotations in a reply by `locate`, so
+one stated rule holds for all.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from scenarios.text.abbreviations import is_abbreviation
 FUZZY_SCORE = 85.0
 """Partial ratio (rapidfuzz, 0 to 100) from which a quotation that is not verbatim counts as found."""
 FUZZY_LENGTHS = (0.67, 1.5)
-"""Length of the stretch found, as a share of the quotation's, outside of which a fuzzy match is refused."""
+"""Allowed length of a fuzzy match, as a share of the quotation's length."""
 FUZZY_MIN_LENGTH = 12
-"""Quotations with fewer characters are matched verbatim or not at all."""
+"""Shorter quotations (in characters) are matched verbatim or not at all."""
 
 
 class Region(NamedTuple):
@@ -33,7 +33,7 @@ class Region(NamedTuple):
     """One past the last character."""
 
     def of(self, text: str) -> str:
-        """The stretch of `text`.
+        """Return the stretch of `text`.
 
         >>> Region(4, 7).of("The fee is Rs 500.")
         'fee'
@@ -49,12 +49,13 @@ _BLANK_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
 _NO_BLANK = re.compile(r"[^ \t]")
 _NO_SPACE = re.compile(r"\S")
 _LONG = 7
-"""So many letters and digits before a full stop are neither a list mark nor a word of `is_abbreviation`."""
+"""A run of this many letters and digits before a full stop is no list mark and no word of
+`is_abbreviation`."""
 _LONGEST = 64
 """Characters before a full stop that are looked at for an abbreviation."""
-# Both ways begin with the stop's own characters, to which a search can leap. A row of stops is looked at from
-# its first one only, and a word after a stop no further than any name of a site or a person reaches: what is
-# longer would be gone through again for every stop.
+# Both patterns begin with the stop's own characters, so a search can leap to them. A row of stops is tried
+# from its first one only. A word after a stop is read only as far as a name of a site or a person can reach:
+# longer words would be read again for every stop.
 _STOP = re.compile(
     r"[.!?…](?<![.!?…][.!?…])(?:[.!?…]*+[\"'”’)\]*_]*+(?=\s)"
     r"|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]++(?![\w.@/-]{0,100}[.@/]\w)))"
@@ -62,11 +63,12 @@ _STOP = re.compile(
 
 
 def sentences(text: str) -> list[Region]:
-    """The sentences of a reply, in order; every character that is no white space is in exactly one.
+    """Return the sentences of a reply, in order; every character but white space is in exactly one.
 
     A sentence ends at a blank line, before a list item, after a Markdown heading, and at `.`, `!`, `?` or `…`
-    followed by white space (or directly by a capitalised word: `Agartala.You`) unless that is an
-    abbreviation, an initial, or the number of a list item. Other line breaks, as in addresses, end nothing.
+    followed by white space (or directly by a capitalised word: `Agartala.You`), unless the full stop belongs
+    to an abbreviation, an initial, or the number of a list item. Other line breaks, as in addresses, end
+    nothing.
 
     >>> text = "Ask Dr. Rao. He knows!"
     >>> [region.of(text) for region in sentences(text)]
@@ -78,7 +80,7 @@ def sentences(text: str) -> list[Region]:
 
 
 def spoken_sentences(text: str) -> list[Region]:
-    """The sentences in which something is said: those with a letter or digit, so not `---` or an emoji.
+    """Return the sentences with a letter or digit; `---` or an emoji alone says nothing.
 
     >>> spoken_sentences("It is free. 🙂")
     [Region(start=0, end=11)]
@@ -116,7 +118,6 @@ def _stop_cuts(text: str) -> Iterable[int]:
 
 
 def _next_character(text: str, at: int) -> str:
-    """The first character from `at` on that is no white space, or nothing."""
     found = _NO_SPACE.search(text, at)
     return found[0] if found else ""
 
@@ -127,13 +128,13 @@ def _first_not_blank(text: str, at: int) -> int:
 
 
 def _belongs_to_word(text: str, first: int, stop: int, end: int) -> bool:
-    """Whether the full stop at `stop` belongs to a list mark or an abbreviation.
+    """Return whether the full stop at `stop` belongs to a list mark or an abbreviation.
 
-    Whole lines or rests of a long text are not looked at: that would cost more than everything else.
+    It looks at few characters: whole lines of a long text would cost more than everything else.
 
     Args:
         first: first character of the stop's line that is no blank.
-        end: where what is written after the stop begins.
+        end: start of the text after the stop.
     """
     if stop >= _LONG and text[stop - _LONG : stop].isalnum():
         return False
@@ -146,7 +147,7 @@ def _belongs_to_word(text: str, first: int, stop: int, end: int) -> bool:
 
 
 def strip(text: str, region: Region) -> Region | None:
-    """The region without white space at its ends, or None when nothing is left.
+    """Return the region without white space at its ends, or None if nothing is left.
 
     >>> strip(" a b ", Region(0, 5))
     Region(start=1, end=4)
@@ -163,15 +164,15 @@ def _stripped(text: str, start: int, end: int) -> Region | None:
 
 
 def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) -> Region | None:
-    """Where `quote` stands in `text`, or None.
+    """Return where `quote` stands in `text`, or None.
 
-    Tried in this order: verbatim; then with case, white space, dashes and quotation marks made equal; then
-    the same without punctuation around the quotation; then the stretch that rapidfuzz's
-    `partial_ratio_alignment` finds, if it scores `FUZZY_SCORE` or more and its length keeps
-    `FUZZY_LENGTHS`, widened to whole words.
+    Four ways are tried in this order: verbatim; with case, white space, dashes and quotation marks made
+    equal; the same without punctuation around the quotation; the stretch that rapidfuzz's
+    `partial_ratio_alignment` finds, widened to whole words, if it scores `FUZZY_SCORE` or more and its length
+    is within `FUZZY_LENGTHS`.
 
-    Of several occurrences (of one of the first three kinds), those that begin or end inside a word count
-    only where there are no others: `Rs 5` is not in `Rs 500` when it also stands alone.
+    The first three may find several occurrences. Those that begin or end inside a word count only if there
+    are no others: `Rs 5` is not in `Rs 500` if it also stands alone.
 
     >>> locate("the FEE", "Pay the fee.")
     Region(start=4, end=11)
@@ -181,8 +182,8 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
     True
 
     Args:
-        near: the occurrence that starts nearest to this offset is taken;
-        mention: without `near`, the occurrence of this number (from 0; the last one if there are fewer).
+        near: take the occurrence that starts nearest to this offset.
+        mention: without `near`, take the occurrence of this number (from 0; the last one if there are fewer).
     """
     quote = quote.strip()
     if not quote:
@@ -202,7 +203,7 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
 
 
 def locate_mentions(quotes: Sequence[str], text: str) -> list[Region | None]:
-    """`locate` for quotations in order of mention: the n-th equal quotation is the n-th occurrence.
+    """Locate quotations in order of mention: the n-th equal quotation is the n-th occurrence.
 
     >>> locate_mentions(["a fee", "a fee"], "a fee, a fee")
     [Region(start=0, end=5), Region(start=7, end=12)]
@@ -234,7 +235,7 @@ def _pick(spots: Sequence[Region], text: str, near: int | None, mention: int) ->
 
 
 def _inside_word(text: str, at: int) -> bool:
-    """Whether the boundary before character `at` has letters or digits on both sides."""
+    """Return whether the boundary before character `at` has letters or digits on both sides."""
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
@@ -242,7 +243,7 @@ _SAME = {ord(a): b for group, b in (("‘’‚‛`´", "'"), ("“”„‟«»
 
 
 def _plain(text: str) -> tuple[str, list[int]]:
-    """`text` with case, white space, dashes and quotation marks made equal; and each character's origin."""
+    """Make case, white space, dashes and quotation marks equal; also return each character's origin."""
     out: list[str] = []
     origin: list[int] = []
     for index, character in enumerate(text):
@@ -261,7 +262,7 @@ def _plain(text: str) -> tuple[str, list[int]]:
 
 @lru_cache(maxsize=2)
 def _likened(text: str) -> tuple[str, list[int]]:
-    """`_plain` of a text in which one quotation after the other is looked for."""
+    """Return `_plain` of a text, cached because quotations are looked for in it one after the other."""
     return _plain(text)
 
 
@@ -285,7 +286,7 @@ def _fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Regio
 
 
 def plain(text: str) -> str:
-    """The text with case, white space, dashes and quotation marks made equal: what `locate` compares.
+    """Return the text that `locate` compares: case, white space, dashes and quotation marks made equal.
 
     >>> plain("The  “fee” – Rs 5")
     'the "fee" - rs 5'
@@ -294,7 +295,7 @@ def plain(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case: runs of letters, digits and underscores.
+    """Return the words of a text in lower case: runs of letters, digits and underscores.
 
     >>> words("The fee: Rs 500.")
     ['the', 'fee', 'rs', '500']
@@ -303,7 +304,7 @@ def words(text: str) -> list[str]:
 
 
 def unknown_share(text: str, known: set[str]) -> float | None:
-    """Share of the words of `text` that are not among `known`, in [0, 1]; None without words.
+    """Return the share of the words of `text` that are not in `known`, in [0, 1]; None without words.
 
     >>> unknown_share("The fee: Rs 500.", {"the", "fee", "rs"})
     0.25
@@ -313,7 +314,7 @@ def unknown_share(text: str, known: set[str]) -> float | None:
 
 
 def clip(region: Region, bounds: Region) -> Region | None:
-    """The part of `region` inside `bounds`, or None when they do not meet.
+    """Return the part of `region` inside `bounds`, or None if they do not meet.
 
     >>> clip(Region(0, 5), Region(3, 9))
     Region(start=3, end=5)

@@ -1,9 +1,9 @@
 """Words and the forms in which two of them count as the same.
 
-EvidenceChain names "deterministic tokenization" and stop words (Method, Limitations), not how; here a token
-is a number (`1,250.50`, `17:30`), a clock time with am or pm (`5 PM`), or a run of letters. Two forms of each
-are compared: `exact` (lower case; numbers without thousands separators and trailing zeros) and `stem`
-(English Snowball stem; number words as digits, clock times on 24 hours).
+EvidenceChain names "deterministic tokenization" and stop words (Method, Limitations), not how. Here a token
+is a number (`1,250.50`, `17:30`), a clock time with am or pm (`5 PM`), or a run of letters. Each has two
+forms: `exact` (lower case; numbers without thousands separators and trailing zeros) and `stem` (English
+Snowball stem; number words as digits, clock times on 24 hours).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ TOKEN = re.compile(
     r"|[A-Z]+(?![^\W\d_A-Z])"
     r"|[A-Z])"
 )
-"""A token, in one group. camelCase and snake_case names of record fields come apart: `OutdoorSeating`,
-`business_stars`."""
+"""Pattern of a token, in one group. It splits camelCase and snake_case names of record fields:
+`OutdoorSeating`, `business_stars`."""
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{1,2}))?(?: ?([ap])\.?m)?\Z")
 NUMBER_WORDS = {
     "zero": "0",
@@ -38,25 +38,25 @@ NUMBER_WORDS = {
     "twelve": "12",
     "twenty": "20",
 }
-"""Number words that count as the number; those that the trained models know."""
+"""Number words that count as the number; the trained models know these."""
 
 
 class Word(NamedTuple):
-    """What is known of a token's text, whatever its place."""
+    """The forms of a token's text, the same wherever it stands."""
 
     exact: str
     """Lower case, without a possessive; a number in its shortest spelling."""
     stem: str
-    """What counts as the same word in the extended features."""
+    """The same for words that the extended features count as equal."""
     number: bool
-    """Arabic numerals."""
+    """Whether it is in Arabic numerals."""
     content: bool
-    """Neither a stop word nor a single letter."""
+    """Whether it is neither a stop word nor a single letter."""
 
 
 @lru_cache(maxsize=1 << 16)
 def read_word(spelling: str) -> Word:
-    """What is known of a token of that spelling."""
+    """Return the forms of a token with that spelling."""
     lower = spelling.lower()
     if lower[0].isdigit():
         exact = _shortest_number(lower)
@@ -79,7 +79,7 @@ def _shortest_number(number: str) -> str:
 
 
 def _clock(text: str) -> str | None:
-    """A time of day as `hours:minutes` of 24 hours, or None: `5 pm` and `17:0` are `17:00`."""
+    """Return a time of day as `hours:minutes` of 24 hours, or None: `5 pm` and `17:0` are `17:00`."""
     match = _CLOCK.match(text)
     if match is None or (match[2] is None and match[3] is None):
         return None

@@ -1,1 +1,1 @@
-"""The `hallulab` command. Heavy imports happen inside the commands, so that `--help` is quick."""
+"""The `hallulab` command. Commands do their heavy imports inside, so that `--help` is quick."""

@@ -15,7 +15,7 @@ from simulator.cli.running import flags_of, settings
 
 
 def _options(given: list[str]) -> dict[str, Any]:
-    """Options of a data set by name; values are read as YAML.
+    """Read the options of a data set by name; values are YAML.
 
     Raises:
         UsageError: one is not of the form NAME=VALUE, or its value is no YAML.
@@ -36,7 +36,7 @@ def _options(given: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What is measured on."""
+    """The data to measure on."""
 
     data: Annotated[Path | None, typer.Option(help="Folder that holds the data set's files.")] = None
     source: Annotated[
@@ -57,7 +57,7 @@ class DataOptions:
 
 @dataclass(frozen=True)
 class LearningOptions:
-    """What detectors that learn learn from, and which options are tried."""
+    """What learning detectors learn from, and which options are tried."""
 
     train: Annotated[
         Path | None,
@@ -81,7 +81,7 @@ class LearningOptions:
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """Where the results go beside the terminal."""
+    """Where the results go, besides the terminal."""
 
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the numbers into this file.")] = None
     csv: Annotated[Path | None, typer.Option(help="Write the rows of all levels into this file.")] = None

@@ -1,4 +1,4 @@
-"""`hallulab build`: labelled data that is made here, not downloaded."""
+"""`hallulab build`: make labelled data instead of downloading it."""
 
 from __future__ import annotations
 

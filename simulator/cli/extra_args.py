@@ -1,4 +1,4 @@
-"""Commands that pass on to the model server what stands after `--`, and nothing else."""
+"""Commands that pass the words after `--` on to the model server, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PassingOn(TyperCommand):
             UsageError: there is a word that the command does not take.
         """
         end = args.index("--") if "--" in args else len(args)
-        # The parser would take a stray word and one after `--` for the same thing.
+        # To the parser, a stray word and one after `--` are the same.
         ctx.allow_extra_args = True
         stray = super().parse_args(ctx, args[:end])
         if stray:

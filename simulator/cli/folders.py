@@ -1,4 +1,4 @@
-"""`hallulab report`, `view` and `export`: what is derived from a run folder."""
+"""`hallulab report`, `view` and `export`: derive tables, a page and data from a run folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def view(folder: RunArgument) -> None:
     from simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
-    # A page that is there may be anybody's, and a browser would run what is in it.
+    # Anybody may have written an existing page, and a browser would run its scripts.
     write_reports(run)
     say(run.page)
     webbrowser.open(run.page.resolve().as_uri())

@@ -98,7 +98,6 @@ def _models(scenario: str | None) -> _Content:
 
 
 def _summary(made_by: object) -> str:
-    """The first line of its docstring."""
     return (inspect.getdoc(made_by) or "").partition("\n")[0]
 
 

@@ -1,4 +1,4 @@
-"""What the `hallulab` command runs: errors become one sentence and an exit code."""
+"""Entry point of the `hallulab` command: errors become one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from simulator.cli.warnings import warnings_shown
 
 INTERRUPTED = 130
 COLLECTED_AFTER = (100_000, 20, 50)
-"""When garbage is collected (`gc.set_threshold`). By Python's own numbers a command that holds the sentences
-of a long reply spends most of its time on looking through them again and again."""
+"""When garbage is collected (`gc.set_threshold`). With Python's own numbers, a command that holds the
+sentences of a long reply spends most of its time looking through them again and again."""
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
         _complain(str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except OSError as error:
-        # Libraries make them of what others say, and names of files may be of several lines.
+        # Libraries put other people's text into errors, and names of files may have several lines.
         _complain(" ".join(f"{_about(error)}: {error.strerror or error}.".split()))
         sys.exit(1)
     except SystemExit as ended:
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _with_home_folders(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `~` and `~user` replaced, as a shell would: it leaves `--out=~/x` alone.
+    """Replace `~` and `~user` in the arguments, also in `--out=~/x`, which a shell leaves alone.
 
     Arguments after `--` are the model server's.
 
@@ -73,7 +73,7 @@ def _say(text: str) -> None:
 
 
 def _about(error: OSError) -> str:
-    """What an error of the system is about."""
+    """Return the subject of a system error."""
     if isinstance(error, OutputError):
         return "standard output cannot be written"
     return str(error.filename or type(error).__name__)

@@ -121,7 +121,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def names(value: str | None) -> list[str] | None:
-    """A comma-separated option as a list, or None when it was not given."""
+    """Split a comma-separated option into a list; None if it was not given."""
     if value is None:
         return None
     return [name.strip() for name in value.split(",") if name.strip()]

@@ -1,4 +1,4 @@
-"""Standard output, of which a full disk and a closed pipe are told apart from all other errors."""
+"""Standard output; errors of a full disk or a closed pipe are told apart from all other errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class OutputError(OSError):
 
 
 class _Output:
-    """A text stream that says of its own errors that they are its own."""
+    """A text stream that marks its own errors."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -44,13 +44,13 @@ def _own_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def guarded_output() -> Iterator[None]:
-    """Standard output, written to its end, or OutputError.
+    """Guard standard output: write it to its end, or raise OutputError.
 
-    A character that it cannot show is written as its number: terminals may know fewer than we use, and a path
-    may hold bytes that are none.
+    A character that it cannot show is written as its number: a terminal may lack some of ours, and a path may
+    hold bytes that are no text.
     """
     stream = sys.stdout
-    if stream is None:  # it is closed, and everybody who prints knows that
+    if stream is None:  # it is closed, and every print knows that
         yield
         return
     if isinstance(stream, io.TextIOWrapper):
@@ -64,7 +64,7 @@ def guarded_output() -> Iterator[None]:
 
 
 def let_go(stream: TextIO | None) -> None:
-    """Forget what could not be written, or the interpreter would try again, and complain, at its end."""
+    """Forget what could not be written. Otherwise the interpreter tries again, and complains, at its end."""
     if stream is None:
         return
     try:

@@ -58,7 +58,7 @@ def _numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
     """Return whole numbers that commas separate.
 
     Raises:
-        UsageError: something else stands there.
+        UsageError: the text holds something else.
     """
     from scenarios.errors import UsageError
 
@@ -71,4 +71,4 @@ def _numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
 
 
 _MOST = 50
-"""Turns or passages at the most: no dialogue of ours is longer."""
+"""Most turns or passages: none of our dialogues is longer."""

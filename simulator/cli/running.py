@@ -113,7 +113,7 @@ def detect(
 
 
 def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
-    """Flags as fields of an experiment; None where one was not given."""
+    """Return flags as fields of an experiment; None for those that were not given."""
     values = dataclasses.asdict(options)
     values.pop("config", None)
     for listed in ("chatbots", "personas"):
@@ -123,7 +123,7 @@ def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
 
 
 def settings(context: typer.Context, recording: RecordingOptions, fresh: bool = False) -> Settings:
-    """The flags that say how, not what, to run; what stands after `--` is for the model server."""
+    """Return the flags that say how, not what, to run; the words after `--` are for the model server."""
     from simulator.experiment.build import Settings
 
     return Settings(

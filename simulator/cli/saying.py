@@ -1,4 +1,4 @@
-"""What commands print: text that a terminal cannot obey, whatever the files hold that it comes from."""
+"""Print text that a terminal cannot obey, whatever the files hold that it comes from."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def say(text: object, err: bool = False) -> None:
     """Print lines.
 
     Args:
-        text: what `str` makes lines of.
-        err: on standard error.
+        text: `str` turns it into lines.
+        err: whether to use standard error.
     """
     typer.echo(harmless(str(text)), err=err)
 
 
 def say_json(text: str) -> None:
-    """Print JSON as it is, but for characters that a terminal would obey: those are spelt as escapes.
+    """Print JSON, with characters that a terminal would obey spelt as escapes.
 
-    Outside its strings JSON has none of them, so the value stays the same.
+    JSON has such characters only in its strings, so the value stays the same.
     """
     typer.echo(_DISOBEYED.sub(lambda found: _spelt(found[0]), text), nl=False)
 

@@ -1,4 +1,4 @@
-"""Warnings of our own modules on standard error, as text that a terminal cannot obey."""
+"""Show warnings of our own modules on standard error, as text that a terminal cannot obey."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OURS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
 def warnings_shown() -> Iterator[None]:
     """Print each warning, in one line and once, until the end of the block.
 
-    The traceback that some carry is left out: what failed is in the run folder, with its reason.
+    Tracebacks are left out: the run folder has what failed, with its reason.
     """
     handler = _Lines()
     loggers = [logging.getLogger(name) for name in _OURS]

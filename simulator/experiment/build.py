@@ -1,4 +1,4 @@
-"""Puts an experiment together: models, knowledge base, users, chatbots and detectors, and runs it."""
+"""Put an experiment together (models, knowledge base, users, chatbots and detectors) and run it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Settings:
     """How an experiment is run, as opposed to what it is.
 
     Raises:
-        UsageError: it is to be recorded and replayed at once.
+        UsageError: it is recorded and replayed at once.
     """
 
     fresh: bool = False
@@ -67,14 +67,14 @@ class Settings:
 
 @dataclass(frozen=True, repr=False)
 class Ran:
-    """What an experiment found, so that nobody need read it again.
+    """The results of an experiment, so that nobody need read them again.
 
-    It spells out nothing of that: where `asyncio.run` puts the handler of Ctrl-C back, Python spells the
-    result of the task, which would take longer than the run.
+    It prints nothing of them: when `asyncio.run` restores the handler of Ctrl-C, Python prints the result of
+    the task to text, which would take longer than the run.
     """
 
     journals: Journals
-    """What counts of the folder's journals."""
+    """The valid content of the folder's journals."""
     scenario: Scenario
     """The pack."""
 
@@ -84,14 +84,14 @@ async def execute_experiment(
 ) -> Ran:
     """Run an experiment into its folder.
 
-    All that can be refused is, before anything of the folder or the recording is written.
+    All errors of usage are found before anything of the folder or the recording is written.
 
     Args:
-        simulate: False only judges what the folder holds.
-        judge: False only simulates; the experiment's detectors are kept for later.
+        simulate: False only judges the conversations in the folder.
+        judge: False only simulates; the experiment's detectors are saved for later.
 
     Raises:
-        UsageError: the experiment does not fit together, or not to the folder.
+        UsageError: the experiment has a contradiction, or does not fit the folder.
         OperationalError: server, endpoint or disk failed.
     """
     experiment = with_model(experiment)
@@ -140,7 +140,7 @@ async def execute_experiment(
 
 
 def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
-    """Return what the folder's journals hold; nothing of those that are to be deleted.
+    """Return the content of the folder's journals; nothing if they are to be deleted.
 
     Raises:
         UsageError: a journal is damaged, or it is to be judged and is empty.
@@ -153,9 +153,9 @@ def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
 
 @contextmanager
 def _long_lived_objects_left_alone() -> Iterator[None]:
-    """Garbage collection without the libraries' objects, which live as long as the process anyway.
+    """Collect garbage without the libraries' objects, which live as long as the process anyway.
 
-    With the embedding model's libraries loaded there are over 600 000; each full collection looks at all and
+    The embedding model's libraries have over 600 000 objects. Each full collection looks at all of them and
     stops every conversation for 0.4 s, an eighth of the runner's time (`python -m benchmarks.orchestration`).
     """
     gc.freeze()
@@ -166,7 +166,7 @@ def _long_lived_objects_left_alone() -> Iterator[None]:
 
 
 async def _build(knowledge: KnowledgeBase, quiet: bool) -> None:
-    """Make the vectors now, and not in the first search."""
+    """Make the vectors now, not in the first search."""
     from agents.serving.terminal import shown_progress
 
     with shown_progress(quiet) as on_progress:
@@ -174,7 +174,7 @@ async def _build(knowledge: KnowledgeBase, quiet: bool) -> None:
 
 
 def with_model(experiment: Experiment) -> Experiment:
-    """The experiment with a model: its own, or the default one where hallulab serves it.
+    """Return the experiment with a model: its own, or the default one if hallulab serves it.
 
     Raises:
         UsageError: an endpoint is given but not the model's name.
@@ -190,11 +190,12 @@ def with_model(experiment: Experiment) -> Experiment:
 async def open_pool(
     experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None = None
 ) -> AsyncIterator[ModelPool]:
-    """The experiment's models, to make components with; those that hallulab serves have no address before
-    `served`.
+    """Open the experiment's models, to make components with.
+
+    Models that hallulab serves get their address in `served`.
 
     Args:
-        recording: where answers are kept or come from; it is closed at the end.
+        recording: keeps the answers or provides them; it is closed at the end.
         transport: see `Settings`.
 
     Raises:
@@ -212,13 +213,13 @@ async def open_pool(
 
 @asynccontextmanager
 async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> AsyncIterator[str | None]:
-    """Serve the models of the pool that have no address, see that all answer, and yield the revision served.
+    """Serve the models that have no address, check that all answer, and yield the revision served.
 
     Args:
-        needed: False when nobody will ask a model; then nothing is started or checked.
+        needed: False if nobody asks a model; then nothing is started or checked.
 
     Raises:
-        UsageError: an API key is missing, or a server is given flags that is not started.
+        UsageError: an API key is missing, or flags are given for a server that is not started.
         OperationalError: a server does not start, an endpoint does not answer, or the recording cannot be
             written.
     """
@@ -248,10 +249,10 @@ async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> As
 
 
 def open_recording(settings: Settings) -> Recording:
-    """The recording that the settings ask for, or one in memory.
+    """Open the recording that the settings ask for, or one in memory.
 
     Raises:
-        UsageError: the one to replay does not exist or is none.
+        UsageError: the file to replay does not exist or is no recording.
     """
     if settings.replay is not None:
         return Recording.replay(settings.replay)
@@ -282,7 +283,7 @@ def _pool(
 def make_detectors(
     experiment: Experiment, pool: ModelPool, identity_thresholds: Mapping[str, float]
 ) -> list[Detector]:
-    """The experiment's detectors.
+    """Make the experiment's detectors.
 
     Raises:
         UsageError: one is unknown, has an option it does not know, cannot be made, or reports under the name
@@ -309,7 +310,7 @@ def make_detectors(
 
 
 def needs_model(detectors: Sequence[Detector]) -> bool:
-    """Whether any of them asks the served model, so that one has to be served."""
+    """Return whether any of them asks the served model, so that one must be served."""
     return any(detector.traits.needs_model for detector in detectors)
 
 
@@ -320,7 +321,7 @@ def make_cast(
     knowledge: KnowledgeBase,
     detectors: Sequence[Detector],
 ) -> Cast:
-    """Who takes part in the experiment."""
+    """Return who takes part in the experiment."""
 
     def user(job: Job) -> SimulatedUser:
         return SimulatedUser(

@@ -20,13 +20,13 @@ from scenarios.packs.pack_files import located
 from scenarios.transcript import Frozen, Seed
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
-"""The five chatbots of the HalluDetect paper, the default line-up."""
+"""The five chatbots of the HalluDetect paper, used by default."""
 
 DEFAULT_DETECTORS = ("halludetect", "metarag")
 """The detectors that run when none are named."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-"""What a chatbot or detector can be called."""
+"""Pattern of the name of a chatbot or detector."""
 
 DEFAULT_SCENARIO = "consumer-grievance-india"
 """The pack that is used when none is named."""
@@ -66,7 +66,7 @@ class ModelSettings(Frozen):
     base_url: BaseUrl | None = None
     """OpenAI-compatible endpoint; None: the experiment's own."""
     api_key_env: str | None = None
-    """Environment variable with the key; None: the experiment's, where its endpoint is asked."""
+    """Environment variable with the key; None: the experiment's, if its endpoint is asked."""
 
 
 class Experiment(Frozen):
@@ -78,8 +78,8 @@ class Experiment(Frozen):
     """
 
     scenario: str = DEFAULT_SCENARIO
-    """A built-in pack's name, or the path of a pack's folder or YAML file. In an experiment file a relative
-    path begins at the file's folder, or else at the working directory."""
+    """Name of a built-in pack, or path of a pack's folder or YAML file. In an experiment file a relative path
+    begins at the file's folder, otherwise at the working directory."""
     chatbots: tuple[Component, ...] = Field(
         default=tuple(Component(name=name, kind=name) for name in ALL_CHATBOTS), min_length=1
     )
@@ -95,7 +95,7 @@ class Experiment(Frozen):
     models: dict[str, ModelSettings] = Field(default_factory=dict)
     """Further models, for `roles` and for detectors' options."""
     roles: dict[str, str] = Field(default_factory=dict)
-    """`user`, `chatbot` or `detector` to a name under `models`."""
+    """Role (`user`, `chatbot` or `detector`) → name under `models`."""
     personas: tuple[str, ...] | None = None
     """Personas to simulate, by identifier; None: all, in the pack's order."""
     limit: int | None = Field(default=None, ge=1)
@@ -110,8 +110,8 @@ class Experiment(Frozen):
     max_turns: int = Field(default=4, ge=1)
     """The conversation is stopped after this many replies."""
     reply_tokens: int | None = Field(default=None, ge=1)
-    """Limit of a reply, for those of the five chatbots whose options have no `max_tokens`, and of what the
-    simulated user says; None: theirs."""
+    """Limit of what the simulated user says, and of a reply of those of the five chatbots whose options have
+    no `max_tokens`; None: theirs."""
     top_k: int = Field(default=4, ge=1)
     """Passages retrieved for a query (HalluDetect section 4.1)."""
     embedding_model: str = "all-minilm-l6-v2"
@@ -119,12 +119,12 @@ class Experiment(Frozen):
     concurrency: int = Field(default=16, ge=1)
     """Model requests under way at once."""
     timeout: float = Field(default=300.0, gt=0, le=1e9)
-    """Seconds one model request may take."""
+    """Most seconds of one model request."""
     decision_samples: int = Field(default=1, ge=1, le=100)
-    """How often a model is asked for a decision where its endpoint tells no log-probabilities: once, for the
-    printed word, or several times, for the share of it."""
+    """How often a model is asked for a decision if its endpoint gives no log-probabilities. Once: the printed
+    word counts. Several times: its share counts."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
-    """Chatbots and detectors of an experiment file, and where they stand in it."""
+    """Chatbots and detectors of an experiment file, and their places in it."""
 
     @field_validator("chatbots", "detectors")
     @classmethod
@@ -144,20 +144,20 @@ class Experiment(Frozen):
         return roles
 
     def options_of(self, chatbot: Component) -> dict[str, Any]:
-        """The options that a chatbot is made with: its own, and the experiment's limit of a reply."""
+        """Return the options of a chatbot: its own, and the experiment's limit of a reply."""
         if self.reply_tokens is None or chatbot.kind not in ALL_CHATBOTS:
             return chatbot.options
         return {"max_tokens": self.reply_tokens, **chatbot.options}
 
     def with_places_of(self, file: Experiment) -> Experiment:
-        """The same experiment; an error about a component that is in `file`, too, says where there."""
+        """Return the same experiment; errors about components that are in `file`, too, name that place."""
         copy = self.model_copy()
         copy._places = file._places
         return copy
 
     @contextmanager
     def placing_errors(self, component: Component) -> Iterator[None]:
-        """Let an error about a component say where in the experiment file it stands."""
+        """Add the place in the experiment file to errors about a component."""
         place = next((place for known, place in self._places if known == component), None)
         try:
             yield
@@ -222,7 +222,7 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
 
 
 def describe(error: ValidationError) -> str:
-    """The first mistake of a pydantic error as one sentence with the field's path."""
+    """Describe the first mistake of a pydantic error in one sentence with the field's path."""
     first = main_error(error)
     field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":

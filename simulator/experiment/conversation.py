@@ -1,4 +1,4 @@
-"""One conversation: a simulated user and a chatbot take turns until one reason to stop holds."""
+"""One conversation: a simulated user and a chatbot take turns until there is a reason to stop."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class User(Protocol):
     """Who drives the conversation."""
 
     async def next(self, history: Sequence[Message]) -> UserMove:
-        """The next message, or the decision to stop."""
+        """Return the next message, or the decision to stop."""
         ...
 
 
 @dataclass(frozen=True)
 class ConversationKey:
-    """What a conversation is, before it is held."""
+    """Identifies a conversation before it is held."""
 
     id: str
-    """Hash of everything that determines it."""
+    """Hash of everything that determines the conversation."""
     scenario: str
     """Name of the pack."""
     persona: str
@@ -51,7 +51,7 @@ async def converse(
     max_turns: int,
     on_turn: Callable[[Turn], None] = lambda turn: None,
 ) -> Conversation:
-    """Hold a conversation. A failure of user or chatbot ends it and is recorded, with the turns before it."""
+    """Hold a conversation. If user or chatbot fails, it ends; failure and earlier turns are recorded."""
     turns: list[Turn] = []
     history: list[Message] = []
     loose: list[Call] = []
@@ -93,7 +93,7 @@ async def converse(
                 steps=reply.steps,
                 calls=(*move.calls, *reply.calls),
             )
-            turn.model_dump_json()  # what cannot be journalled ends this conversation, and not the run
+            turn.model_dump_json()  # a turn that cannot be journalled ends this conversation, not the run
         except ChatbotError as error:
             loose.extend([*move.calls, *error.calls])
             return ended("error", f"chatbot {key.chatbot}: {error}")

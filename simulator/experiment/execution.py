@@ -1,4 +1,4 @@
-"""An experiment: many conversations at once, each judged as soon as it ends, everything journalled."""
+"""Run an experiment: many conversations at once, each judged as soon as it ends, everything journalled."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ class Observer(Protocol):
     """Is told what happens, for progress bars."""
 
     def expect(self, conversations: int, verdicts: int) -> None:
-        """So many more are to come."""
+        """Expect this many more."""
 
     def turn_done(self, turn: Turn) -> None:
-        """A turn was simulated."""
+        """Count a simulated turn."""
 
     def conversation_done(self, conversation: Conversation, verdicts: int) -> None:
-        """A conversation ended; `verdicts` are now to come from it."""
+        """Count a conversation that ended; expect `verdicts` from it."""
 
     def verdict_done(self, verdict: Verdict) -> None:
-        """A turn was judged."""
+        """Count a verdict."""
 
 
 @dataclass(frozen=True)
 class Cast:
-    """Who takes part: makes users and chatbots for jobs, and holds the judges."""
+    """Makes users and chatbots for jobs, and holds the judges."""
 
     user: Callable[[Job], User]
     """Makes the simulated user of a job."""
     chatbot: Callable[[Component, int], Chatbot]
-    """Makes a chatbot for a conversation of a seed."""
+    """Makes a chatbot for a conversation with a seed."""
     detectors: Sequence[Detector]
     """The judges."""
     knowledge: Retriever | None
-    """What detectors may search."""
+    """The knowledge base that detectors may search."""
     max_turns: int
     """Replies after which a conversation is stopped."""
     concurrency: int
@@ -64,17 +64,17 @@ async def execute(
 ) -> Journals:
     """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
 
-    Failed conversations and failed verdicts are lacking: they are tried again.
+    Failed conversations and failed verdicts count as lacking: they are tried again.
 
     Args:
         cast: who takes part.
         jobs: the conversations wanted.
         folder: where the journals are.
         observer: is told what happens.
-        journals: what they hold, where they were read already.
+        journals: their content, if it was read already.
 
     Returns:
-        What they hold now: what `folder.read_journals()` would read.
+        Their content now: what `folder.read_journals()` would read.
 
     Raises:
         OperationalError: a journal cannot be written. What was written is intact.
@@ -127,11 +127,11 @@ class _Run:
         self._bench = asyncio.Semaphore(cast.concurrency)
 
     def journals(self) -> Journals:
-        """What the journals hold; a next try stands in the place of what failed."""
+        """Return the content of the journals; a next try replaces what failed."""
         return Journals([*self._held.values()], [*self._judged.values()])
 
     async def hold(self, job: Job, failed: Conversation | None, tasks: asyncio.TaskGroup) -> None:
-        """Hold a conversation, which `failed` before if it is not None. A failure is not written twice."""
+        """Hold a conversation. If an earlier try `failed` alike, do not write the failure again."""
         key = job.key if failed is None else replace(job.key, id=next_try(failed.id))
         async with self._stage:
             conversation = await converse(
@@ -150,7 +150,7 @@ class _Run:
         self._observer.conversation_done(conversation, self.judge(conversation, tasks))
 
     def judge(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> int:
-        """Start the judgements that this conversation lacks, and say how many."""
+        """Start the judgements that this conversation lacks, and return their number."""
         said = conversation.history(len(conversation.turns))
         wanted = [
             (turn, detector)
@@ -194,6 +194,6 @@ class _Run:
 
 
 def _failed_alike(one: Conversation, other: Conversation) -> bool:
-    """Whether both failed for the same reason, after the same words."""
+    """Return whether both failed for the same reason, after the same words."""
     said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
     return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]

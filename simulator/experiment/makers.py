@@ -1,4 +1,4 @@
-"""Who makes a run's conversations, by versions: those of an earlier user or chatbot are held anew."""
+"""The makers of a run's conversations, by version; conversations of other versions are held anew."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from scenarios.transcript import Conversation, Frozen
 from simulator.experiment.config import Component, Experiment
 
 _SHOWN = 12
-"""Hexadecimal digits of a version."""
+"""Hexadecimal digits of a version that are shown."""
 
 
 class Makers(Frozen):
-    """The versions of those who make conversations: `made_by` in `experiment.json`."""
+    """The versions of the user and the chatbots: `made_by` in `experiment.json`."""
 
     user: str
-    """Of the simulated user, of its model and of the rules of a conversation."""
+    """Version of the simulated user, its model and the rules of a conversation."""
     chatbots: dict[str, str]
-    """Of each chatbot, of its models and of the search, by its name in the experiment."""
+    """Name in the experiment → version of the chatbot, its models and the search."""
 
     def made(self, conversation: Conversation) -> bool:
-        """Whether a conversation is theirs."""
+        """Return whether they made a conversation."""
         chatbot = self.chatbots.get(conversation.chatbot)
         return chatbot is not None and conversation.version == self.version(conversation.chatbot)
 
     def joining(self, earlier: Makers | None) -> Makers:
-        """Them, and the chatbots that took part earlier and do not now."""
+        """Return these makers with the chatbots that took part earlier and do not now."""
         if earlier is None:
             return self
         return Makers(user=self.user, chatbots={**earlier.chatbots, **self.chatbots})
 
     def version(self, chatbot: str) -> str:
-        """What their conversations with a chatbot have as `Conversation.version`."""
+        """Return the `Conversation.version` of their conversations with a chatbot."""
         return f"{self.user}-{self.chatbots[chatbot]}"
 
 
 def makers(experiment: Experiment, models: Mapping[str, str] | None = None) -> Makers:
-    """Who makes the experiment's conversations.
+    """Return who makes the experiment's conversations.
 
     Args:
         models: `agents.served_model.identities` of its models; None: the names that they are served under.
@@ -68,7 +68,7 @@ def makers(experiment: Experiment, models: Mapping[str, str] | None = None) -> M
 
 
 def _models_of(experiment: Experiment, bot: Component, known: Mapping[str, str]) -> dict[str, str]:
-    """What a chatbot may ask: the model of its role, and those that its options name."""
+    """Return the models that a chatbot may ask: that of its role, and those that its options name."""
     named = {
         option: known[value]
         for option, value in bot.options.items()
@@ -78,8 +78,7 @@ def _models_of(experiment: Experiment, bot: Component, known: Mapping[str, str])
 
 
 def made_anew(held: Sequence[Conversation], now: Makers) -> list[str]:
-    """What to tell of conversations that somebody else made than who would make them now: a sentence for each
-    chatbot of theirs, with what has changed."""
+    """Return a sentence for each chatbot whose conversations have other makers now, with what has changed."""
     said = []
     for name in sorted({conversation.chatbot for conversation in held}):
         stale = [one for one in held if one.chatbot == name and not now.made(one)]

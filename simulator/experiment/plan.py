@@ -1,4 +1,4 @@
-"""From an experiment to the conversations it consists of."""
+"""List the conversations of an experiment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.experiment.conversation import ConversationKey
 from simulator.experiment.makers import Makers, makers
 
 MOST_CONVERSATIONS = 100_000
-"""Conversations of one experiment. At a second each they take a day; what is planned is held in memory."""
+"""Most conversations of one experiment. At a second each they take a day; the plan is held in memory."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +21,18 @@ class Job:
     """A conversation to be held."""
 
     key: ConversationKey
-    """What it is."""
+    """Identifies it."""
     persona: Persona
-    """Who the user is."""
+    """The user."""
     chatbot: Component
-    """Who answers."""
+    """The chatbot."""
 
 
 def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = None) -> list[Job]:
-    """All conversations of the experiment, persona by persona, so that pairs are complete early.
+    """Return all conversations of the experiment, persona by persona, so that pairs are complete early.
 
     Args:
-        made_by: who makes them; None: `makers`, with models that go by their names.
+        made_by: who makes them; None: `makers`, with models identified by their names.
 
     Raises:
         UsageError: like `check_plan` and `makers`.
@@ -42,7 +42,7 @@ def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = No
 
 
 def check_plan(experiment: Experiment, scenario: Scenario) -> None:
-    """Look whether the experiment can be planned.
+    """Check that the experiment can be planned.
 
     Raises:
         UsageError: a persona does not exist, or there are more conversations than `MOST_CONVERSATIONS`.
@@ -84,7 +84,7 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
 
 
 def chosen_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Persona]:
-    """The personas that `personas` and `limit` leave.
+    """Return the personas that `personas` and `limit` select.
 
     Raises:
         UsageError: one of `personas` is not in the pack.
@@ -103,11 +103,11 @@ def chosen_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Pers
 
 
 def model_name(experiment: Experiment, role: str) -> str:
-    """The served name of the model that plays `role` (`user`, `chatbot` or `detector`)."""
+    """Return the served name of the model that plays `role` (`user`, `chatbot` or `detector`)."""
     named = experiment.roles.get(role)
     return experiment.models[named].model if named else experiment.model or ""
 
 
 def scenario_version(scenario: Scenario) -> str:
-    """Hash of a pack's content without its personas, which count one by one."""
+    """Hash a pack's content without its personas, which are hashed one by one."""
     return digest(scenario.model_dump(mode="json", exclude={"personas"}))[:16]

@@ -1,4 +1,4 @@
-"""From a reference chat to the summary that a persona is put into its situation by."""
+"""Summarize a reference chat; the summary puts a persona into its situation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from simulator.experiment.config import Experiment
 
 @dataclass(frozen=True)
 class Summary:
-    """What the summarizer wrote."""
+    """The summarizer's answer."""
 
     text: str
     """The summary."""
     cut: bool
-    """Whether it ends where the model was stopped."""
+    """Whether the model was stopped before its end."""
 
 
 async def summary_of(chat: Sequence[Message], experiment: Experiment, settings: Settings) -> Summary:

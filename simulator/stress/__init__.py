@@ -1,1 +1,1 @@
-"""Chatbots and detectors under pressure: errors planted into replies that are right."""
+"""Stress tests of detectors: errors planted into replies that are right."""

@@ -86,14 +86,14 @@ _FINAL_CONDITION = re.compile(
 )
 _FIRST_CONDITION = re.compile(r"\A(?:If|Unless|Provided that|Where) [^,.;:]+, (?!and\b|or\b)")
 _FEWEST_WORDS = 5
-"""Words that are left when a condition is dropped."""
+"""Fewest words that may be left when a condition is dropped."""
 _SUBORDINATE = re.compile(r"\b(?:who|which|that|if|when|where|unless|because|while|although|whether)\b|[;:]")
 _VERB = re.compile(
     r"\b(?:is|are|was|were|can|may|must|shall|should|will)\b(?P<no> not\b)?(?! (?:either|both|only)\b)"
     r"|\bcannot\b"
 )
 _INVERTED = re.compile(r"\A(?:Only|Never|Neither|Nor|Not|Rarely|Hardly)\b")
-"""A sentence that begins so has its verb before its subject."""
+"""Beginnings of sentences that have the verb before the subject."""
 _GENERAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), text)
     for pattern, text in (
@@ -126,9 +126,9 @@ def _other_number(item: Item, generator: random.Random) -> Iterator[Edit]:
 
 
 def _changed(number: str, generator: random.Random) -> str | None:
-    """Return another number written alike, or None: of one, or of what is no plain number."""
+    """Return another number in the same spelling; None below 2, and for anything but a plain number."""
     plain = number.replace(",", "")
-    if plain.count(".") > 1 or Decimal(plain) < 2:  # one day is no days, and 1.2.3 no number
+    if plain.count(".") > 1 or Decimal(plain) < 2:  # 1 day has no plural, and 1.2.3 is no number
         return None
     if "." in plain:
         return str(Decimal(plain) * 2)
@@ -164,7 +164,7 @@ def unit_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
 
 
 def name_edits(sentence: str, library: Library, generator: random.Random) -> Iterator[Edit]:
-    """Yield for each name one of the documents that takes its place by article and number."""
+    """Yield for each name another one of the documents that fits its article and number."""
     for item in find_items(sentence):
         if item.kind == "name" and item.start > 0 and names_alone(item.text):
             form = (follows_the(sentence, item), item.text.endswith("s"), " " in item.text)
@@ -180,7 +180,7 @@ def name_edits(sentence: str, library: Library, generator: random.Random) -> Ite
 
 
 def reference_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
-    """Yield another section, another phone number, or a section where none is named."""
+    """Yield another section or phone number, or add a section if none is named."""
     cited = False
     for item in find_items(sentence):
         digits = list(re.finditer(r"\d+", item.text))
@@ -201,7 +201,7 @@ def _within(item: Item, match: re.Match[str]) -> tuple[int, int]:
 
 
 def condition_edits(sentence: str) -> Iterator[Edit]:
-    """Yield the sentence with a condition turned round, and without it."""
+    """Yield the sentence with its condition reversed, and without it."""
     for pattern, text in _TURNED:
         for match in pattern.finditer(sentence):
             yield Edit(*match.span(), text.capitalize() if match[0][0].isupper() else text)
@@ -215,7 +215,7 @@ def condition_edits(sentence: str) -> Iterator[Edit]:
 
 
 def negated(sentence: str) -> Edit | None:
-    """Return the edit that turns the main verb round, or None where the rules find none."""
+    """Return the edit that reverses the main verb, or None if the rules find none."""
     if _INVERTED.match(sentence):
         return None
     for match in _VERB.finditer(sentence):
@@ -230,7 +230,7 @@ def negated(sentence: str) -> Edit | None:
 
 
 def general_edits(sentence: str) -> Iterator[Edit]:
-    """Yield what is said of some or sometimes as if it held always."""
+    """Yield the sentence with `some` or `sometimes` made general."""
     for pattern, text in _GENERAL:
         for match in pattern.finditer(sentence):
             yield Edit(*match.span(), text)

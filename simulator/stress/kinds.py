@@ -1,4 +1,4 @@
-"""The kinds of errors: each takes a clean reply and says what would be wrong with it, or that it cannot.
+"""The kinds of errors. Each takes a clean reply and returns it with an error, or None if it has no place.
 
 The first six are what small chatbots do: seen in 66 labelled replies of ours. The others are what detectors
 are commonly tested with.
@@ -23,7 +23,7 @@ class Planted:
     """A clean reply, and the same with an error."""
 
     clean: Clean
-    """The twin: the question or the history may be another than the one that was given."""
+    """The twin; its question or history may differ from those that were given."""
     reply: str
     """The reply with the error."""
     start: int
@@ -53,11 +53,11 @@ _STEPS = (
     "Finally, {name} sends an inspector to your home within {number} days.",
 )
 _SAME = 0.5
-"""A sentence that shares more of its words than this with another one says much the same."""
+"""If two sentences share more than this of their words, they say much the same."""
 
 
 def of_another_rule(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
-    """Put a sentence of another section in the place of one of the reply's."""
+    """Replace one of the reply's sentences with one of another section."""
     here = {section for section, sentence in library.sentences if sentence in clean.evidence}
     others = [
         sentence
@@ -77,7 +77,7 @@ def _rules_something(sentence: str) -> bool:
 
 
 def of_another_body(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
-    """Put a contact, deadline or amount of something else in the evidence in the place of the right one."""
+    """Replace a contact, deadline or amount with one that the evidence has for something else."""
     offered = [
         (sentence, item)
         for passage in clean.passages
@@ -97,7 +97,7 @@ def of_another_body(clean: Clean, library: Library, generator: random.Random) ->
 
 
 def _alike(one: Item, other: Item) -> bool:
-    """Whether two items are of the same form: the unit of amounts, mail or web or phone of contacts."""
+    """Return whether two items have the same form: unit of amounts; mail, web or phone of contacts."""
     return one.kind == other.kind != "name" and _form(one) == _form(other)
 
 
@@ -116,7 +116,7 @@ def _says_the_same(one: str, other: str) -> bool:
 
 
 def of_condition(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
-    """Drop a condition or turn it round."""
+    """Drop or reverse a condition."""
     return _one_edit(clean, edits.condition_edits, generator)
 
 
@@ -142,14 +142,14 @@ def of_answer(clean: Clean, library: Library, generator: random.Random) -> Plant
 
 
 def of_case(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
-    """Add a fact of the user's own case that nobody told."""
+    """Add a fact about the user's own case that the user never told."""
     day, year = generator.randint(*_DAY), generator.randint(*_YEAR)
     date = f"{day} {generator.choice(_MONTHS)} {year}"
     return _inserted(clean, generator.choice(_FACTS).format(date=date), generator)
 
 
 def of_step(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
-    """Add a step of the procedure that the documents do not have."""
+    """Add a step that the documents do not have."""
     names = [
         ("the " if follows_the(sentence, item) else "") + item.text
         for sentence in whole_sentences(clean.reply)
@@ -182,7 +182,7 @@ def of_date(clean: Clean, library: Library, generator: random.Random) -> Planted
 
 
 def of_name(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
-    """Put another name of the documents in the place of one."""
+    """Replace a name with another one of the documents."""
     return _one_edit(clean, lambda sentence: edits.name_edits(sentence, library, generator), generator)
 
 
@@ -207,7 +207,7 @@ def of_negation(clean: Clean, library: Library, generator: random.Random) -> Pla
 
 
 def of_contradiction(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
-    """Contradict what the chatbot rightly said a turn before."""
+    """Contradict a right statement that the chatbot made a turn before."""
     if clean.turn == 0:
         return None
     *before, last = clean.history
@@ -217,7 +217,7 @@ def of_contradiction(clean: Clean, library: Library, generator: random.Random) -
 
 
 def of_generality(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
-    """Say of all, or always, what holds of some, or sometimes."""
+    """Say of all, or always, what is true of some, or sometimes."""
     return _one_edit(clean, edits.general_edits, generator)
 
 
@@ -263,6 +263,5 @@ def _replaced(clean: Clean, edit: Edit) -> Planted:
 
 
 def _inserted(clean: Clean, sentence: str, generator: random.Random) -> Planted:
-    """Put a sentence behind one of the reply's."""
     after: Region = generator.choice(sentences(clean.reply))
     return _replaced(clean, Edit(after.end, after.end, f" {sentence}"))

@@ -1,4 +1,5 @@
-"""What errors are planted into: replies that their evidence bears out, and what else the documents say."""
+"""Material for planted errors: replies that their evidence supports, and the other sentences of the
+documents."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from scenarios.text.word_forms import TOKEN
 from scenarios.transcript import Message, Passage
 
 _WORDS = (6, 45)
-"""Sentences with fewer words say too little, and with more too much, to stand in a reply."""
+"""Fewest and most words of a sentence in a reply: shorter ones say too little, longer ones too much."""
 _SENTENCES = 3
-"""Sentences of a reply made from documents, at most."""
+"""Most sentences of a reply made from documents."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Clean:
     """A reply that says nothing but what its evidence says."""
 
     id: str
-    """Which reply, or which passage, it is."""
+    """Identifier of the reply, or of its passage."""
     question: str
     """What the user asked."""
     history: tuple[Message, ...]
@@ -41,23 +42,23 @@ class Clean:
 
     @property
     def turn(self) -> int:
-        """Turns before this one."""
+        """Number of turns before this one."""
         return len(self.history) // 2
 
     @cached_property
     def evidence(self) -> str:
-        """All passages in one."""
+        """All passages as one text."""
         return "\n".join(passage.text for passage in self.passages)
 
     @cached_property
     def known(self) -> str:
-        """All that the evidence and the user say."""
+        """Everything that the evidence and the user say."""
         return "\n".join([self.evidence, self.question, *(message.text for message in self.history)])
 
 
 @dataclass(frozen=True)
 class Library:
-    """The sentences of all documents, from which what is wrong elsewhere is taken."""
+    """The sentences of all documents; errors are taken from them."""
 
     sentences: tuple[tuple[str, str], ...]
     """Section and sentence; sentences of the same section apply to the same cases."""
@@ -74,7 +75,7 @@ class Library:
 
 
 def names_alone(name: str) -> bool:
-    """Check that a name stands for one thing: `Reserve Bank`, `RERA`, not `Directive` or `A and B`."""
+    """Return whether a name stands for one thing: `Reserve Bank`, `RERA`, not `Directive` or `A and B`."""
     return " and " not in name if " " in name else name.isupper() and len(name) > 2
 
 
@@ -96,7 +97,7 @@ def whole_sentences(text: str) -> list[str]:
 
 
 def library_of(scenario: Scenario) -> Library:
-    """Return the sentences of a pack, by the sector of their document, or by the document without one."""
+    """Return the sentences of a pack, by the sector of their document, or else by the document."""
     return Library(
         tuple(
             (document.sector or document.name, sentence)
@@ -175,6 +176,5 @@ def _question(document: Document) -> str:
 
 
 def _exchange(document: Document, passage: Passage) -> tuple[Message, Message]:
-    """Return an earlier question and its answer."""
     answer = " ".join(whole_sentences(_body(passage))[:2])
     return Message(role="user", text=_question(document)), Message(role="assistant", text=answer)

@@ -16,32 +16,32 @@ from simulator.stress.kinds import KINDS, Planted
 from simulator.stress.material import Clean, Library
 
 _TRIES = 100
-"""Clean replies of a stream that are tried for an error."""
+"""Clean replies of a stream that are tried for one error."""
 _VALUES = frozenset({"number", "date", "name", "unit", "reference"})
-"""Kinds whose new value stands nowhere in the evidence."""
+"""Kinds whose new value must not stand anywhere in the evidence."""
 _BROKEN = re.compile(r"  |\s[.,;:]|\.\.|\b(?:a|an) (?:all|always)\b|\bnot not\b|\bthe the\b", re.IGNORECASE)
-"""What an edit leaves where it does not fit the grammar."""
+"""Traces of an edit that does not fit the grammar."""
 
 
 @dataclass
 class Planting:
-    """What came of it."""
+    """The planted errors, and those that found no place."""
 
     replies: list[LabelledReply] = field(default_factory=list)
-    """Each error, and then its clean twin."""
+    """Each error, followed by its clean twin."""
     lacking: Counter[str] = field(default_factory=Counter)
-    """Kind → errors asked for that this material has no place for."""
+    """Kind → number of errors asked for that found no place in this material."""
 
 
 def plant(
     streams: Sequence[Iterator[Clean]], library: Library, kinds: Sequence[str], count: int, seed: int
 ) -> Planting:
-    """Plant errors of the kinds in turn; those of a kind go into the streams in turn.
+    """Plant errors of the kinds in turn; those of one kind go into the streams in turn.
 
     Equal arguments give equal errors. Every error is checked (`is_sound`).
 
     Args:
-        streams: replies to plant into, without end: one stream for each number of turns and of passages.
+        streams: endless replies to plant into: one stream for each number of turns and of passages.
         kinds: names of `KINDS`.
         count: errors wanted, over all kinds.
         seed: of all choices.
@@ -52,7 +52,7 @@ def plant(
     for number in range(count):
         kind = kinds[number % len(kinds)]
         first = number // len(kinds) % len(streams)
-        # What did not work in any stream is not tried again.
+        # A kind that worked in no stream is not tried again.
         turn = () if done.lacking[kind] else (*streams[first:], *streams[:first])
         tried = (_sound_one(kind, stream, library, generator, seen) for stream in turn)
         planted = next((one for one in tried if one is not None), None)
@@ -75,9 +75,9 @@ def _sound_one(
 
 
 def is_sound(kind: str, planted: Planted) -> bool:
-    """Check that an error is one: false by the evidence, at its place, and good English.
+    """Check that an error is sound: false by the evidence, at its place, and good English.
 
-    - The sentence with the error does not stand in the evidence, in other letters either.
+    - The sentence with the error does not stand in the evidence, even in other letters.
     - The new amount, date, name or reference stands nowhere in evidence, question and history.
     - The edit left no doubled word, blank or full stop.
     """

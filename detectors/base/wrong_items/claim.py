@@ -1,4 +1,4 @@
-"""A flagged sentence beside its evidence: what of it the evidence has, and where."""
+"""A flagged sentence beside its evidence: which parts the evidence has, and where."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _NO_CLAIM = re.compile(
     r"(?:states?|says?|mentions?|provides?|indicates?|notes?|specif(?:y|ies)) that\b)?",
     re.IGNORECASE,
 )
-"""The number of a list, yes or no, whose case it is, and words about the evidence."""
+"""Beginnings that are no part of the claim: list numbers, yes or no, "in your case", words about the
+evidence."""
 CLAUSE_END = re.compile(r"[,;:(]|\b(?:because|so|if|when|which|unless|although)\b", re.IGNORECASE)
 """Where a clause ends."""
 
@@ -29,12 +30,12 @@ class Said:
     """What the user said, questions too."""
 
     stems: frozenset[str]
-    """Of the content words."""
+    """Stems of the content words."""
     keys: frozenset[str]
-    """Of the items."""
+    """Keys of the items."""
 
     def has(self, item: Item) -> bool:
-        """Whether it is the user's own."""
+        """Return whether the user said the item."""
         if item.kind == "name":
             return set(item.key.split()) <= self.stems
         return item.key in self.keys
@@ -42,7 +43,7 @@ class Said:
 
 @lru_cache(maxsize=128)
 def read_said(text: str) -> Said:
-    """What the user said."""
+    """Read what the user said."""
     return Said(content(read_tokens(text)), frozenset(item.key for item in find_items(text)))
 
 
@@ -57,33 +58,33 @@ class Claim:
     tokens: tuple[Token, ...]
     """Its words; those before `begins` are no content."""
     items: tuple[Item, ...]
-    """Its items; a name that only stands in parts is in parts."""
+    """Its items. A name found only in parts is listed in parts."""
     stems: frozenset[str]
-    """Of its content words."""
+    """Stems of its content words."""
     evidence: Evidence
-    """What it is held against."""
+    """The evidence it is compared with."""
     said: Said
     """What the user said."""
     best: Sentence | None
-    """The sentence of the evidence that has most of it; None: none has anything."""
+    """The evidence sentence that has most of it; None if none has anything."""
     share: float
-    """How much of it that sentence has."""
+    """The share of it that this sentence has."""
 
     def absent(self, item: Item) -> bool:
-        """Whether neither evidence nor user have the item."""
+        """Return whether neither evidence nor user have the item."""
         return not self.evidence.holding(item) and not self.said.has(item)
 
     def inside(self, place: Region) -> list[Token]:
-        """The words of a stretch."""
+        """Return the words of a stretch."""
         return [token for token in self.tokens if place.start <= token.start and token.end <= place.end]
 
     def around(self, item: Item, place: Region | None = None) -> frozenset[str]:
-        """The stems of the content words around an item, in a stretch or in all of the sentence."""
+        """Return the stems of the content words around an item, in a stretch or in the whole sentence."""
         tokens = self.inside(place) if place else self.tokens
         return content(token for token in tokens if token.end <= item.start or item.end <= token.start)
 
     def clause(self, item: Item) -> Region:
-        """The clause that an item stands in."""
+        """Return the clause that holds an item."""
         start = max((m.end() for m in CLAUSE_END.finditer(self.text, 0, item.start)), default=0)
         after = CLAUSE_END.search(self.text, item.end)
         return Region(start, after.start() if after else len(self.text))
@@ -94,13 +95,13 @@ class Claim:
         return self.best.stems if self.best else frozenset()
 
     def saying(self, place: Region) -> list[Sentence]:
-        """The evidence sentences that have all content words of a stretch."""
+        """Return the evidence sentences that have all content words of a stretch."""
         words = content(self.inside(place))
         return [known for known in self.evidence.sentences if words <= known.own and not known.is_title]
 
 
 def read_claim(text: str, evidence: Evidence, user_text: str) -> Claim:
-    """The sentence beside its evidence."""
+    """Read a sentence beside its evidence."""
     no_claim = _NO_CLAIM.match(text)
     begins = no_claim.end() if no_claim else 0
     tokens = tuple(

@@ -1,4 +1,4 @@
-"""A sentence word by word beside an evidence sentence of nearly the same words."""
+"""Compare a sentence word by word with an evidence sentence of nearly the same words."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from detectors.base.wrong_items.phrases import main_words
 from scenarios.text.spans import Region
 
 NEAR_VERBATIM = 0.7
-"""Share of a sentence's content words that an evidence sentence has, from which the two are compared."""
+"""Two sentences are compared if the evidence has at least this share of the content words."""
 MOST_WORDS = 120
-"""Longer sentences are not compared: that would take too long, and they are lists."""
+"""Longer sentences are not compared: it would take too long, and they are lists."""
 _LONGEST = 4
-"""Words that stand in the place of others, at most; with more, another thing is said."""
+"""Most words that may replace others; if more differ, the sentences say different things."""
 _BEFORE = 3
-"""Words that are quoted before those that differ."""
+"""Words quoted before those that differ."""
 _NEGATION = re.compile(
     r"\b(?:not|no|never|cannot|without|neither|nor|none|nobody|nothing)\b|n['’]t\b", re.IGNORECASE
 )
@@ -31,19 +31,18 @@ _CONDITION = re.compile(
 
 
 class Difference(NamedTuple):
-    """Where a sentence and its evidence part."""
+    """A place where a sentence and its evidence differ."""
 
     kind: Literal["replaced", "negated", "condition"]
-    """Other words stand there; a `not` is there or is not; the evidence says it only of something, or only
-    under a condition."""
+    """Other words; a `not` in only one of the two; a limit or condition that only the evidence has."""
     place: Region
-    """Where in the sentence."""
+    """Its place in the sentence."""
     instead: str
     """What the evidence has."""
 
 
 def differences(claim: Claim) -> Iterator[Difference]:
-    """How the sentence differs from the evidence sentence that has most of it, where they are near."""
+    """Yield the differences from the evidence sentence that has most of the claim, if the two are near."""
     source = claim.best
     if source is None or claim.evidence.share(claim.stems, source.own) < NEAR_VERBATIM:
         return
@@ -60,7 +59,7 @@ def differences(claim: Claim) -> Iterator[Difference]:
 
 
 def negates(text: str) -> bool:
-    """Whether a text says no an odd number of times."""
+    """Return whether a text has an odd number of negations."""
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
@@ -89,7 +88,7 @@ def _between(tokens: Sequence[Token], text: str, first: int, after: int) -> str:
 
 
 def _stretch(tokens: Sequence[Token], first: int, after: int) -> Region:
-    """The words that differ and some before them; where there are none, also the next one."""
+    """Return the words that differ and some before them; if there are none, also the next one."""
     last = after - 1 if after > first else min(after, len(tokens) - 1)
     return Region(tokens[max(0, first - _BEFORE)].start, tokens[last].end)
 

@@ -14,7 +14,7 @@ from scenarios.text.spans import sentences
 from scenarios.text.word_forms import TOKEN, read_word
 
 TITLE = "Title: "
-"""How passages of our packs begin: their first line says what all of their sentences are about."""
+"""How passages of our packs begin: their first line is the subject of all their sentences."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Sentence:
     own: frozenset[str]
     """Stems of its content words."""
     stems: frozenset[str]
-    """The same, and those of the passage's title."""
+    """Stems of its content words and of the passage's title."""
     items: tuple[Item, ...]
-    """Its items; names that `and` joins are apart."""
+    """Its items; names joined by `and` are apart."""
     keys: frozenset[str]
-    """Of its items but names."""
+    """Keys of its items without names."""
     numbers: frozenset[str]
-    """The same, those of several words in words: a bare number may be in any."""
+    """The same keys; those of several words as single words, because a bare number may be in any."""
     is_title: bool
     """Whether it is the title."""
 
@@ -63,24 +63,24 @@ class Evidence:
     """All passages of a reply."""
 
     titles: tuple[str, ...]
-    """Of each passage; empty where it has none."""
+    """The title of each passage; empty if it has none."""
     about: tuple[frozenset[str], ...]
-    """Of each passage, the stems of its title."""
+    """The stems of each passage's title."""
     sentences: tuple[Sentence, ...]
     """The sentences of all passages, in order."""
     passages: tuple[frozenset[str], ...]
-    """Of each passage, the stems of its content words."""
+    """The stems of each passage's content words."""
     stems: frozenset[str]
     """The stems of all."""
     counts: Mapping[str, int]
     """Stem → number of sentences that have it."""
 
     def weight(self, stem: str) -> float:
-        """How much a word tells: its smoothed inverse document frequency over the sentences."""
+        """Return how much a word tells: its smoothed inverse document frequency over the sentences."""
         return log((1 + len(self.sentences)) / (1 + self.counts.get(stem, 0))) + 1
 
     def share(self, wanted: Iterable[str], held: frozenset[str]) -> float:
-        """Share of the different words wanted that are held, by weight; 0 where none are wanted."""
+        """Return the share of the different words wanted that are held, by weight; 0 if none are wanted."""
         weights = {stem: self.weight(stem) for stem in wanted}
         whole = sum(weights.values())
         return sum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
@@ -88,10 +88,10 @@ class Evidence:
     def best(
         self, wanted: frozenset[str], among: Iterable[Sentence] | None = None
     ) -> tuple[Sentence | None, float]:
-        """The sentence (titles aside) that holds the largest share of the words wanted, and that share.
+        """Return the sentence (no title) that holds the largest share of the words wanted, and that share.
 
-        Of equal ones, the one that says least besides, then the earliest. None where there is none or all
-        hold nothing.
+        Of equal ones, take the one with the fewest other words, then the earliest. None if no sentence holds
+        any.
 
         Args:
             wanted: stems.
@@ -108,7 +108,7 @@ class Evidence:
         return found, rank[0] / whole if found else 0.0
 
     def holding(self, item: Item) -> list[Sentence]:
-        """The sentences, titles too, that have the item: a name by its words, others by their key."""
+        """Return the sentences and titles that have the item: a name by its words, others by their key."""
         if item.kind == "name":
             words = frozenset(item.key.split())
             return [sentence for sentence in self.sentences if words <= sentence.stems]
@@ -121,12 +121,12 @@ class Evidence:
 
 
 def _is_in(date: Item, known: Item) -> bool:
-    """Whether another date says as much and perhaps more: `June 2026`, `12 June 2026`."""
+    """Return whether another date says as much or more: `June 2026` is in `12 June 2026`."""
     return known.kind == "date" and set(date.key.split()) <= set(known.key.split())
 
 
 def read_tokens(text: str) -> tuple[Token, ...]:
-    """The words of a text."""
+    """Return the words of a text."""
     found = []
     for match in TOKEN.finditer(text):
         word = read_word(match[0])
@@ -135,13 +135,13 @@ def read_tokens(text: str) -> tuple[Token, ...]:
 
 
 def content(tokens: Iterable[Token]) -> frozenset[str]:
-    """The stems of the content words."""
+    """Return the stems of the content words."""
     return frozenset(token.stem for token in tokens if token.content)
 
 
 @lru_cache(maxsize=128)
 def read_evidence(texts: tuple[str, ...]) -> Evidence:
-    """The evidence of a reply, from the texts of its passages."""
+    """Read the evidence of a reply from the texts of its passages."""
     titles, abouts, found = [], [], []
     for position, text in enumerate(texts):
         title, parts = _parts(text)
@@ -162,7 +162,7 @@ def read_evidence(texts: tuple[str, ...]) -> Evidence:
 
 @lru_cache(maxsize=2048)
 def _parts(text: str) -> tuple[str, tuple[_Part, ...]]:
-    """A passage's title, and of the title and each sentence what is known of it alone."""
+    """Return a passage's title, and what is known of the title and of each sentence alone."""
     title, body = "", text
     if text.startswith(TITLE):
         title, _, body = text.removeprefix(TITLE).partition("\n")

@@ -1,4 +1,4 @@
-"""What is wrong in a flagged sentence, and what the evidence has instead; and the same as numbers.
+"""What is wrong in a flagged sentence, and what the evidence has instead, in words and as numbers.
 
 Pure text rules, no model: the same sentence and evidence give the same answer.
 """
@@ -31,7 +31,7 @@ class WrongItem(Frozen):
     instead: str = ""
     """What the evidence has in its place, verbatim; empty: nothing like it."""
     evidence: str = ""
-    """The evidence sentence that it was held against; empty: none."""
+    """The evidence sentence that it was compared with; empty: none."""
     passage: int | None = None
     """Position of that sentence's passage."""
 
@@ -46,24 +46,24 @@ class Explanation(Frozen):
 
 
 class Signals(Frozen):
-    """How far a sentence is from its evidence; what a learnt mixture reads beside a judge's answer."""
+    """How far a sentence is from its evidence; a learnt mixture reads it beside a judge's answer."""
 
     items: int
     """Numbers, contacts, references, dates and names in the sentence."""
     unsupported_items: float
     """Share of them that neither evidence nor user have; 0 without items."""
     misattributed: float
-    """How far the evidence has an item only for something else, from 0 to 1: the largest of all."""
+    """How far the evidence has an item only for something else, from 0 to 1; the largest over the items."""
     negation_differs: bool
-    """Whether the evidence, in nearly the same words, says the contrary."""
+    """Whether the evidence says the opposite in nearly the same words."""
     condition_differs: bool
     """Whether the evidence, in nearly the same words, has a condition that the sentence leaves out."""
     missing_in_sentence: float
     """Share of the different content words that the best evidence sentence and its passage's title lack."""
     missing_in_passage: float
-    """The same of the best passage."""
+    """The share that the best passage lacks."""
     missing_in_all: float
-    """The same of all passages. The shares are 0 without content words."""
+    """The share that all passages lack. The shares are 0 without content words."""
 
 
 def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> Explanation:
@@ -82,7 +82,7 @@ def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> 
 
 
 def signals(sentence: str, passages: Sequence[Passage], user_text: str = "") -> Signals:
-    """The same analysis as numbers, of any sentence, flagged or not. Arguments as of `explain`."""
+    """Return the same analysis as numbers, for any sentence, flagged or not. Arguments as in `explain`."""
     claim = _claim(sentence, passages, user_text)
     evidence = claim.evidence
     found = find_wrong(claim) if claim.tokens else []

@@ -1,4 +1,4 @@
-"""The ways a sentence can be wrong, each found by its own rule, the surest first."""
+"""The ways a sentence can be wrong. Each has its own rule; the surest come first."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from scenarios.text.spans import Region
 
 Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]
 """The evidence does not have the item; has it for something else; has other words in its place; says the
-contrary; says it only of something, or under a condition; does not say the phrase; has all of the words, in a
+opposite; says it only of some, or under a condition; does not say the phrase; has all of the words, but in a
 sentence about something else."""
 
 ATTACHED = 0.6
-"""Share of what stands around an item that an evidence sentence with the item must have, to say the same."""
+"""An evidence sentence with the item says the same if it has this share of the words around the item."""
 ATTACHED_AT_BEST = 0.45
-"""The same where no evidence sentence has more of it."""
+"""The same share, where no evidence sentence has more."""
 SUBJECT = 0.75
-"""The same of what a phone number or address is given for."""
+"""The same share, of the words for what a phone number or address belongs to."""
 ALTERNATIVE = 0.3
-"""Share from which an evidence sentence's item stands in the place of the sentence's."""
+"""Share from which an evidence sentence's item replaces the sentence's item."""
 _OF_CONTACTS = re.compile(
     r"call|dial|reach|contact|phone|number|visit|writ|e?mail|toll|free|avail|telephon|follow|address"
 )
-"""How stems begin that say how a contact is used, not whose it is."""
+"""Beginnings of stems that say how a contact is used, not whose it is."""
 _TIMES = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
 _MONEY = frozenset({"rupee", "dollar", "euro", "pound"})
 
@@ -40,21 +40,21 @@ class Finding(NamedTuple):
     fault: Fault
     """How it is wrong."""
     place: Region
-    """Where in the sentence."""
+    """Its place in the sentence."""
     item: Item | None = None
-    """The item that it is; None: a phrase."""
+    """The wrong item; None: a phrase."""
     instead: str = ""
     """What the evidence has in its place; empty: nothing like it."""
     source: Sentence | None = None
-    """The evidence sentence that it is held against."""
+    """The evidence sentence that it is compared with."""
     about: Region | None = None
-    """What the sentence gives the item for; None: not known."""
+    """What the sentence relates the item to; None: not known."""
     strength: float = 1.0
     """How far the evidence is from it, from 0 to 1."""
 
 
 def find_wrong(claim: Claim) -> list[Finding]:
-    """All that is found, the surest first; never nothing."""
+    """Return all that is found, the surest first; never nothing."""
     found = [*_absent(claim), *_misattributed(claim), *_different(claim), *_unsupported(claim)]
     if not found:
         found.append(Finding("elsewhere", main_words(claim), source=claim.best))
@@ -62,7 +62,7 @@ def find_wrong(claim: Claim) -> list[Finding]:
 
 
 def _rank(finding: Finding) -> int:
-    """Numbers are surer than where near-verbatim sentences differ, and that is surer than names."""
+    """Rank findings: first numbers, then differences of near-verbatim sentences, then names."""
     named = finding.item is not None and finding.item.kind == "name"
     if finding.fault in ("replaced", "negated"):
         return 1
@@ -92,7 +92,7 @@ def _absent(claim: Claim) -> Iterator[Finding]:
 def _misattributed(claim: Claim) -> Iterator[Finding]:
     for item in claim.items:
         if item.kind == "number" or claim.said.has(item):
-            continue  # A bare number stands beside too many things to be anybody's.
+            continue  # A bare number has too many neighbours to belong to one.
         holders = claim.evidence.holding(item)
         subject = _subject(claim, item) if item.kind == "contact" else None
         around = claim.around(item, subject)
@@ -135,12 +135,12 @@ def _unsupported(claim: Claim) -> Iterator[Finding]:
 
 
 def _about(claim: Claim, item: Item, source: Sentence) -> Region | None:
-    """What the evidence sentence with the item does not say, in the item's clause or else anywhere."""
+    """Return what the evidence sentence with the item does not say, in the item's clause or else anywhere."""
     return lacking(claim, source.stems, claim.clause(item)) or lacking(claim, source.stems)
 
 
 def _is_part(name: str, other: str) -> bool:
-    """Whether one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`."""
+    """Return whether one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`."""
     mine, known = set(stems_key(name).split()), set(stems_key(other).split())
     return mine <= known or known <= mine
 
@@ -153,7 +153,7 @@ def _nearest(claim: Claim, wanted: frozenset[str], holders: list[Sentence]) -> t
 def _other_item(
     claim: Claim, item: Item, wanted: frozenset[str], least: float
 ) -> tuple[str, Sentence | None]:
-    """The item of the same kind in the evidence sentence nearest to `wanted`."""
+    """Return the item of the same kind in the evidence sentence nearest to `wanted`."""
     best, found, source = least, "", None
     for sentence in claim.evidence.sentences:
         known = next((known for known in sentence.items if _alike(item, known)), None)
@@ -164,7 +164,7 @@ def _other_item(
 
 
 def alternatives(claim: Claim, item: Item) -> list[str]:
-    """The different items of all the evidence that could stand in an item's place; of names none."""
+    """Return the different evidence items that could stand in an item's place; none for names."""
     if item.kind == "name":
         return []
     known = [
@@ -174,7 +174,7 @@ def alternatives(claim: Claim, item: Item) -> list[str]:
 
 
 def _alike(item: Item, known: Item) -> bool:
-    """Whether two different items could stand in each other's place."""
+    """Return whether two different items could stand in each other's place."""
     if item.kind != known.kind or item.key == known.key:
         return False
     if item.kind == "quantity":
@@ -196,7 +196,8 @@ def _dimension(key: str) -> str:
 
 
 def _subject(claim: Claim, item: Item) -> Region | None:
-    """What a contact is given for: the name before it in its clause, else the content words before it."""
+    """Return what a contact is given for: the name before it in its clause, else the content words before
+    it."""
     start = claim.clause(item).start
     names = [name for name in claim.items if name.kind == "name" and start <= name.start < item.start]
     if names:

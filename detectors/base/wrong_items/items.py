@@ -1,4 +1,5 @@
-"""The pieces of a text that are right or wrong by themselves: contacts, references, dates, amounts, names.
+"""Find the pieces of a text that are right or wrong by themselves: contacts, references, dates, amounts,
+names.
 
 Pure text rules. Equal items have equal keys, however they are written: `Rs 1,000` and `1000 rupees`, `sixty
 days` and `60 continuous days`.
@@ -78,7 +79,7 @@ _CONTACT = re.compile(
     r"|(?<![\w.,/])\+?\d{1,5}(?:[ -]\d{2,8}){1,4}(?![\w%/])"
 )
 _PHONE_DIGITS = 7
-"""Groups of digits with fewer between them are a range, or several numbers."""
+"""Groups of digits with fewer digits in all are a range, or several numbers."""
 _REFERENCE = re.compile(
     r"\b(?:sections?|sec\.|articles?|art\.|rules?|regulations?|clauses?|chapters?|schedules?|directives?"
     r"|conventions?|paragraphs?|circulars?)\s+(?:no\.?\s+)?(?:\((?:eu|ec|eec)\)\s+)?(?:no\.?\s+)?"
@@ -107,13 +108,13 @@ _PLAIN = re.compile(
 )
 _LIST_MARK = re.compile(r"(?:\A|\n)\s*(?:[*_]{1,2})?\(?\d{1,2}[.)](?=\s)")
 _NUMBERED = re.compile(r"\b(?:documents?|passages?|steps?|sources?)\s+\Z", re.IGNORECASE)
-"""What bears a number as a name."""
+"""Things that have a number as their name."""
 _CALLED = re.compile(
     r"\b(?:helplines?|hotlines?|call(?:ed|ing)?|dial(?:ling)?|phone|telephone|toll-free|sms|numbers?|contact)\b",
     re.IGNORECASE,
 )
 _NEAR = 40
-"""Characters before and after an item that are looked at; a bare number near such a word is called."""
+"""Characters before and after an item that are looked at for words such as `call`."""
 _BARE_PHONE = re.compile(r"\d{3,6}\Z")
 _CAPITAL = r"(?:[A-Z][a-z]{0,2}\.(?=[ ]?[A-Z])|[A-Z][\w&’'-]*)"
 _NAME = re.compile(rf"{_CAPITAL}(?:\s+(?:(?:of|and|for|on|&)\s+(?:the\s+)?)?{_CAPITAL})*")
@@ -134,12 +135,12 @@ class Item(NamedTuple):
     text: str
     """The piece itself."""
     key: str
-    """What equal items have in common: `60 day`, `1930`, `12 june 2026`; of a name its stems."""
+    """What equal items have in common: `60 day`, `1930`, `12 june 2026`; for a name its stems."""
 
 
 @lru_cache(maxsize=4096)
 def find_items(text: str) -> tuple[Item, ...]:
-    """The items of a text, in order, without overlap. Marks of a list and lone first words are none."""
+    """Return the items of a text, in order, without overlap. List marks and lone first words are no items."""
     taken = bytearray(len(text))
     for mark in _LIST_MARK.finditer(text):
         taken[mark.start() : mark.end()] = b"1" * len(mark[0])
@@ -153,7 +154,7 @@ def find_items(text: str) -> tuple[Item, ...]:
 
 
 def name_parts(name: Item) -> list[Item]:
-    """A name that `and`, `for` or `on` joins, as its parts that name something."""
+    """Split a name at `and`, `for` or `on` into the parts that name something."""
     parts = []
     at = 0
     for joint in [*re.finditer(r"\s+(?:and|for|on|&)\s+(?:the\s+)?", name.text), None]:
@@ -166,7 +167,7 @@ def name_parts(name: Item) -> list[Item]:
 
 
 def stems_key(text: str) -> str:
-    """The stems of a text's content words, in order."""
+    """Return the stems of a text's content words, in order."""
     words = (read_word(match[0]) for match in TOKEN.finditer(text))
     return " ".join(word.stem for word in words if word.content)
 
@@ -246,12 +247,11 @@ def _names(text: str) -> Iterator[Item]:
 
 
 def _before(text: str, at: int) -> str:
-    """A few words before a place; to look at all of a long text each time would take too long."""
+    """Return a few words before a place; to look at all of a long text each time would take too long."""
     return text[max(0, at - _NEAR) : at]
 
 
 def _opens(before: str) -> bool:
-    """Whether a sentence or an item of a list begins after `before`."""
     return _OPENS.search(before.rstrip(" \t\"'“‘(*_")[-2:]) is not None
 
 

@@ -1,4 +1,4 @@
-"""Which words of a sentence to quote when no single item is wrong."""
+"""Choose the words of a sentence to quote when no single item is wrong."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from detectors.base.wrong_items.evidence import Token
 from scenarios.text.spans import Region
 
 LACKING, NOWHERE, OF_USER, PRESENT, PARTED = 1.0, 0.5, 0.6, -0.6, -1.2
-"""What a word adds to a phrase: that is lacking; more where no passage has it; of the user's; one that is
-there. What the end of a clause takes."""
+"""What a word adds to a phrase's score: the best sentence lacks it; no passage has it; the user said it; the
+evidence has it. The last is added where a clause ends."""
 IN_CONDITION = 0.7
-"""Words of a leading `if …` count so much of that: what follows is the claim."""
+"""Factor for the words of a leading `if …`: the claim comes after it."""
 LONGEST = 12
-"""Words of a phrase."""
+"""Most words of a phrase."""
 SHORT = 4
-"""A phrase of fewer words grows to this many, as far as its clause goes."""
+"""A phrase with fewer words grows to this many, within its clause."""
 _CONDITION = re.compile(r"\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
 
 
 def main_words(claim: Claim) -> Region:
-    """What the sentence claims, without a leading `if …`: its first clause of `SHORT` words or more, of which
-    at most `LONGEST`."""
+    """Return what the sentence claims: its first clause with `SHORT` words or more, without a leading `if …`.
+
+    It has at most `LONGEST` words.
+    """
     begins = max(claim.begins, _condition_end(claim))
     words = claim.inside(Region(begins, len(claim.text))) or list(claim.tokens)
     parted = _parted(claim, words)
@@ -36,11 +38,11 @@ def main_words(claim: Claim) -> Region:
 
 
 def unsaid(claim: Claim, outside: Sequence[Region] = ()) -> Region | None:
-    """The stretch densest in words that the best evidence sentence lacks, unless another sentence has it;
-    else that densest in words which no passage has; None where there is neither.
+    """Return the stretch densest in words that the best evidence sentence lacks.
 
-    Where all that is lacking is the user's words, the sentence repeats a question, and what it claims is the
-    stretch.
+    If another evidence sentence has it, return the stretch densest in words that no passage has. None if
+    there is neither. If the user said all words that are lacking, the sentence repeats a question; return
+    what it claims.
 
     Args:
         claim: the sentence.
@@ -57,10 +59,10 @@ def unsaid(claim: Claim, outside: Sequence[Region] = ()) -> Region | None:
 def lacking(
     claim: Claim, held: frozenset[str], within: Region | None = None, outside: Sequence[Region] = ()
 ) -> Region | None:
-    """The stretch of at most `LONGEST` words that is densest in content words that `held` lacks.
+    """Return the stretch of at most `LONGEST` words that is densest in content words that `held` lacks.
 
-    It begins and ends with such a word. A short one is filled up from its clause; items stay whole. None
-    where nothing is lacking.
+    It begins and ends with such a word. A short one grows within its clause; items stay whole. None if
+    nothing is lacking.
 
     Args:
         claim: the sentence.
@@ -88,7 +90,7 @@ def _condition_end(claim: Claim) -> int:
 
 
 def _runs(claim: Claim, within: Region, outside: Sequence[Region]) -> list[list[Token]]:
-    """Words, one after the other, that may be in one stretch."""
+    """Return runs of neighbouring words that may be in one stretch."""
     runs: list[list[Token]] = [[]]
     for token in claim.tokens:
         if any(token.start < other.end and other.start < token.end for other in outside):
@@ -109,7 +111,7 @@ def _value(claim: Claim, token: Token, held: frozenset[str]) -> float:
 
 
 def _parted(claim: Claim, run: Sequence[Token]) -> list[bool]:
-    """Of each word but the last, whether a clause ends between it and the next."""
+    """Return for each word but the last whether a clause ends after it."""
     return [
         CLAUSE_END.search(claim.text, token.end, following.end) is not None
         for token, following in pairwise(run)
@@ -136,13 +138,13 @@ def _filled(claim: Claim, run: Sequence[Token], first: int, last: int) -> Region
 
 
 def _goes_on(claim: Claim, token: Token, following: Token) -> bool:
-    """Whether the word is none without the next: `pre-`, `the bank's`."""
+    """Return whether a word is incomplete without the next: `pre-`, `the bank's`."""
     possessive = claim.text[token.start : token.end].endswith(("'s", "’s"))
     return possessive or claim.text[token.end : following.start] == "-"
 
 
 def whole_items(claim: Claim, start: int, end: int) -> Region:
-    """The stretch with all of the items that it touches, and without half a pair of quotation marks."""
+    """Widen a stretch to all items that it touches, and to a closing quotation mark."""
     touched = [item for item in claim.items if item.start < end and start < item.end]
     start = min([start, *(item.start for item in touched)])
     end = max([end, *(item.end for item in touched)])

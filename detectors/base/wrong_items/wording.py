@@ -1,4 +1,4 @@
-"""What is wrong in a sentence, in plain words, with quotations of sentence and evidence."""
+"""Say in plain words what is wrong in a sentence, with quotations of sentence and evidence."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from detectors.base.wrong_items.findings import Finding, alternatives
 from detectors.base.wrong_items.phrases import main_words, unsaid
 
 MOST_WORDS = 40
-"""In a reason; what does not fit is left out."""
+"""Most words of a reason; findings that do not fit are left out."""
 _EXCERPT = 12
 """Words of the evidence in a quotation."""
 _ONLY = 2
-"""Items of a kind in all of the evidence, up to which they are named."""
+"""If all evidence has at most this many items of a kind, they are named."""
 _CHARACTERS = 160
-"""Of a quotation; words of so many are none."""
+"""Most characters of a quotation."""
 _NEAR = 0.3
 """Share of the sentence from which the nearest evidence sentence is quoted."""
 _LISTED = 3
-"""Absent items that are named; of more, only the number."""
+"""Most absent items that are named; of more, only their number is given."""
 _WORDS_MORE = 3
-"""Words from which a phrase is named beside an item."""
+"""Number of words from which a phrase is named beside an item."""
 _USERS_CASE = re.compile(
     r"\b(?:in (?:your|this|the user's) case|you (?:said|mentioned|told))\b", re.IGNORECASE
 )
 
 
 def reason(claim: Claim, found: Sequence[Finding]) -> str:
-    """One or two sentences on the surest findings.
+    """Return one or two sentences on the surest findings.
 
     Args:
         claim: the sentence beside its evidence.
@@ -47,14 +47,14 @@ def reason(claim: Claim, found: Sequence[Finding]) -> str:
 
 
 def excerpt(source: Sentence, wanted: frozenset[str], must: str = "") -> str:
-    """The stretch of an evidence sentence, verbatim, that has most of the words wanted.
+    """Return the stretch of an evidence sentence, verbatim, that has most of the words wanted.
 
-    It begins where a clause does, unless that costs a word.
+    It begins where a clause begins, unless that costs a word.
 
     Args:
         source: the sentence.
         wanted: stems.
-        must: what it has to hold, as it stands there; empty: nothing.
+        must: text that it has to hold, verbatim; empty: nothing.
     """
     words = [match.span() for match in re.finditer(r"\S+", source.text)]
     told = {token.start for token in source.tokens if token.content and token.stem in wanted}
@@ -154,7 +154,7 @@ def _stands(claim: Claim, finding: Finding) -> str:
 
 
 def _cited(claim: Claim, finding: Finding) -> str:
-    """The evidence sentence, or the title where that alone has it."""
+    """Return the evidence sentence, or the title if only that has it."""
     assert finding.source is not None
     title = claim.evidence.titles[finding.source.passage]
     if (
@@ -168,7 +168,7 @@ def _cited(claim: Claim, finding: Finding) -> str:
 
 
 def _title(claim: Claim, finding: Finding) -> list[str]:
-    """What the passage is about, where neither sentence nor user speak of it."""
+    """Return what the passage is about, if neither sentence nor user speak of it."""
     title = claim.evidence.titles[finding.source.passage] if finding.source else ""
     about = claim.evidence.about[finding.source.passage] if finding.source else frozenset[str]()
     known = claim.stems | claim.said.stems
