@@ -14,7 +14,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agents.claim_check import ClaimCheck
-from agents.identity import identity
+from agents.identity import bare_code, identity
 from agents.machine.daemon import in_daemon
 from agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
 from agents.models.model import Session
@@ -303,8 +303,8 @@ def worker_command(peer: str) -> list[str]:
 
 
 def _program(peer: str) -> list[str]:
-    """Return the source of the programs that run in the peer's environment."""
-    return [path.read_text(encoding="utf-8") for path in (LOOP, WORKERS / f"{peer}_worker.py")]
+    """Return the code of the programs that run in the peer's environment; see `agents.identity`."""
+    return [bare_code(path.read_text(encoding="utf-8")) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
 
 
 def _model_source(owner: str, option: str, given: str) -> str:

@@ -104,11 +104,11 @@ def load_hhem(weights: str, foundation: str | None) -> tuple[Any, Any]:
 
 
 def foundation_of(published: dict[str, Any]) -> str:
-    """The T5 that the configuration beside the weights names."""
+    """Return the T5 that the configuration beside the weights names."""
     return published.get("foundation") or FOUNDATION
 
 
 def consistencies(logits: Any) -> list[float]:
-    """The probability of consistent for each text of a batch; logits are (texts, tokens, classes)."""
+    """Return the probability of consistent for each text of a batch; logits are (texts, tokens, classes)."""
     read: list[float] = logits[:, 0].softmax(dim=-1)[:, CONSISTENT].tolist()
     return read

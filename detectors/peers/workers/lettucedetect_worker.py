@@ -52,7 +52,7 @@ Scored = Sequence[tuple[int, int, float]]
 
 
 def word_units(reply: str, tokens: Scored) -> list[dict[str, Any]]:
-    """Each word with the score of its worst token."""
+    """Return each word with the score of its worst token."""
     units = []
     for word in re.finditer(r"\S+", reply):
         scores = [score for start, end, score in tokens if start < word.end() and word.start() < end]

@@ -107,7 +107,7 @@ def require_labels(labels: Mapping[int, str], order: Sequence[str]) -> None:
 
 
 def triplets(pattern: str, text: str) -> list[list[str]]:
-    """The triplets of non-empty texts among the matches of `pattern`, as literals: nothing is evaluated."""
+    """Return the triplets of non-empty texts that `pattern` finds, read as literals: nothing is evaluated."""
     found = []
     for match in re.findall(pattern, text):
         try:
@@ -120,7 +120,7 @@ def triplets(pattern: str, text: str) -> list[list[str]]:
 
 
 def verdict(claims: Sequence[Sequence[str]], labels: Sequence[str], *, truncated: bool) -> dict[str, Any]:
-    """The answer for labelled triplets: what is not entailed is flagged, contradicted or not."""
+    """Return the answer for labelled triplets: what is not entailed is flagged, contradicted or not."""
     if len(claims) != len(labels):
         raise ValueError(f"{len(labels)} labels for {len(claims)} triplets")
     units = [

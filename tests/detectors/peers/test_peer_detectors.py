@@ -225,6 +225,20 @@ def test_the_workers_program_and_packages_count_for_the_version(
     assert len(versions) == 3
 
 
+def test_a_comment_in_the_workers_program_does_not_count_for_the_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    [kind, *_] = ALL
+    first = made(kind).version
+    name = f"{kind.peer}_worker.py"
+    source = (peers.WORKERS / name).read_text()
+    monkeypatch.setattr(peers, "WORKERS", tmp_path)
+    (tmp_path / name).write_text(f"# A comment.\n{source}")
+    assert made(kind).version == first
+    (tmp_path / name).write_text(f"{source}\nEDITED = 1\n")
+    assert made(kind).version != first
+
+
 def test_how_long_one_waits_does_not_count_for_the_version() -> None:
     assert made(timeout_s=1.0).version == made().version
 
