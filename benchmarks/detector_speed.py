@@ -14,7 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.models.model import DEFAULT_MODEL, Endpoint, ModelPool
+from agents.models.client import Endpoint
+from agents.models.model import DEFAULT_MODEL, ModelPool
 from detectors.base.protocol import Detector, DetectorContext
 from detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from detectors.registry import make_detector

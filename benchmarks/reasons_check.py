@@ -139,8 +139,8 @@ def check_gold(folder: Path, show: bool) -> None:
         if right:
             by_reply.append(sum(right) / len(right))
     total = sum(by_rule.values())
-    named = sum(count for (_, hit), count in by_rule.items() if hit)
-    print(f"\ngold: {named} of {total} reasons name what is wrong ({named / total:.0%})")
+    found = sum(count for (_, hit), count in by_rule.items() if hit)
+    print(f"\ngold: {found} of {total} reasons name what is wrong ({found / total:.0%})")
     print(f"  mean over {len(by_reply)} replies {sum(by_reply) / len(by_reply):.0%}")
     for rule in ("items", "words", "contrast"):
         hits, misses = by_rule[rule, True], by_rule[rule, False]
