@@ -41,6 +41,15 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(200, json=completion(answer, body["model"]), request=request)
 
 
+def pool_through(transport: httpx2.AsyncBaseTransport) -> Callable[..., ModelPool]:
+    """Return what stands for `ModelPool` where the transport is to send all requests."""
+
+    def made(endpoints: Mapping[str, Endpoint], **given: Any) -> ModelPool:
+        return ModelPool(endpoints, **{**given, "transport": transport})
+
+    return made
+
+
 def completion(answer: str | Mapping[str, float], model: str = "scripted") -> dict[str, Any]:
     """The body of a chat completion with that text, or with those first-token probabilities."""
     text = answer if isinstance(answer, str) else max(answer, key=lambda word: answer[word])

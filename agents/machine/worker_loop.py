@@ -68,6 +68,11 @@ class Line:
         message: dict[str, Any] = json.loads(line)
         return message
 
+    def answer(self, **message: Any) -> None:
+        """Send the last message about a request. From then on the worker is idle, and ends as programs do."""
+        self._idle = True
+        self.say(**message)
+
     def say(self, **message: Any) -> None:
         """Send a message; NaN and infinities are an error."""
         self._out.write(json.dumps(message, allow_nan=False) + "\n")
@@ -95,13 +100,13 @@ def main(worker: str) -> None:
         line.say(fatal=getattr(error, "sentence", None) or reason_of(error))
         _print_trace()
         return
-    line.say(ready=True)
+    line.answer(ready=True)
     while (request := line.hear()) is not None:
         current = request["id"]
         try:
-            line.say(**{**answering.answer(request), "id": current})
+            line.answer(**{**answering.answer(request), "id": current})
         except BaseException as error:  # noqa: BLE001 - the next request may be answered
-            line.say(id=current, error=reason_of(error))
+            line.answer(id=current, error=reason_of(error))
             _print_trace()
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agents.models.model import ModelPool
 from scenarios.datasets.audit_corpus import generate
 from scenarios.datasets.jsonl import load_jsonl
-from tests.scripted import PROBES, ScriptedTransport, last_user
+from tests.scripted import PROBES, ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
 ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "scripted")
@@ -36,7 +34,7 @@ def written(body: dict[str, Any]) -> str:
 def transport(monkeypatch: pytest.MonkeyPatch) -> ScriptedTransport:
     """What the models of commands answer."""
     made = ScriptedTransport(written)
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", partial(ModelPool, transport=made))
+    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(made))
     return made
 
 

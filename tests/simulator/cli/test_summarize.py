@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from agents.models.model import ModelPool
-from tests.scripted import PROBES, Script, ScriptedTransport, completion, last_user
+from tests.scripted import PROBES, Script, ScriptedTransport, completion, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
 CHAT = "User: My fan broke.\nAssistant: When?\nUser: In May.\n"
@@ -36,7 +34,7 @@ class TwoModels(ScriptedTransport):
 def scripted(monkeypatch: pytest.MonkeyPatch, script: Script) -> ScriptedTransport:
     """Let the models of commands answer by a script."""
     transport = TwoModels(script)
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", partial(ModelPool, transport=transport))
+    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(transport))
     return transport
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agents.models.model import ModelPool
 from agents.models.recording import Recording
 from agents.serving.server import ServedModel
 from detectors.registry import DETECTORS
@@ -20,7 +18,7 @@ from simulator.experiment.build import Settings, execute_experiment, open_pool, 
 from simulator.experiment.config import Experiment
 from simulator.runs.folder import RunFolder
 from tests.builders import conversation
-from tests.scripted import ScriptedTransport
+from tests.scripted import ScriptedTransport, pool_through
 
 URL = "http://127.0.0.1:9/v1"
 QUIET = Settings(quiet=True)
@@ -38,7 +36,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr("agents.serving.server.serve", serve)
     answering = ScriptedTransport(lambda _: "Yes", "m")
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", partial(ModelPool, transport=answering))
+    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(answering))
     return names
 
 
