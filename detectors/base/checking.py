@@ -28,12 +28,12 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
             return [checked(one, view.reply, ours) for one, view in zip(found, views, strict=True)]
         except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
             require_failure(error)
-    return [await _judged(detector, view) for view in views]
+    return [await _judged(detector, view, ours) for view in views]
 
 
-async def _judged(detector: Detector, view: TurnView) -> Judgement:
+async def _judged(detector: Detector, view: TurnView, ours: bool) -> Judgement:
     try:
-        return checked(await as_called(partial(detector.detect, view)), view.reply, _is_ours(detector))
+        return checked(await as_called(partial(detector.detect, view)), view.reply, ours)
     except BaseException as error:  # noqa: BLE001 - as above; a failure is data
         require_failure(error)
         return failure(error)
