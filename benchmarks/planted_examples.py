@@ -11,7 +11,7 @@ import random
 from scenarios.labelled import LabelledReply
 from scenarios.packs.pack_files import load_scenario
 from simulator.stress.kinds import KINDS
-from simulator.stress.material import grounded_replies, library_of
+from simulator.stress.material import grounded_streams, library_of
 from simulator.stress.planting import plant
 
 PACK = "consumer-grievance-india"
@@ -30,7 +30,7 @@ them is what the clean twin says there.
 def main() -> None:
     """Print the list."""
     scenario = load_scenario(PACK)
-    streams = [grounded_replies(scenario, turns, context, 0) for turns in (0, 2, 4) for context in (1, 4, 8)]
+    streams = grounded_streams(scenario, (0, 2, 4), (1, 4, 8), 0)
     replies = plant(streams, library_of(scenario), tuple(KINDS), COUNT, 0).replies
     pairs = list(zip(replies[::2], replies[1::2], strict=True))
     print(_HEAD)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 from scenarios.datasets import load_labelled
@@ -22,7 +21,7 @@ from simulator.stress.material import (
     Clean,
     Library,
     clean_replies,
-    grounded_replies,
+    grounded_streams,
     library_of,
     library_of_replies,
 )
@@ -84,8 +83,7 @@ def _material(settings: PlantSettings) -> tuple[Sequence[Iterator[Clean]], Libra
         replies = list(load_labelled(settings.source))
     else:
         scenario = load_scenario(settings.source)
-        cells = product(settings.turns, settings.contexts)
-        streams = [grounded_replies(scenario, *cell, settings.seed) for cell in cells]
+        streams = grounded_streams(scenario, settings.turns, settings.contexts, settings.seed)
         return streams, library_of(scenario)
     return [clean_replies(replies, settings.seed)], library_of_replies(replies)
 

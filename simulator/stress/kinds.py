@@ -15,7 +15,7 @@ from scenarios.text.spans import Region, sentences
 from scenarios.transcript import Message
 from simulator.stress import edits
 from simulator.stress.edits import Edit
-from simulator.stress.material import Clean, Library, follows_the, whole_sentences
+from simulator.stress.material import Clean, Library, body, follows_the, whole_sentences
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def of_another_rule(clean: Clean, library: Library, generator: random.Random) ->
     here = {section for section, sentence in library.sentences if sentence in clean.evidence}
     others = [
         sentence
-        for section, sentence in library.sentences
-        if section not in here and sentence not in clean.evidence and _rules_something(sentence)
+        for section, sentence in library.rules
+        if section not in here and sentence not in clean.evidence
     ]
     if not others:
         return None
@@ -70,18 +70,12 @@ def of_another_rule(clean: Clean, library: Library, generator: random.Random) ->
     return _replaced(clean, Edit(region.start, region.end, generator.choice(others)))
 
 
-def _rules_something(sentence: str) -> bool:
-    return bool({"must", "may", "shall", "cannot", "can"} & set(sentence.split())) and any(
-        item.kind in ("quantity", "contact", "date") for item in find_items(sentence)
-    )
-
-
 def of_another_body(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
     """Replace a contact, deadline or amount with one that the evidence has for something else."""
     offered = [
         (sentence, item)
         for passage in clean.passages
-        for sentence in whole_sentences(passage.text.partition("\n")[2] or passage.text)
+        for sentence in whole_sentences(body(passage))
         for item in find_items(sentence)
         if item.kind in ("contact", "quantity", "date")
     ]
@@ -247,8 +241,8 @@ def _one_edit(
     options = [
         (region, edit)
         for region in sentences(clean.reply)
-        if region.of(clean.reply) in whole_sentences(region.of(clean.reply))
-        for edit in found(region.of(clean.reply))
+        if whole_sentences(sentence := region.of(clean.reply)) == [sentence]
+        for edit in found(sentence)
     ]
     if not options:
         return None

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 from detectors.base.wrong_items.items import Item, find_items
 from scenarios.errors import UsageError
@@ -72,6 +73,19 @@ class Library:
                 if item.kind == "name" and names_alone(item.text):
                     found[item.text, follows_the(sentence, item)] = None
         return tuple(found)
+
+    @cached_property
+    def rules(self) -> tuple[tuple[str, str], ...]:
+        """Those that say what must or may be done, with a deadline, an amount or a contact."""
+        return tuple(
+            (section, sentence) for section, sentence in self.sentences if _rules_something(sentence)
+        )
+
+
+def _rules_something(sentence: str) -> bool:
+    return bool({"must", "may", "shall", "cannot", "can"} & set(sentence.split())) and any(
+        item.kind in ("quantity", "contact", "date") for item in find_items(sentence)
+    )
 
 
 def names_alone(name: str) -> bool:
@@ -144,12 +158,12 @@ def grounded_replies(scenario: Scenario, turns: int, context: int, seed: int) ->
     """
     generator = random.Random(f"{seed} {turns} {context}")  # noqa: S311 - a seeded choice of data
     shelf = [(document, passage) for document in scenario.documents for passage in passages(document)]
-    usable = [(document, passage) for document, passage in shelf if whole_sentences(_body(passage))]
+    usable = [(document, passage) for document, passage in shelf if whole_sentences(body(passage))]
     if not usable:
         raise UsageError(f"{scenario.name}: the documents have no whole sentence to make replies of.")
     while True:
         document, passage = usable[generator.randrange(len(usable))]
-        said = whole_sentences(_body(passage))
+        said = whole_sentences(body(passage))
         first = generator.randrange(len(said))
         others = [one for one in usable if one[1].id != passage.id]
         generator.shuffle(others)
@@ -166,9 +180,16 @@ def grounded_replies(scenario: Scenario, turns: int, context: int, seed: int) ->
         )
 
 
-def _body(passage: Passage) -> str:
-    """Return a passage without its first line, the title."""
-    return passage.text.partition("\n")[2]
+def grounded_streams(
+    scenario: Scenario, turns: Sequence[int], contexts: Sequence[int], seed: int
+) -> list[Iterator[Clean]]:
+    """Return `grounded_replies` for each number of turns with each number of passages."""
+    return [grounded_replies(scenario, *cell, seed) for cell in product(turns, contexts)]
+
+
+def body(passage: Passage) -> str:
+    """Return a passage without its first line, the title; one of a single line is returned whole."""
+    return passage.text.partition("\n")[2] or passage.text
 
 
 def _question(document: Document) -> str:
@@ -176,5 +197,5 @@ def _question(document: Document) -> str:
 
 
 def _exchange(document: Document, passage: Passage) -> tuple[Message, Message]:
-    answer = " ".join(whole_sentences(_body(passage))[:2])
+    answer = " ".join(whole_sentences(body(passage))[:2])
     return Message(role="user", text=_question(document)), Message(role="assistant", text=answer)

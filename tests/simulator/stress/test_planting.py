@@ -14,7 +14,7 @@ from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import built_in_packs, load_scenario
 from scenarios.text.spans import plain, sentences
 from simulator.stress.kinds import KINDS, Planted
-from simulator.stress.material import Clean, clean_replies, grounded_replies, library_of, library_of_replies
+from simulator.stress.material import Clean, clean_replies, grounded_streams, library_of, library_of_replies
 from simulator.stress.planting import is_sound, plant
 from tests.builders import EVIDENCE, labelled
 
@@ -28,7 +28,7 @@ def pack(name: str) -> Scenario:
 
 def planted(name: str, count: int, seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> list[LabelledReply]:
     scenario = pack(name)
-    streams = [grounded_replies(scenario, turns, context, seed) for turns in (0, 2) for context in (1, 4)]
+    streams = grounded_streams(scenario, (0, 2), (1, 4), seed)
     return plant(streams, library_of(scenario), kinds, count, seed).replies
 
 
