@@ -17,14 +17,6 @@ ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "scripted")
 REPLAY = ("--model", "scripted", "--replay")
 
 
-@pytest.fixture
-def hallulab(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> CommandLine:
-    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    return CommandLine(monkeypatch, capsys)
-
-
 def written(body: dict[str, Any]) -> str:
     """Another answer; of the question of the hat the right one, which is refused."""
     return "Red" if "colour" in last_user(body) else "Goalkeeper"

@@ -20,20 +20,11 @@ from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder
 from tests.builders import scored
 from tests.places import RECORDINGS
-from tests.simulator.command_line import CommandLine, Ended
+from tests.simulator.command_line import Ended
 
 Hallulab = Callable[..., Ended]
 
 RECORDING = RECORDINGS / "demo.jsonl.gz"
-
-
-@pytest.fixture
-def hallulab(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> CommandLine:
-    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "120")
-    return CommandLine(monkeypatch, capsys)
 
 
 def saved_run(folder: Path) -> RunFolder:

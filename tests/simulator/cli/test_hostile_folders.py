@@ -13,7 +13,7 @@ import pytest
 from scenarios.transcript import Conversation, Passage, Turn, Verdict
 from simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
-from tests.simulator.command_line import CommandLine, Ended
+from tests.simulator.command_line import Ended
 
 Hallulab = Callable[..., Ended]
 
@@ -22,15 +22,6 @@ LEFT_OUT = (
     "warning: {}: the last line is unfinished, as a killed command leaves it; it does not count, and whoever "
     "writes to the file removes it.\n"
 )
-
-
-@pytest.fixture
-def hallulab(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> CommandLine:
-    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "120")
-    return CommandLine(monkeypatch, capsys)
 
 
 def run_of(folder: Path, conversations: list[Conversation], verdicts: list[Verdict]) -> RunFolder:

@@ -15,14 +15,6 @@ from tests.simulator.command_line import CommandLine
 FEE = "The fee for a complaint is 200 rupees at the office."
 
 
-@pytest.fixture
-def hallulab(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> CommandLine:
-    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    return CommandLine(monkeypatch, capsys)
-
-
 def test_bench_measures_on_what_was_planted_into_a_pack(hallulab: CommandLine, tmp_path: Path) -> None:
     ended = hallulab("plant", "consumer-grievance-india", "--out", tmp_path / "p", "--count", 28)
     assert (ended.code, ended.err) == (0, "")

@@ -14,14 +14,6 @@ CHAT = "User: My fan broke.\nAssistant: When?\nUser: In May.\n"
 SUMMARY = "The user had a broken fan. He told when."
 
 
-@pytest.fixture
-def hallulab(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> CommandLine:
-    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    return CommandLine(monkeypatch, capsys)
-
-
 class TwoModels(ScriptedTransport):
     """Serves `scripted` and `large`."""
 
