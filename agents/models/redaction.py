@@ -38,19 +38,29 @@ _HOLDS_A_KEY = re.compile(r"(?:\w*_)?(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD)S?", r
 _LEVELS = 4
 """Levels of escapes within escapes that are undone."""
 
+_LEVELS_OF_ONE_KIND = 3
+"""The same, where each kind of escape is undone alone; the number of ways is 3 to this power."""
+
 _LONGEST_ESCAPE = 24
 """Characters that one escaped character of a key may take."""
 
 Place = tuple[int, int]
 """[start, end) in a text."""
 
-_ESCAPES = re.compile(
-    r"\\(?:U[0-9a-fA-F]{8}|[uU][0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[^uUx])"
-    r"|%(?:[0-7][0-9a-fA-F]|u[0-9a-fA-F]{4}|[c-dC-D][0-9a-fA-F]%[89abAB][0-9a-fA-F]"
-    r"|[eE][0-9a-fA-F](?:%[89abAB][0-9a-fA-F]){2}|[fF][0-7](?:%[89abAB][0-9a-fA-F]){3})"
-    r"|&(?:#0{0,8}[0-9]{1,7};?|#[xX]0{0,8}[0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,23};)",
-    re.DOTALL,
-)
+_KINDS = {
+    "\\": (
+        r"\\(?:U[0-9a-fA-F]{8}|[uU][0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[^uUx])"
+    ),
+    "%": (
+        r"%(?:[0-7][0-9a-fA-F]|u[0-9a-fA-F]{4}|[c-dC-D][0-9a-fA-F]%[89abAB][0-9a-fA-F]"
+        r"|[eE][0-9a-fA-F](?:%[89abAB][0-9a-fA-F]){2}|[fF][0-7](?:%[89abAB][0-9a-fA-F]){3})"
+    ),
+    "&": r"&(?:#0{0,8}[0-9]{1,7};?|#[xX]0{0,8}[0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,23};)",
+}
+"""Patterns of escapes, by the sign that they begin with."""
+
+_ESCAPES = re.compile("|".join(_KINDS.values()), re.DOTALL)
+_OF_ONE_KIND = [re.compile(pattern, re.DOTALL) for pattern in _KINDS.values()]
 _GAPS = re.compile(r"[\s:]+")
 _OF_PYTHON = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -114,17 +124,23 @@ class Redaction:
 
     def _places(self, text: str) -> list[Place]:
         """Return the places of keys, without overlaps."""
-        found = self._in_clear(text)
-        levels = [text]
-        while len(levels) <= _LEVELS and any(sign in levels[-1] for sign in "\\%&"):
-            levels.append(_ESCAPES.sub(_unescaped, levels[-1]))
-            if levels[-1] == levels[-2]:
-                break
-            places = self._in_clear(levels[-1])
-            for level in reversed(levels[:-1]):
-                places = _before(level, _ESCAPES, _unescaped, places)
-            found += places
+        found = self._in_clear(text) + self._in_escapes(text, [_ESCAPES], _LEVELS)
+        if any(sign in key for key in self._keys for sign in _KINDS):
+            # Such a key looks escaped itself: undoing all kinds at once would destroy it.
+            found += self._in_escapes(text, _OF_ONE_KIND, _LEVELS_OF_ONE_KIND)
         return _joined(found)
+
+    def _in_escapes(self, text: str, ways: Sequence[re.Pattern[str]], levels: int) -> list[Place]:
+        """Return the places of keys that are found after up to `levels` of the patterns are undone, in any order."""
+        if not levels or not any(sign in text for sign in _KINDS):
+            return []
+        found = []
+        for way in ways:
+            undone = way.sub(_unescaped, text)
+            if undone != text:
+                inside = self._in_clear(undone) + self._in_escapes(undone, ways, levels - 1)
+                found += _before(text, way, _unescaped, _joined(inside))
+        return found
 
     def _in_clear(self, text: str) -> list[Place]:
         found = [place for key in self._keys for place in _occurrences(key, text)]

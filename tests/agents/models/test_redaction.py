@@ -9,7 +9,7 @@ import time
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.models.redaction import SHORTEST, Redaction, without_keys
@@ -117,12 +117,29 @@ def test_long_keys_are_found_in_clear() -> None:
     assert Redaction([key]).text(f"<{key}> \\") == "<[key]> \\"
 
 
+@pytest.mark.parametrize(
+    ("key", "said", "left"),
+    [
+        ('0000%00"', json.dumps('x0000%00"'), '"x[key]"'),
+        ('0000&#48;"', json.dumps('0000&#48;"'), '"[key]"'),
+        ('000000"%2', json.dumps('000000"%20'), '"[key]0"'),
+        ('0000\\n%00"', quote(json.dumps('0000\\n%00"'), safe=""), "%22[key]%22"),
+        ("0000\\n&<", html.escape("0000\\n&<"), "[key]"),
+    ],
+)
+def test_a_key_that_looks_escaped_is_found_in_escapes_of_another_kind(key: str, said: str, left: str) -> None:
+    assert Redaction([key]).text(said) == left
+
+
 @given(PRINTABLE, st.text(max_size=20), st.text(max_size=20))
+@example('0000%00"', "x", "")
 def test_no_key_is_left_whatever_stands_around_it(key: str, before: str, after: str) -> None:
     redaction = Redaction([key])
     if "key" not in key and "[" not in key and "]" not in key:
         assert key not in redaction.text(before + key + after)
-        assert json.dumps(key)[1:-1] not in redaction.text(json.dumps(f"x{key}"))
+        for escape in (json.dumps, html.escape, lambda text: quote(text, safe="")):
+            assert redaction.finds(escape(f"x{key}{after}"))
+            assert escape(key).strip('"') not in redaction.text(escape(f"x{key}"))
 
 
 def test_keys_of_the_environment_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
