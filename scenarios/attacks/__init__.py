@@ -1,0 +1,1 @@
+"""False, irrelevant and malicious text for documents and users, to see what chatbots make of it."""

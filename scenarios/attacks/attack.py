@@ -1,0 +1,23 @@
+"""What is done to the documents that a chatbot is given."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from scenarios.transcript import Frozen
+
+
+class Attack(Frozen):
+    """The knobs of an attack; by default nothing is done.
+
+    RAG-Trust section 2.1 has the first three.
+    """
+
+    poison_ratio: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Share of the true documents that say something false in place of the truth."""
+    distractors: int = Field(default=0, ge=0, le=1000)
+    """Documents added that are true and have nothing to do with the question."""
+    fake_answer: bool = False
+    """Whether the poisoned documents agree on one false answer instead of each being false in its own way."""
+    injections: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Share of the documents that give the chatbot orders (prompt injection)."""
