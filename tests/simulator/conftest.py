@@ -10,9 +10,16 @@ from tests.simulator.command_line import CodeAndError, CommandLine
 
 
 @pytest.fixture
-def code_and_error(
+def hallulab(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> CodeAndError:
-    """Runs `hallulab` with a cache of its own; gives exit code and standard error."""
+) -> CommandLine:
+    """Runs a command in this process, with a cache of its own and 120 columns."""
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    return CommandLine(monkeypatch, capsys).code_and_error
+    monkeypatch.setenv("COLUMNS", "120")
+    return CommandLine(monkeypatch, capsys)
+
+
+@pytest.fixture
+def code_and_error(hallulab: CommandLine) -> CodeAndError:
+    """Runs `hallulab`; gives exit code and standard error."""
+    return hallulab.code_and_error

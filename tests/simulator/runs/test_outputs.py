@@ -14,15 +14,6 @@ LINE = '{"reply": "Chalk.", "passages": ["Chalk."], "label": false}\n'
 
 
 @pytest.fixture
-def hallulab(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> CommandLine:
-    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "120")
-    return CommandLine(monkeypatch, capsys)
-
-
-@pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.jsonl"
     path.write_text(LINE)
