@@ -10,8 +10,9 @@ import random
 
 from scenarios.labelled import LabelledReply
 from scenarios.packs.pack_files import load_scenario
+from scenarios.text.library import library_of
 from simulator.stress.kinds import KINDS
-from simulator.stress.material import grounded_streams, library_of
+from simulator.stress.material import grounded_streams
 from simulator.stress.planting import plant
 
 PACK = "consumer-grievance-india"

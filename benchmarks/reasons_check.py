@@ -29,9 +29,9 @@ from typing import NamedTuple
 
 from detectors.base.statements import statements
 from detectors.base.wrong_items.explanation import explain
-from detectors.base.wrong_items.items import Item, find_items
 from scenarios.datasets import load_labelled
 from scenarios.labelled import LabelledReply
+from scenarios.text.items import Item, find_items
 from scenarios.text.spans import Region
 from scenarios.text.word_forms import TOKEN, read_word
 

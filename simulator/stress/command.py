@@ -11,20 +11,14 @@ from scenarios.errors import UsageError
 from scenarios.files.paths import expanded, is_file, is_folder
 from scenarios.labelled import LabelledReply
 from scenarios.packs.pack_files import load_scenario
+from scenarios.text.library import Library, library_of
 from simulator.bench.labelled_file import write_labelled
 from simulator.bench.planted import FILE
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import current_verdicts
 from simulator.runs.outputs import check_outputs
 from simulator.stress.kinds import KINDS
-from simulator.stress.material import (
-    Clean,
-    Library,
-    clean_replies,
-    grounded_streams,
-    library_of,
-    library_of_replies,
-)
+from simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
 from simulator.stress.planting import Planting, plant
 
 

@@ -10,12 +10,13 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from detectors.base.wrong_items.items import Item, find_items
+from scenarios.text import edits
+from scenarios.text.edits import Edit
+from scenarios.text.items import Item, find_items
+from scenarios.text.library import Library, follows_the, whole_sentences
 from scenarios.text.spans import Region, sentences
 from scenarios.transcript import Message
-from simulator.stress import edits
-from simulator.stress.edits import Edit
-from simulator.stress.material import Clean, Library, body, follows_the, whole_sentences
+from simulator.stress.material import Clean, body
 
 
 @dataclass(frozen=True)

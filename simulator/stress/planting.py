@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from detectors.base.wrong_items.items import find_items
 from scenarios.labelled import GoldSpan, LabelledReply
+from scenarios.text.edits import fits
+from scenarios.text.items import find_items
+from scenarios.text.library import Library
 from scenarios.text.spans import plain
 from simulator.stress.kinds import KINDS, Planted
-from simulator.stress.material import Clean, Library
+from simulator.stress.material import Clean
 
 _TRIES = 100
 """Clean replies of a stream that are tried for one error."""
 _VALUES = frozenset({"number", "date", "name", "unit", "reference"})
 """Kinds whose new value must not stand anywhere in the evidence."""
-_BROKEN = re.compile(r"  |\s[.,;:]|\.\.|\b(?:a|an) (?:all|always)\b|\bnot not\b|\bthe the\b", re.IGNORECASE)
-"""Traces of an edit that does not fit the grammar."""
 
 
 @dataclass
@@ -85,7 +84,7 @@ def is_sound(kind: str, planted: Planted) -> bool:
     wrong = planted.reply[planted.start : planted.end]
     if not wrong.strip() or planted.reply == clean.reply:
         return False
-    if _BROKEN.search(planted.reply) and not _BROKEN.search(clean.reply):
+    if not fits(clean.reply, planted.reply):
         return False
     if plain(_around(planted)) in plain(clean.evidence):
         return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from detectors.base.wrong_items.evidence import Evidence, Sentence, Token, content, read_tokens
-from detectors.base.wrong_items.items import Item, find_items, name_parts
+from scenarios.text.items import Item, find_items, name_parts
 from scenarios.text.spans import Region
 
 _SOURCE = r"(?:documents?|passages?|evidence|information|context|text|article|sources?)"

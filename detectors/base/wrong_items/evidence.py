@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
-from detectors.base.wrong_items.items import Item, find_items, name_parts
+from scenarios.text.items import Item, find_items, name_parts
 from scenarios.text.spans import sentences
 from scenarios.text.word_forms import TOKEN, read_word
 

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from detectors.base.wrong_items.claim import Claim
 from detectors.base.wrong_items.comparison import differences
 from detectors.base.wrong_items.evidence import Sentence, Token
-from detectors.base.wrong_items.items import Item, stems_key
 from detectors.base.wrong_items.phrases import lacking, main_words, unsaid, whole_items
+from scenarios.text.items import Item, stems_key
 from scenarios.text.spans import Region
 
 Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scenarios.labelled import LabelledReply
 from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import built_in_packs, load_scenario
+from scenarios.text.library import library_of
 from scenarios.text.spans import plain, sentences
 from simulator.stress.kinds import KINDS, Planted
-from simulator.stress.material import Clean, clean_replies, grounded_streams, library_of, library_of_replies
+from simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
 from simulator.stress.planting import is_sound, plant
 from tests.builders import EVIDENCE, labelled
 

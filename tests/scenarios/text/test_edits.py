@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from simulator.stress.edits import (
+from scenarios.text.edits import (
     Edit,
     condition_edits,
     date_edits,
@@ -18,7 +18,7 @@ from simulator.stress.edits import (
     reference_edits,
     unit_edits,
 )
-from simulator.stress.material import Library
+from scenarios.text.library import Library
 
 
 def made(sentence: str, found: Iterable[Edit]) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from detectors.base.wrong_items.items import Item, find_items
-from simulator.stress.material import Library, follows_the, names_alone
+from scenarios.text.items import Item, find_items
+from scenarios.text.library import Library, follows_the, names_alone
 
 
 class Edit(NamedTuple):
@@ -105,6 +105,13 @@ _GENERAL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\bfor (?:a|the) first time\b", "every time"),
     )
 )
+_BROKEN = re.compile(r"  |\s[.,;:]|\.\.|\b(?:a|an) (?:all|always)\b|\bnot not\b|\bthe the\b", re.IGNORECASE)
+"""Traces of an edit that does not fit the grammar."""
+
+
+def fits(before: str, after: str) -> bool:
+    """Return whether an edit of a text left no doubled word, blank or full stop."""
+    return not _BROKEN.search(after) or _BROKEN.search(before) is not None
 
 
 def number_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
