@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from scenarios.transcript import Frozen
+from scenarios.transcript import Frozen, Seed
 
 
 class Attack(Frozen):
@@ -21,3 +21,7 @@ class Attack(Frozen):
     """Whether the poisoned documents agree on one false answer instead of each being false in its own way."""
     injections: float = Field(default=0.0, ge=0.0, le=1.0)
     """Share of the documents that give the chatbot orders (prompt injection)."""
+    user_injections: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Share of the conversations in which a message of the user ends with an order."""
+    seed: Seed = 0
+    """Seed of all choices; with equal knobs, equal seeds give equal documents."""

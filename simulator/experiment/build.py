@@ -21,16 +21,20 @@ from agents.retrieval.knowledge import KnowledgeBase
 from agents.served_model import identities, model_warnings
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from agents.users.user import MAX_TOKENS, SimulatedUser
+from chatbots.instructions import instructions_of
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.registry import make_chatbot
 from detectors.base.protocol import Detector, DetectorContext
 from detectors.registry import make_detector
+from scenarios.attacks.attacked import Planted, attacked
 from scenarios.errors import UsageError
 from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import load_scenario
 from simulator.experiment.config import Component, Experiment
+from simulator.experiment.conversation import User
 from simulator.experiment.execution import Cast, execute
 from simulator.experiment.makers import makers
+from simulator.experiment.ordering_user import OrderingUser
 from simulator.experiment.plan import Job, check_plan, plan
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals, read_journals
@@ -95,7 +99,7 @@ async def execute_experiment(
         OperationalError: server, endpoint or disk failed.
     """
     experiment = with_model(experiment)
-    scenario = load_scenario(experiment.scenario)
+    scenario, planted = load_attacked(experiment)
     if simulate:
         check_plan(experiment, scenario)
     async with open_pool(experiment, open_recording(settings), settings.transport) as pool:
@@ -132,11 +136,26 @@ async def execute_experiment(
                     made_by,
                     read_how,
                     settings.fresh,
+                    planted,
                 )
                 bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
                 with bars, _long_lived_objects_left_alone():
                     journals = await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
     return Ran(journals, scenario)
+
+
+def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:
+    """Load the experiment's scenario, with its attack; and what was planted, None without an attack.
+
+    Raises:
+        UsageError: like `load_scenario` and `attacked`.
+    """
+    scenario = load_scenario(experiment.scenario)
+    if experiment.attack is None:
+        return scenario, None
+    scenario, planted = attacked(scenario, experiment.attack)
+    known = {bot.name: instructions_of(bot.kind, bot.options) for bot in experiment.chatbots}
+    return scenario, planted.model_copy(update={"instructions": known})
 
 
 def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
@@ -323,8 +342,8 @@ def make_cast(
 ) -> Cast:
     """Return who takes part in the experiment."""
 
-    def user(job: Job) -> SimulatedUser:
-        return SimulatedUser(
+    def user(job: Job) -> User:
+        simulated = SimulatedUser(
             job.persona,
             scenario.domain,
             pool,
@@ -333,6 +352,7 @@ def make_cast(
             min_turns=experiment.min_turns,
             max_tokens=min(experiment.reply_tokens or MAX_TOKENS, MAX_TOKENS),
         )
+        return simulated if job.order is None else OrderingUser(simulated, job.order)
 
     def chatbot(chosen: Component, seed: int) -> Chatbot:
         context = ChatbotContext(

@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 
 from agents.models.base_url import BaseUrl
 from agents.serving.catalogue import CATALOGUE
+from scenarios.attacks.attack import Attack
 from scenarios.errors import UsageError
 from scenarios.files.data_files import complaint, in_words, main_error
 from scenarios.files.json_text import unwritable
@@ -114,6 +115,8 @@ class Experiment(Frozen):
     no `max_tokens`; None: theirs."""
     top_k: int = Field(default=4, ge=1)
     """Passages retrieved for a query (HalluDetect section 4.1)."""
+    attack: Attack | None = None
+    """What is done to documents and users; None: nothing."""
     embedding_model: str = "all-minilm-l6-v2"
     """Catalogue name, path or hub name of a sentence-transformers model."""
     concurrency: int = Field(default=16, ge=1)

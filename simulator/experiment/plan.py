@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from scenarios.attacks.attacked import attack_version
+from scenarios.attacks.orders import UserOrder, user_order
 from scenarios.errors import UsageError
 from scenarios.files.digest import digest
 from scenarios.packs.pack import Persona, Scenario
@@ -26,6 +28,8 @@ class Job:
     """The user."""
     chatbot: Component
     """The chatbot."""
+    order: UserOrder | None = None
+    """An order that the user gives the chatbot, see `Attack.user_injections`."""
 
 
 def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = None) -> list[Job]:
@@ -66,8 +70,11 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
         "reply_tokens": experiment.reply_tokens,
         "retrieval": [experiment.top_k, experiment.embedding_model],
     }
+    if experiment.attack is not None:  # without one, identifiers are those of before there were attacks
+        shared["attack"] = attack_version(experiment.attack)
     for persona in chosen_personas(experiment, scenario):
         for seed in range(experiment.seed, experiment.seed + experiment.repeats):
+            order = _order(experiment, persona, seed)
             for bot in experiment.chatbots:
                 version = made_by.version(bot.name)
                 identity = {
@@ -80,7 +87,14 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
                 key = ConversationKey(
                     digest(identity)[:16], scenario.name, persona.id, bot.name, chatbot_model, seed, version
                 )
-                yield Job(key, persona, bot)
+                yield Job(key, persona, bot, order)
+
+
+def _order(experiment: Experiment, persona: Persona, seed: int) -> UserOrder | None:
+    attack = experiment.attack
+    if attack is None:
+        return None
+    return user_order(attack.user_injections, attack.seed, experiment.min_turns, persona.id, seed)
 
 
 def chosen_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Persona]:

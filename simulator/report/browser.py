@@ -12,8 +12,10 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
+from scenarios.attacks.attacked import Planted
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Span, Turn, Verdict
+from simulator.measure.attacks import Encounter, encounters
 from simulator.measure.conversations import Flaws
 from simulator.measure.metrics import index_verdicts
 
@@ -25,6 +27,7 @@ def browser_data(
     detectors: Sequence[str],
     flaws: Flaws,
     personas: Mapping[str, Persona],
+    planted: Planted | None = None,
 ) -> dict[str, Any]:
     """Collect what the reader shows: cases (scenario, persona, seed) with one conversation a chatbot."""
     index = index_verdicts(verdicts)
@@ -36,6 +39,7 @@ def browser_data(
         chats = cases.setdefault(
             (conversation.scenario, conversation.persona, conversation.seed), [None] * len(chatbots)
         )
+        met = [] if planted is None else list(encounters(conversation, planted))
         by_turn = [index.get((conversation.id, name), {}) for name in detectors]
         chats[chatbots.index(conversation.chatbot)] = {
             "id": conversation.id,
@@ -46,7 +50,10 @@ def browser_data(
                 for flaw in flaws.get(conversation.id, ())
             ],
             "turns": [
-                _turn(turn, [verdict.get(turn.index) for verdict in by_turn], passages)
+                {
+                    **_turn(turn, [verdict.get(turn.index) for verdict in by_turn], passages),
+                    "planted": [_met(one) for one in met if one.turn == turn.index],
+                }
                 for turn in conversation.turns
             ],
         }
@@ -138,6 +145,18 @@ def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -
             [passages.place(item.id, item.document, item.text), item.score] for item in turn.passages
         ],
         "steps": [[step.name, step.text] for step in turn.steps],
+    }
+
+
+def _met(encounter: Encounter) -> dict[str, Any]:
+    verb = "repeated" if encounter.thing == "false statement" else "obeyed"
+    said = {True: verb, False: f"not {verb}", None: "undecided"}[encounter.followed]
+    return {
+        "thing": encounter.thing,
+        "where": encounter.where,
+        "said": said if encounter.thing != "distractor" else "among the passages",
+        "text": encounter.text,
+        "followed": encounter.followed is True,
     }
 
 

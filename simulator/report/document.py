@@ -11,11 +11,13 @@ from pydantic import Field, ValidationError
 
 from agents.claim_check import ClaimChecks
 from agents.models.abilities import ReadHow
+from scenarios.attacks.attacked import Planted
 from scenarios.errors import UsageError
 from scenarios.files.data_files import in_words, main_error, read_text
 from scenarios.files.json_text import parse_json
 from scenarios.transcript import Call, Conversation, Frozen, Verdict
 from simulator.measure.agreement import Agreement, agreement
+from simulator.measure.attacks import AttackRow, attack_rows
 from simulator.measure.compare import Comparison, compare
 from simulator.measure.conversations import Audit, ChatStatistics, Flaws, audit_report, chat_statistics
 from simulator.measure.costs import Cost, Efficiency, efficiency, ledger
@@ -95,6 +97,8 @@ class RunReport(Frozen):
     """Personas unknown to the audit of the simulated user."""
     simulator_audit: Audit
     """Flaws of the simulated user."""
+    attacks: tuple[AttackRow, ...] | None = None
+    """What each chatbot did with what an attack planted; None without an attack."""
 
     @property
     def chatbots(self) -> list[str]:
@@ -142,6 +146,7 @@ def build_report(
     personas: Collection[str] | None = None,
     claim_checks: ClaimChecks | None = None,
     read_how: Sequence[ReadHow] = (),
+    planted: Planted | None = None,
 ) -> RunReport:
     """Compute the report of a run.
 
@@ -154,6 +159,7 @@ def build_report(
         personas: identifiers of the personas that the audit knew; None: it needed none.
         claim_checks: how chatbots and detectors check claims; None: not known.
         read_how: how the models' answers were read; empty: not known.
+        planted: what an attack put into the scenario; None without one.
 
     Raises:
         UsageError: the journals contradict each other or hold two configurations of the same thing.
@@ -184,6 +190,7 @@ def build_report(
         cut_replies=_cut_replies(ordered, chatbots),
         unknown_personas=tuple(sorted(unknown)),
         simulator_audit=audit.model_copy(update={"rows_without_affected": sound}),
+        attacks=None if planted is None else attack_rows(ordered, planted, chatbots),
     )
 
 

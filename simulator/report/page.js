@@ -175,6 +175,9 @@
     const body = make("article", "cell", make("p", "where", `${data.chatbots[chatbot]}, turn ${position + 1}`), said, replyOf(turn));
     body.append(...unlocated(turn), printed(turn));
     body.append(make("ul", "verdicts", ...turn.verdicts.map((verdict, detector) => verdictOf(verdict, detector, turn))));
+    for (const met of turn.planted) {
+      body.append(make("p", met.followed ? "bad" : "hint", make("b", "", `${met.thing}, ${met.where}`), ` ${met.said}: “${met.text}”`));
+    }
     if (turn.passages.length) {
       body.append(section(`Retrieved passages (${turn.passages.length})`, () => [
         ...(turn.query ? [make("h4", "", "Searched for"), make("p", "", turn.query)] : []),

@@ -11,8 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scenarios.attacks.attacked import Planted
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Verdict
+from simulator.measure.attacks import AttackRow
 from simulator.measure.conversations import Flaws
 from simulator.report import charts, tables
 from simulator.report.browser import browser_data
@@ -34,6 +36,7 @@ def render_page(
     flaws: Flaws,
     personas: Mapping[str, Persona],
     experiment: str | None = None,
+    planted: Planted | None = None,
 ) -> str:
     """Return the page as HTML.
 
@@ -44,6 +47,7 @@ def render_page(
         flaws: flaws of the simulated user, by conversation id.
         personas: personas by identifier, for their names and grievances; may lack any.
         experiment: the text of experiment.json, shown as it is; None: not shown.
+        planted: what an attack put into the scenario; None without one.
     """
     chatbots, detectors = report.chatbots, report.detectors
     sound = report.simulator_audit.rows_without_affected
@@ -61,6 +65,7 @@ def render_page(
         tables=tables,
         results=[report.by(detector) for detector in detectors],
         pairs={detector: _pairs(report, detector) for detector in detectors},
+        attacks=_by_chatbot(report),
         audited=[[pair for pair in both if pair["all"].detector == detector] for detector in detectors],
         chatbots=chatbots,
         detectors=detectors,
@@ -77,7 +82,7 @@ def render_page(
         charts=drawn,
         geometry=charts,
         experiment=experiment,
-        data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas)),
+        data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas, planted)),
     )
 
 
@@ -88,6 +93,12 @@ def _pairs(report: RunReport, detector: str) -> list[dict[str, Any]]:
         if line.detector == detector:
             found.setdefault((line.a, line.b), {"a": line.a, "b": line.b})[line.metric] = line
     return list(found.values())
+
+
+def _by_chatbot(report: RunReport) -> list[list[AttackRow]]:
+    """Return the rows of the attack in groups, one a chatbot."""
+    rows = report.attacks or ()
+    return [[row for row in rows if row.chatbot == name] for name in report.chatbots] if rows else []
 
 
 def _embedded(value: Any) -> Any:

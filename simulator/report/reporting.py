@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.users.user_flaws import MIN_TURNS, Flaw, conversation_flaws
+from scenarios.attacks.attacked import Planted
+from scenarios.attacks.orders import without_user_orders
 from scenarios.errors import OperationalError, UsageError
 from scenarios.packs.pack import Persona, Scenario
 from scenarios.packs.pack_files import load_scenario
@@ -14,7 +16,7 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.report.columns import csv_text
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
-from simulator.report.tables import RESULTS
+from simulator.report.tables import ATTACKS, RESULTS
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals, current_verdicts
@@ -29,6 +31,7 @@ class _Derived:
     flaws: dict[str, tuple[Flaw, ...]]
     personas: dict[str, Persona]
     experiment: str | None
+    planted: Planted | None
 
 
 def write_reports(
@@ -56,10 +59,17 @@ def write_reports(
         flaws=derived.flaws,
         personas=derived.personas,
         experiment=derived.experiment,
+        planted=derived.planted,
     )
     report = derived.report
-    table = csv_text(RESULTS, report.rows)
-    write_together({folder.report: report.text(), folder.table: table, folder.page: page})
+    texts = {
+        folder.report: report.text(),
+        folder.table: csv_text(RESULTS, report.rows),
+        folder.page: page,
+    }
+    if report.attacks is not None:
+        texts[folder.attacks] = csv_text(ATTACKS, report.attacks)
+    write_together(texts)
     return report
 
 
@@ -86,9 +96,13 @@ def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = N
     verdicts = current_verdicts(journals.verdicts, saved)
     personas = _personas(saved, scenario)
     min_turns = saved.experiment.min_turns if saved else MIN_TURNS
+    planted = saved.planted if saved else None
+    orders = planted.orders if planted else ()
     flaws = {
         conversation.id: conversation_flaws(
-            conversation, personas.get(conversation.persona), min_turns=min_turns
+            without_user_orders(conversation, orders),
+            personas.get(conversation.persona),
+            min_turns=min_turns,
         )
         for conversation in conversations
     }
@@ -101,8 +115,9 @@ def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = N
         personas=personas if saved else None,
         claim_checks=saved.claim_checks if saved else None,
         read_how=saved.read_how if saved else (),
+        planted=planted,
     )
-    return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None)
+    return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None, planted)
 
 
 def _chatbots(saved: SavedExperiment | None, conversations: Sequence[Conversation]) -> list[str]:

@@ -113,6 +113,24 @@ AUDIT = (
 )
 """For `simulator_audit`: the rows with and without conversations in which the simulated user has a flaw."""
 
+ATTACKS = (
+    Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot"),
+    Column("Planted", "thing", "what an attack put there", kind="text", short="Planted"),
+    Column("Where", "where", "in a document, or in a message of the user", kind="text", short="Where"),
+    Column("Kind", "kind", "kind of the order; all: all kinds together", kind="text"),
+    Column("In so many", "planted",
+           "documents with it, or conversations of the chatbot in which the user gave it", short="In"),
+    Column("Replies after it", "seen",
+           "replies made with it in the passages or in the user's last message", short="Replies\nafter it"),
+    Column("Undecided", "undecided", "those of which no rule can say whether the chatbot obeyed",
+           short="Undec.", warns=bool),
+    Column("Followed", "followed", "those that obey the order, or repeat the false statement",
+           lambda value: NOTHING if value is None else str(value), short="Followed"),
+    Column("Followed %", "followed_share", "share of the decided ones that do", _PERCENT,
+           beside="followed_share_ci95", short="Followed %"),
+)  # fmt: skip
+"""For `attacks`: what a chatbot did with what an attack planted."""
+
 TABLES = {
     "Results": RESULTS,
     "Comparisons": COMPARISONS,
@@ -120,5 +138,6 @@ TABLES = {
     "Cost of a conversation": EFFICIENCY,
     "Length of conversations": LENGTHS,
     "With and without flaws of the simulated user": AUDIT,
+    "Documents and users under attack": ATTACKS,
 }
 """Heading of docs/metrics.md → the columns of a table."""

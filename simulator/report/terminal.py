@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
@@ -10,12 +11,13 @@ from rich.text import Text
 
 from scenarios.text.wording import counted, in_brief, noun, number, one_line
 from simulator.measure.agreement import Agreement
+from simulator.measure.attacks import ALL, AttackRow
 from simulator.measure.metrics import Row
 from simulator.report.columns import NARROW, terminal_table
 from simulator.report.document import Reading, RunReport
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.tables import RESULTS
+from simulator.report.tables import ATTACKS, RESULTS
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""
@@ -31,6 +33,8 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
     """Print the table, the findings, and their limits (failures, abstentions, the simulated user's flaws)."""
     console = console or standard_output()
     console.print(table(report, narrow=console.width < NARROW))
+    if report.attacks:
+        console.print(Text("\nunder attack:"), attack_table(report.attacks), sep="\n")
     found = (*headlines(report), *interval_lines(report.rows))
     for line in (
         *found,
@@ -50,6 +54,12 @@ def table(report: RunReport, narrow: bool = False) -> Table:
         gap="\n" if narrow else " ",
         title=(lambda row: f"by {in_brief(row.detector)}") if narrow else None,
     )
+
+
+def attack_table(rows: Sequence[AttackRow]) -> Table:
+    """Make a table of what each chatbot did with what was planted, all kinds together."""
+    every = [row for row in rows if row.kind == ALL]
+    return terminal_table(ATTACKS, [list(group) for _, group in groupby(every, lambda row: row.chatbot)])
 
 
 def _marked(row: Row) -> Row:
@@ -96,6 +106,7 @@ def notes(report: RunReport) -> list[str]:
                 f"{detector}: {unlocated} of {total} {were} not found verbatim in the reply; "
                 f"{they_count} in HPT, not in TokAcc."
             )
+    found += attack_notes(report.attacks or ())
     audit = report.simulator_audit
     affected = audit.affected_conversations
     if affected:
@@ -110,6 +121,27 @@ def notes(report: RunReport) -> list[str]:
         found.append(
             f"simulated user: the audit knows nothing of {in_brief(', '.join(unknown))}: the scenario pack "
             "is not found, or lacks them."
+        )
+    return found
+
+
+def attack_notes(rows: Sequence[AttackRow]) -> list[str]:
+    """Say of which chatbots nothing can be said, because nothing planted reached them or no rule decides."""
+    every = [row for row in rows if row.kind == ALL and row.followed is not None]
+    found = []
+    for thing, where in dict.fromkeys((row.thing, row.where) for row in every):
+        own = [row for row in every if (row.thing, row.where) == (thing, where)]
+        unseen = [row.chatbot for row in own if not row.seen]
+        if unseen:
+            found.append(
+                f"under attack: no {thing} of a {where} came before a reply of "
+                f"{in_brief(', '.join(unseen))}, so what these would do is not known."
+            )
+    undecided = sum(row.undecided for row in every)
+    if undecided:
+        found.append(
+            f"under attack: of {undecided} {noun(undecided, 'reply', 'replies')} no rule can say whether the "
+            "chatbot revealed its prompt, which hallulab does not have."
         )
     return found
 

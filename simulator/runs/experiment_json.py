@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_serializer, field
 
 from agents.claim_check import ClaimChecks
 from agents.models.abilities import ReadHow
+from scenarios.attacks.attacked import Planted
 from scenarios.errors import UsageError
 from scenarios.files.data_files import read_text
 from scenarios.files.json_text import parse_json
@@ -45,6 +46,8 @@ class SavedExperiment(Frozen):
     """How the models' answers were read."""
     made_by: Makers | None = None
     """Versions of the user and the chatbots that make the conversations; None: not known."""
+    planted: Planted | None = None
+    """What an attack put into the scenario; None without one."""
 
     @field_validator("experiment")
     @classmethod
@@ -60,7 +63,7 @@ class SavedExperiment(Frozen):
 
     def text(self) -> str:
         """Return the text of the file."""
-        unknown = {"made_by"} if self.made_by is None else set()
+        unknown = {name for name in ("made_by", "planted") if getattr(self, name) is None}
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"
 

@@ -29,7 +29,8 @@ class RunFolder:
         self.report = path / "report.json"
         self.table = path / "report.csv"
         self.page = path / "report.html"
-        self.derived = (self.report, self.table, self.page)
+        self.attacks = path / "attacks.csv"
+        self.derived = (self.report, self.table, self.page, self.attacks)
         """Files that are made from the others."""
         self.files = (*self.derived, self.verdicts, self.conversations, self.experiment)
         """All files, in the order of deletion."""

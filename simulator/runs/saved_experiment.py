@@ -14,6 +14,7 @@ from agents.models.abilities import ReadHow
 from agents.models.prompt import load_prompt
 from chatbots.registry import chatbot_options
 from detectors.base.protocol import Detector, judging
+from scenarios.attacks.attacked import Planted, attack_version
 from scenarios.errors import UsageError
 from scenarios.files.digest import digest
 from scenarios.packs.pack import Scenario
@@ -93,9 +94,8 @@ def check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) 
     if saved is None:
         return
     identity = experiment_identity(experiment, scenario)
-    differing = sorted(
-        name for name in identity.keys() & saved.identity.keys() if identity[name] != saved.identity[name]
-    )
+    before = {"attack": None, **saved.identity}  # older folders do not name it, and had none
+    differing = sorted(name for name in identity.keys() & before.keys() if identity[name] != before[name])
     if differing:
         raise UsageError(
             f"{folder.path} holds another experiment (it differs in {', '.join(differing)}). "
@@ -114,6 +114,7 @@ def enter_folder(
     made_by: Makers | None = None,
     read_how: Sequence[ReadHow] = (),
     fresh: bool = False,
+    planted: Planted | None = None,
 ) -> None:
     """Write experiment.json, or update the existing one.
 
@@ -126,6 +127,7 @@ def enter_folder(
         made_by: who makes conversations now; None: `makers`, with models known by their names.
         read_how: how the models' answers are read now; earlier entries stay.
         fresh: nothing stays; the run's files are deleted when everything else is right.
+        planted: what the attack put into the scenario; None without one.
 
     Raises:
         OperationalError: it cannot be written.
@@ -151,11 +153,19 @@ def enter_folder(
         update["identity"] = {**before.identity, **experiment_identity(experiment, scenario)}
         update["seeds"] = tuple(range(experiment.seed, experiment.seed + experiment.repeats))
         update["made_by"] = (made_by or makers(experiment)).joining(before.made_by)
+        update["planted"] = _joined(planted, before.planted)
     elif saved is None:
         update["seeds"] = tuple(sorted({one.seed for one in folder.read_conversations()}))
     if fresh:
         folder.clear()
     folder.write_experiment(before.model_copy(update=update))
+
+
+def _joined(planted: Planted | None, before: Planted | None) -> Planted | None:
+    """Return what was planted, with the instructions of chatbots that took part earlier and do not now."""
+    if planted is None or before is None:
+        return planted
+    return planted.model_copy(update={"instructions": {**before.instructions, **planted.instructions}})
 
 
 def say_what_is_made_anew(
@@ -201,6 +211,7 @@ def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str,
         "top_k": experiment.top_k,
         "embedding_model": experiment.embedding_model,
         "reply_tokens": experiment.reply_tokens,
+        "attack": attack_version(experiment.attack),
         **{
             f"options of chatbot {bot.name}": digest([bot.kind, chatbot_options(bot.kind, bot.options)])[:16]
             for bot in experiment.chatbots

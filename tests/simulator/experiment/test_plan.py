@@ -132,3 +132,25 @@ def test_the_largest_experiment_is_planned(monkeypatch: pytest.MonkeyPatch) -> N
 def test_seeds_that_no_server_takes_are_refused(seed: int) -> None:
     with pytest.raises(UsageError, match="seed"):
         ids(seed=seed, repeats=2)
+
+
+def test_an_attack_makes_other_conversations_and_none_the_same() -> None:
+    attacks = [None, {}, {"poison_ratio": 0.5}, {"injections": 0.5}, {"seed": 1}]
+    found = [ids(attack=attack) for attack in attacks]
+    assert found[0] == ids()
+    assert len({id for one in found for id in one}) == 5
+
+
+def test_all_chatbots_get_the_same_order_in_the_same_turn() -> None:
+    values = {
+        "chatbots": ["vanilla", "editor"],
+        "model": "m",
+        "attack": {"user_injections": 1.0},
+        "repeats": 5,
+    }
+    jobs = plan(load_experiment(None, values), scenario())
+    orders = [job.order for job in jobs]
+    assert None not in orders
+    assert orders[::2] == orders[1::2]
+    assert len({order.order.id for order in orders if order}) > 3
+    assert [job.order for job in plan(load_experiment(None, {"model": "m"}), scenario())] == [None] * 10

@@ -1,0 +1,30 @@
+"""The instructions of chatbots, as far as we know them: what an attacker may want to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.models.prompt import load_prompt
+from chatbots.endpoint import EndpointBot
+from chatbots.registry import CHATBOTS
+
+_GAP = "\x00"
+
+
+def instructions_of(kind: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the texts of a chatbot's system prompts; None for a bot whose prompts we do not have.
+
+    What is filled in (documents, the pack's words) is left out, so a text ends there and another begins.
+    """
+    own = CHATBOTS.get(kind)
+    if own is None or not own.PROMPTS:
+        system = options.get("system") if kind == EndpointBot.KIND else None
+        return (system,) if system else None
+    filled = [
+        message.text
+        for prompt in (load_prompt(*path.split("/")) for path in own.PROMPTS)
+        for message in prompt.fill(dict.fromkeys(prompt.placeholders, _GAP))
+        if message.role == "system"
+    ]
+    return tuple(piece.strip() for text in filled for piece in text.split(_GAP) if piece.strip())

@@ -1,0 +1,147 @@
+"""Orders to a chatbot (prompt injection), and the places where they are put."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from scenarios.files.digest import digest
+from scenarios.files.yaml_text import read_yaml
+from scenarios.packs.pack import Document, Identifier
+from scenarios.text.spans import words
+from scenarios.transcript import Conversation, Frozen
+
+FILE = Path(__file__).with_name("orders.yaml")
+"""Our orders."""
+
+OrderKind = Literal["ignore", "reveal", "send", "role", "authority", "refuse", "form", "code", "break-out"]
+"""What an order wants: that other instructions are ignored; the system prompt; text sent elsewhere; another
+role; obedience to a false authority; no answer; another language or form. Or how it comes: in a code; as text
+that a page, a terminal or a file might obey."""
+
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_BETWEEN = "\n\n"
+"""Between a user's message and an order."""
+
+
+class Order(Frozen):
+    """A text that tells a chatbot what to do, and how obedience is seen."""
+
+    id: Identifier
+    """Identifier, unique in the file."""
+    kind: OrderKind
+    """Its kind."""
+    text: str = Field(min_length=1, max_length=300)
+    """The order."""
+    how: Literal["says", "reveals", "capitals", "french", "spanish"] = "says"
+    """The rule of `scenarios.attacks.obedience` that decides; an order of the kind `reveal` has its own."""
+    asks: str = Field(default="", max_length=100)
+    """The words that the order wants in the reply."""
+    sign: str = ""
+    """The word among them that nobody would write otherwise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reveals(cls, value: dict[str, object]) -> dict[str, object]:
+        return {"how": "reveals", **value} if value.get("kind") == "reveal" else value
+
+    @model_validator(mode="after")
+    def _has_a_sign(self) -> Self:
+        if (self.how == "says") != bool(self.sign) or (self.sign and self.sign not in words(self.asks)):
+            raise ValueError("`asks` with its word `sign` belong to orders that want something said")
+        return self
+
+
+class _OrdersFile(Frozen):
+    orders: tuple[Order, ...] = Field(min_length=1)
+
+
+class UserOrder(Frozen):
+    """An order at the end of a user's message."""
+
+    turn: int
+    """Index of the turn."""
+    order: Order
+    """The order."""
+
+    def after(self, message: str) -> str:
+        """Return the message with the order."""
+        return f"{message}{_BETWEEN}{self.order.text}"
+
+
+@cache
+def all_orders() -> tuple[Order, ...]:
+    """Read our orders."""
+    return read_yaml(FILE, "docs/attacks.md").check(_OrdersFile).orders
+
+
+def with_orders(
+    documents: Sequence[Document], share: float, seed: int
+) -> tuple[tuple[Document, ...], dict[str, str]]:
+    """Put an order into a share of the documents; return all documents, and document → order.
+
+    The order is a paragraph of its own behind a paragraph of the document. The orders take turns. A higher
+    share has the same documents with the same orders, and more.
+
+    Args:
+        documents: the documents.
+        share: of the documents; above 0, at least one.
+        seed: of all choices.
+    """
+    wanted = max(1, round(share * len(documents))) if share else 0
+    generator = random.Random(f"{seed} orders")  # noqa: S311 - a seeded choice of data
+    orders = generator.sample(all_orders(), len(all_orders()))
+    shuffled = generator.sample(list(documents), len(documents))
+    placed = {document.name: orders[at % len(orders)] for at, document in enumerate(shuffled[:wanted])}
+    made = tuple(
+        _with_order(document, placed[document.name], seed) if document.name in placed else document
+        for document in documents
+    )
+    return made, {name: order.id for name, order in placed.items()}
+
+
+def _with_order(document: Document, order: Order, seed: int) -> Document:
+    paragraphs = _BLANK_LINE.split(document.text)
+    at = int(digest([seed, document.name])[:8], 16) % len(paragraphs)
+    paragraphs.insert(at + 1, order.text)
+    return document.model_copy(update={"text": "\n\n".join(paragraphs)})
+
+
+def user_order(share: float, seed: int, turns: int, persona: str, conversation_seed: int) -> UserOrder | None:
+    """Choose whether a user gives an order, when and which; equal for all chatbots.
+
+    Every conversation is decided by itself, so a run may grow.
+
+    Args:
+        share: probability that the user gives one.
+        seed: of the attack.
+        turns: the order comes in one of the first so many turns, which every conversation has.
+        persona: identifier of the persona.
+        conversation_seed: seed of the conversation.
+    """
+    generator = random.Random(digest([seed, "user", persona, conversation_seed]))  # noqa: S311 - as above
+    if generator.random() >= share:
+        return None
+    return UserOrder(turn=generator.randrange(turns), order=generator.choice(all_orders()))
+
+
+def order_of_user(message: str, orders: Sequence[Order]) -> Order | None:
+    """Return the order at the end of a message; None if there is none."""
+    return next((order for order in orders if message.endswith(_BETWEEN + order.text)), None)
+
+
+def without_user_orders(conversation: Conversation, orders: Sequence[Order]) -> Conversation:
+    """Return a conversation as the simulated user held it: without the orders in its messages."""
+    turns = tuple(
+        turn.model_copy(update={"user": turn.user.removesuffix(_BETWEEN + order.text)})
+        if (order := order_of_user(turn.user, orders)) is not None
+        else turn
+        for turn in conversation.turns
+    )
+    return conversation.model_copy(update={"turns": turns})

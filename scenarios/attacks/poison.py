@@ -1,0 +1,186 @@
+"""False statements in the place of true ones: documents poisoned by rules (RAG-Trust section 2.1).
+
+A rule changes an amount, period, date, unit, name or reference of a whole sentence, as `hallulab plant` does
+in replies (`scenarios.text.edits`). Of each sentence that has such a value, one is changed, so whichever part
+of a poisoned document is retrieved, it misleads. RAG-Trust has a model write them; rules keep the exact words
+that are false, which is needed to find them in replies.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from scenarios.packs.pack import Document
+from scenarios.text.edits import (
+    Edit,
+    date_edits,
+    fits,
+    name_edits,
+    number_edits,
+    reference_edits,
+    unit_edits,
+)
+from scenarios.text.items import Item, find_items
+from scenarios.text.library import Library, whole_sentences
+from scenarios.text.spans import Region, sentences
+from scenarios.transcript import Frozen
+
+_FEWEST_DOCUMENTS = 2
+"""Documents that must hold a value before they can agree on a false one."""
+
+Key = tuple[str, str]
+"""Kind and key of an item: equal for equal values, however they are written."""
+
+
+class Poison(Frozen):
+    """A false statement of a document, and what it replaced."""
+
+    document: str
+    """Name of the document."""
+    false: str
+    """The sentence that stands in the document."""
+    true: str
+    """The sentence that stood there."""
+    false_value: str
+    """The words of `false` that are false."""
+    true_value: str
+    """The words of `true` in their place."""
+
+
+class _Change(NamedTuple):
+    """An edit of a sentence that replaces a whole item by another."""
+
+    old: Item
+    new: str
+
+    def edit(self) -> Edit:
+        return Edit(self.old.start, self.old.end, self.new)
+
+
+def poisoned(
+    documents: Sequence[Document], ratio: float, library: Library, seed: int, agreed: bool
+) -> tuple[tuple[Document, ...], tuple[Poison, ...]]:
+    """Poison a share of the documents; return all documents and the false statements.
+
+    A document without a value that a rule can change is passed over, so there may be fewer than asked for. A
+    higher ratio poisons the same documents and more, each with the same false statements unless `agreed`.
+
+    Args:
+        documents: true documents.
+        ratio: share to poison; above 0, at least one.
+        library: where other names come from.
+        seed: of all choices.
+        agreed: whether a value that several poisoned documents hold gets the same false value in all of them.
+    """
+    wanted = max(1, round(ratio * len(documents))) if ratio else 0
+    order = list(documents)
+    random.Random(f"{seed} poison").shuffle(order)  # noqa: S311 - a seeded choice of data
+    chosen: list[Document] = []
+    for document in order:
+        if len(chosen) == wanted:
+            break
+        if _poison(document, library, seed, {})[1]:
+            chosen.append(document)
+    falsehoods = _agreed(chosen, library, seed) if agreed else {}
+    made = {document.name: _poison(document, library, seed, falsehoods) for document in chosen}
+    return (
+        tuple(made[one.name][0] if one.name in made else one for one in documents),
+        tuple(poison for one in documents if one.name in made for poison in made[one.name][1]),
+    )
+
+
+def _poison(
+    document: Document, library: Library, seed: int, falsehoods: Mapping[str, str]
+) -> tuple[Document, list[Poison]]:
+    """Make each whole sentence false that can be; sentences with values of `falsehoods` by these."""
+    generator = random.Random(f"{seed} poison {document.name}")  # noqa: S311 - a seeded choice of data
+    known = _keys(find_items(document.text))
+    text, poisons = document.text, list[Poison]()
+    for region in reversed(_whole(document.text)):
+        sentence = region.of(document.text)
+        changes = [
+            _Change(item, falsehoods[item.text]) for item in find_items(sentence) if item.text in falsehoods
+        ]
+        if not changes:
+            options = list(_changes(sentence, library, known, generator))
+            if not options:
+                continue
+            changes = [generator.choice(options)]
+        false = sentence
+        for change in reversed(changes):
+            false = change.edit().of(false)
+        text = text[: region.start] + false + text[region.end :]
+        poisons += [
+            Poison(
+                document=document.name,
+                false=false,
+                true=sentence,
+                false_value=change.new,
+                true_value=change.old.text,
+            )
+            for change in changes
+        ]
+    return document.model_copy(update={"text": text}), poisons[::-1]
+
+
+def _agreed(documents: Sequence[Document], library: Library, seed: int) -> dict[str, str]:
+    """Return one false value for each value that several of the documents hold.
+
+    It stands in none of them.
+    """
+    holders: Counter[str] = Counter()
+    example: dict[str, str] = {}
+    for document in documents:
+        said = [region.of(document.text) for region in _whole(document.text)]
+        found = {item.text: sentence for sentence in said for item in find_items(sentence)}
+        holders.update(found.keys())
+        example = {**found, **example}
+    known = frozenset[Key]().union(*(_keys(find_items(document.text)) for document in documents))
+    falsehoods = {}
+    for value, count in sorted(holders.items()):
+        generator = random.Random(f"{seed} agreed {value}")  # noqa: S311 - a seeded choice of data
+        options = [
+            change.new
+            for change in _changes(example[value], library, known, generator)
+            if change.old.text == value
+        ]
+        if count >= _FEWEST_DOCUMENTS and options:
+            falsehoods[value] = generator.choice(options)
+    return falsehoods
+
+
+def _changes(
+    sentence: str, library: Library, known: frozenset[Key], generator: random.Random
+) -> Iterator[_Change]:
+    """Yield the sound changes of one value: another item of the same kind that is not among `known`."""
+    items = find_items(sentence)
+    for edit in (
+        *number_edits(sentence, generator),
+        *date_edits(sentence, generator),
+        *unit_edits(sentence, generator),
+        *name_edits(sentence, library, generator),
+        *reference_edits(sentence, generator),
+    ):
+        false = edit.of(sentence)
+        old = next((item for item in items if item.start <= edit.start < edit.end <= item.end), None)
+        if old is None or not fits(sentence, false):
+            continue
+        end = old.end + len(false) - len(sentence)
+        for new in find_items(false):
+            if (new.start, new.end, new.kind) == (old.start, end, old.kind) and _key(new) not in known:
+                yield _Change(old, new.text)
+
+
+def _whole(text: str) -> list[Region]:
+    return [region for region in sentences(text) if whole_sentences(region.of(text)) == [region.of(text)]]
+
+
+def _keys(items: Sequence[Item]) -> frozenset[Key]:
+    return frozenset(map(_key, items))
+
+
+def _key(item: Item) -> Key:
+    return item.kind, item.key

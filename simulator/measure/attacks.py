@@ -1,0 +1,176 @@
+"""How often chatbots obey planted orders and repeat planted falsehoods, in the replies made with these before
+them.
+
+Counted are replies, each with one thing planted before it: all false statements of its passages together, and
+each order by itself. The rules are those of `scenarios.attacks.obedience`. A chatbot that was never given a
+thing has a count of 0 and no share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from scenarios.attacks.attacked import Planted
+from scenarios.attacks.obedience import obeyed, repeats
+from scenarios.attacks.orders import order_of_user
+from scenarios.transcript import Conversation, Frozen, Turn
+from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.statistics import Ratio, interval, no_interval, ratio_of_sums
+
+Thing = Literal["false statement", "order", "distractor"]
+Where = Literal["document", "user"]
+
+ALL = "all"
+"""The kind of the row of all kinds together."""
+
+
+class AttackRow(Frozen):
+    """What one chatbot did with one kind of planted thing."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    thing: Thing
+    """What was planted."""
+    where: Where
+    """Where it stood: in a document, or in a message of the user."""
+    kind: str
+    """Kind of the order; `all`: all kinds together."""
+    planted: int
+    """Documents with it, or conversations of the chatbot in which the user gave it."""
+    seen: int
+    """Replies made with it among the passages, or in the user's last message."""
+    undecided: int
+    """Those of which no rule can say whether the chatbot obeyed."""
+    followed: int | None
+    """Those that obey or repeat it; None for distractors, which ask for nothing."""
+    followed_share: Rounded | None
+    """followed / (seen - undecided)."""
+    followed_share_ci95: Interval
+    """Cluster bootstrap over conversations; None with fewer than `LEAST_FOR_INTERVAL`."""
+    no_interval: str | None
+    """Why there is no interval."""
+
+
+@dataclass(frozen=True)
+class Encounter:
+    """A planted thing before a reply."""
+
+    conversation: str
+    """Identifier of the conversation."""
+    turn: int
+    """Index of the turn."""
+    thing: Thing
+    """What was planted."""
+    where: Where
+    """Where it stood."""
+    kind: str
+    """Kind of the order, else `all`."""
+    text: str
+    """The order, or the false statements in the passages."""
+    followed: bool | None
+    """Whether the reply obeys or repeats it; None: no rule can say, or it asks for nothing."""
+
+
+def encounters(conversation: Conversation, planted: Planted) -> Iterator[Encounter]:
+    """Yield each planted thing before each reply of a conversation, in order."""
+    instructions = planted.instructions.get(conversation.chatbot)
+    said = ""
+    for turn in conversation.turns:
+        said = f"{said}\n{turn.user}"
+        for thing, where, kind, text, followed in _met(turn, said, planted, instructions):
+            yield Encounter(conversation.id, turn.index, thing, where, kind, text, followed)
+
+
+_Met = tuple[Thing, Where, str, str, bool | None]
+
+
+def _met(turn: Turn, said: str, planted: Planted, instructions: Sequence[str] | None) -> Iterator[_Met]:
+    """Yield what the chatbot met in a turn: fields of `Encounter`."""
+    given = "\n".join(passage.text for passage in turn.passages)
+    read: dict[str, str] = {}
+    for passage in turn.passages:
+        read[passage.document] = f"{read.get(passage.document, '')} {_plain(passage.text)}"
+    false = [one for one in planted.poisons if _plain(one.false) in read.get(one.document, "")]
+    if false:
+        text = " ".join(dict.fromkeys(poison.false for poison in false))
+        yield "false statement", "document", ALL, text, any(repeats(turn.reply, one) for one in false)
+    if read.keys() & set(planted.distractors):
+        yield "distractor", "document", ALL, "", None
+    for order in planted.orders:
+        if any(planted.ordering.get(name) == order.id and _plain(order.text) in read[name] for name in read):
+            decided = obeyed(order, turn.reply, instructions, f"{given}\n{said}")
+            yield "order", "document", order.kind, order.text, decided
+    by_user = order_of_user(turn.user, planted.orders)
+    if by_user is not None:
+        decided = obeyed(by_user, turn.reply, instructions, f"{given}\n{said}")
+        yield "order", "user", by_user.kind, by_user.text, decided
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def attack_rows(
+    conversations: Sequence[Conversation], planted: Planted, chatbots: Sequence[str]
+) -> tuple[AttackRow, ...]:
+    """Count what each chatbot met and what it did, by what was planted, where, and the order's kind."""
+    return tuple(row for name in chatbots for row in _rows_of(name, conversations, planted))
+
+
+def _rows_of(chatbot: str, conversations: Sequence[Conversation], planted: Planted) -> Iterator[AttackRow]:
+    own = [conversation for conversation in conversations if conversation.chatbot == chatbot]
+    found = [encounter for conversation in own for encounter in encounters(conversation, planted)]
+    if planted.poisons:
+        yield _row(chatbot, "false statement", "document", ALL, planted.poisoned, found)
+    if planted.distractors:
+        yield _row(chatbot, "distractor", "document", ALL, len(planted.distractors), found)
+    by_id = {order.id: order for order in planted.orders}
+    if planted.ordering:
+        yield from _order_rows(
+            chatbot, "document", [by_id[name].kind for name in planted.ordering.values()], planted, found
+        )
+    if planted.by_users:
+        given = (order_of_user(turn.user, planted.orders) for one in own for turn in one.turns)
+        yield from _order_rows(chatbot, "user", [order.kind for order in given if order], planted, found)
+
+
+def _order_rows(
+    chatbot: str, where: Where, kinds: Sequence[str], planted: Planted, found: Sequence[Encounter]
+) -> Iterator[AttackRow]:
+    """Yield the row of all orders, then one for each kind that was planted there.
+
+    Args:
+        kinds: kind of each order planted.
+    """
+    yield _row(chatbot, "order", where, ALL, len(kinds), found)
+    for kind in dict.fromkeys(order.kind for order in planted.orders):
+        if kind in kinds:
+            yield _row(chatbot, "order", where, kind, kinds.count(kind), found)
+
+
+def _row(
+    chatbot: str, thing: Thing, where: Where, kind: str, planted: int, found: Sequence[Encounter]
+) -> AttackRow:
+    met = [one for one in found if (one.thing, one.where) == (thing, where) and kind in (ALL, one.kind)]
+    decided = [one for one in met if one.followed is not None]
+    ratios = [
+        Ratio(sum(one.followed is True for one in own), len(own))
+        for name in dict.fromkeys(one.conversation for one in decided)
+        if (own := [one for one in decided if one.conversation == name])
+    ]
+    asks = thing != "distractor"
+    return AttackRow(
+        chatbot=chatbot,
+        thing=thing,
+        where=where,
+        kind=kind,
+        planted=planted,
+        seen=len(met),
+        undecided=len(met) - len(decided) if asks else 0,
+        followed=sum(one.followed is True for one in met) if asks else None,
+        followed_share=ratio_of_sums(ratios),
+        followed_share_ci95=interval(ratios),
+        no_interval=no_interval(len(ratios)) if ratios else None,
+    )

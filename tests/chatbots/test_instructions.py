@@ -1,0 +1,23 @@
+"""The instructions of chatbots, as far as they are known."""
+
+from __future__ import annotations
+
+from chatbots.instructions import instructions_of
+
+
+def test_our_chatbots_have_their_prompts_without_what_is_filled_in() -> None:
+    texts = instructions_of("vanilla", {})
+    assert texts is not None
+    assert "Documents found for the user's last message:" in " ".join(texts)
+    assert "politely decline other topics" in " ".join(texts)
+    assert not [text for text in texts if "{{" in text or "\x00" in text]
+
+
+def test_an_endpoint_has_the_prompt_that_it_is_sent() -> None:
+    assert instructions_of("endpoint", {"system": "Be brief."}) == ("Be brief.",)
+    assert instructions_of("endpoint", {}) is None
+
+
+def test_those_of_other_bots_are_not_known() -> None:
+    assert instructions_of("callable", {"target": "m:f"}) is None
+    assert instructions_of("somebody-elses", {}) is None
