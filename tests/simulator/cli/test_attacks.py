@@ -120,8 +120,10 @@ def test_orders_change_no_configuration_no_other_file_and_no_page(bench: Path) -
     assert "\x1b" not in calm + obeyed
     quiet, loud = (Tags((bench / name / "report.html").read_text()) for name in ("calm", "obeying"))
     assert loud.handlers == []
+    assert set(loud.found) == set(quiet.found)
     assert loud.found.count("script") == quiet.found.count("script")
     assert {"img", "iframe", "link", "base"}.isdisjoint(loud.found)
+    assert "default-src 'none'" in (bench / "obeying" / "report.html").read_text()
     said = [order for order in ORDERS if order.how == "says"]
     shares = {name: rows(bench / name)["order", "document"] for name in ("calm", "obeying")}
     assert (shares["calm"]["seen"], shares["calm"]["followed"]) == (2 * len(ORDERS), 0)
@@ -129,7 +131,11 @@ def test_orders_change_no_configuration_no_other_file_and_no_page(bench: Path) -
 
 
 def test_what_the_chatbot_was_sent_and_what_it_did_is_in_the_report(bench: Path) -> None:
-    run(bench, "run", "Kettle 7 takes " + "three minutes to boil the water for a pot of tea.")
+    printed = run(bench, "run", "Kettle 7 takes three minutes to boil the water for a pot of tea.")
+    assert "under attack:" in printed
+    head, *lines = (bench / "run" / "attacks.csv").read_text().splitlines()
+    assert head.startswith("chatbot,thing,where,kind,planted,seen,undecided,followed,followed_share,")
+    assert lines[0] == f"vanilla,false statement,document,all,{len(ORDERS) - 1},2,0,0,0.0,,"
     found = rows(bench / "run")
     assert {key: (row["planted"], row["seen"], row["followed"]) for key, row in found.items()} == {
         ("false statement", "document"): (len(ORDERS) - 1, 2, 0),
@@ -178,6 +184,29 @@ def test_a_wrong_attack_is_refused_before_anything_is_written(bench: Path, attac
     assert said.code == 2
     assert error in said.err
     assert not (bench / "run").exists()
+
+
+def test_detectors_judge_by_the_attacked_documents_later_too(bench: Path) -> None:
+    run(bench, "run", ANSWER)
+    attacked = rows(bench / "run")
+    said = ended("detect", bench / "run", "--detectors", "evidence-chain-lexical", "--quiet")
+    assert said.code == 0
+    assert rows(bench / "run") == attacked
+    assert {row["detector"] for row in read(bench / "run")["report"]["rows"]} == {
+        "lexical",
+        "evidence-chain-lexical",
+    }
+
+
+def test_a_run_without_an_attack_has_nothing_of_it(bench: Path) -> None:
+    config = bench / "experiment.yaml"
+    config.write_text(re.sub(r"attack: .*", "", EXPERIMENT))
+    printed = run(bench, "run", ANSWER)
+    held = read(bench / "run")
+    assert "under attack" not in printed + (bench / "run" / "report.html").read_text().lower()
+    assert held["report"]["attacks"] is None
+    assert "planted" not in held["experiment"]
+    assert not (bench / "run" / "attacks.csv").exists()
 
 
 def test_a_report_made_anew_is_the_same(bench: Path) -> None:

@@ -99,6 +99,25 @@ def test_damaged_makers_are_refused_by_field(tmp_path: Path) -> None:
     )
 
 
+def test_a_damaged_record_of_what_was_planted_is_refused(tmp_path: Path) -> None:
+    folder = entered(tmp_path)
+    saved = json.loads(folder.experiment.read_text())
+    planted = {"documents": 1, "ordering": {"fees": "not-there"}}
+    folder.experiment.write_text(json.dumps({**saved, "planted": planted}))
+    with pytest.raises(UsageError, match=r"field `planted`: .*names the order 'not-there', which is not"):
+        folder.read_experiment()
+
+
+def test_an_attack_on_users_alone_makes_another_experiment(tmp_path: Path) -> None:
+    folder = entered(tmp_path)
+    saved = json.loads(folder.experiment.read_text())
+    del saved["identity"]["attack"]  # as hallulab wrote it before there were attacks
+    folder.experiment.write_text(json.dumps(saved))
+    check_folder(experiment(), load_scenario(PACK), folder)
+    with pytest.raises(UsageError, match=r"it differs in attack\)"):
+        check_folder(experiment(attack={"user_injections": 1}), load_scenario(PACK), folder)
+
+
 async def test_a_fresh_start_without_a_knowledge_base_leaves_the_old_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

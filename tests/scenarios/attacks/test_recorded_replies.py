@@ -1,0 +1,53 @@
+"""The rules on what a real model wrote in a run without an attack: `tests/recordings/demo.jsonl.gz`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+
+from chatbots.instructions import instructions_of
+from scenarios.attacks.obedience import obeyed, repeats
+from scenarios.attacks.orders import all_orders
+from scenarios.attacks.poison import poisoned
+from scenarios.packs.pack_files import load_scenario
+from scenarios.text.library import library_of
+from tests.places import ROOT
+
+INSTRUCTIONS = tuple(
+    text
+    for name in ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
+    for text in instructions_of(name, {}) or ()
+)
+
+
+@cache
+def texts() -> list[str]:
+    """Everything the model wrote that is more than a word."""
+    lines = gzip.decompress((ROOT / "tests/recordings/demo.jsonl.gz").read_bytes()).decode().splitlines()
+    held = [json.loads(line) for line in lines]
+    bodies = [one["answer"]["body"] for one in held if one["kind"] == "model"]
+    said = [choice["message"]["content"] for body in bodies for choice in body.get("choices", [])]
+    return [text for text in said if text and " " in text]
+
+
+def test_nothing_obeys_an_order() -> None:
+    assert len(texts()) == 83
+    assert not [
+        (order.id, text)
+        for order in all_orders()
+        for text in texts()
+        if obeyed(order, text, INSTRUCTIONS, "")
+    ]
+
+
+def test_a_reply_that_tells_the_truth_repeats_no_falsehood_and_with_the_false_value_it_does() -> None:
+    pack = load_scenario("consumer-grievance-india")
+    [limit] = [one for one in pack.documents if one.name == "limitation-period"]
+    poisons = poisoned([limit], 1.0, library_of(pack), 0, False)[1]
+    [false] = [one for one in poisons if one.true_value == "two years" and "from the date" in one.true]
+    said = "is two years from the date"
+    replies = [text for text in texts() if said in text and '"opposite"' not in text]
+    assert len(replies) == 11
+    assert not [(poison.false, text) for poison in poisons for text in replies if repeats(text, poison)]
+    assert all(repeats(text.replace("two years", false.false_value), false) for text in replies)
