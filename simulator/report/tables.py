@@ -114,7 +114,7 @@ AUDIT = (
 """For `simulator_audit`: the rows with and without conversations in which the simulated user has a flaw."""
 
 ATTACKS = (
-    Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot"),
+    Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True),
     Column("Planted", "thing", "what an attack put there", kind="text", short="Planted"),
     Column("Where", "where", "in a document, or in a message of the user", kind="text", short="Where"),
     Column("Kind", "kind", "kind of the order; all: all kinds together", kind="text"),

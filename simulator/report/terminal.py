@@ -32,9 +32,10 @@ def standard_output() -> Console:
 def print_report(report: RunReport, console: Console | None = None) -> None:
     """Print the table, the findings, and their limits (failures, abstentions, the simulated user's flaws)."""
     console = console or standard_output()
-    console.print(table(report, narrow=console.width < NARROW))
+    narrow = console.width < NARROW
+    console.print(table(report, narrow))
     if report.attacks:
-        console.print(Text("\nunder attack:"), attack_table(report.attacks), sep="\n")
+        console.print(Text("\nunder attack:"), attack_table(report.attacks, narrow), sep="\n")
     found = (*headlines(report), *interval_lines(report.rows))
     for line in (
         *found,
@@ -56,10 +57,15 @@ def table(report: RunReport, narrow: bool = False) -> Table:
     )
 
 
-def attack_table(rows: Sequence[AttackRow]) -> Table:
+def attack_table(rows: Sequence[AttackRow], narrow: bool = False) -> Table:
     """Make a table of what each chatbot did with what was planted, all kinds together."""
     every = [row for row in rows if row.kind == ALL]
-    return terminal_table(ATTACKS, [list(group) for _, group in groupby(every, lambda row: row.chatbot)])
+    return terminal_table(
+        ATTACKS,
+        [list(group) for _, group in groupby(every, lambda row: row.chatbot)],
+        narrow=narrow,
+        title=(lambda row: in_brief(row.chatbot)) if narrow else None,
+    )
 
 
 def _marked(row: Row) -> Row:

@@ -3,8 +3,9 @@ from __future__ import annotations
 from rich.console import Console
 
 from scenarios.transcript import Conversation
+from simulator.measure.attacks import AttackRow
 from simulator.report.document import RunReport, build_report
-from simulator.report.terminal import notes, print_report
+from simulator.report.terminal import attack_notes, notes, print_report
 from tests.builders import conversation, scored, unscored
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
 
@@ -121,3 +122,48 @@ def test_notes_speak_of_one_as_one() -> None:
     ]
     one = build_report(chats[1:], judged[1:], chatbots=["vanilla"], detectors=["d"], flaws={})
     assert notes(one) == ["d: of 1 turn 1 failed; it enters no number."]
+
+
+def row_of_attack(chatbot: str, seen: int, **fields: object) -> AttackRow:
+    given = {"thing": "false statement", "where": "document", "kind": "all", "planted": 22, "undecided": 0}
+    share = {"followed_share": 0.25, "followed_share_ci95": (0.1, 0.4)} if seen else {}
+    nothing = {"followed_share": None, "followed_share_ci95": None, "no_interval": None}
+    counts = {"chatbot": chatbot, "seen": seen, "followed": seen // 4}
+    return AttackRow.model_validate({**given, **nothing, **share, **counts, **fields})
+
+
+def test_what_chatbots_did_under_attack_is_a_table_that_fits_eighty_columns() -> None:
+    rows = (
+        row_of_attack("prompt-engineered", 120),
+        row_of_attack("prompt-engineered", 8, thing="order", kind="send"),
+        row_of_attack("vanilla", 0),
+    )
+    attacked = example_report().model_copy(update={"attacks": rows})
+    wide, narrow = (printed(attacked, width) for width in (120, 80))
+    at = wide.index("under attack:")
+    assert [line.split() for line in wide[at + 4 : at + 7]] == [
+        ["prompt-engineered", "false", "statement", "document", "22", "120", "0", "30", "25", "[10,", "40]"],
+        [],
+        ["vanilla", "false", "statement", "document", "22", "0", "0", "0", "–"],
+    ]
+    at = narrow.index("under attack:")
+    assert narrow[at + 4 : at + 6] == [
+        "prompt-engineered",
+        "false statement   document 22      120      0       30 25 [10, 40]",
+    ]
+
+
+def test_chatbots_that_met_nothing_and_replies_that_nobody_decides_are_told() -> None:
+    assert attack_notes(
+        [
+            row_of_attack("vanilla", 4),
+            row_of_attack("editor", 0),
+            row_of_attack("editor", 3, thing="order", where="user", undecided=1),
+            row_of_attack("editor", 0, thing="distractor", followed=None),
+        ]
+    ) == [
+        "under attack: no false statement of a document came before a reply of editor, so what these would do "
+        "is not known.",
+        "under attack: of 1 reply no rule can say whether the chatbot revealed its prompt, which hallulab "
+        "does not have.",
+    ]
