@@ -176,7 +176,8 @@
     body.append(...unlocated(turn), printed(turn));
     body.append(make("ul", "verdicts", ...turn.verdicts.map((verdict, detector) => verdictOf(verdict, detector, turn))));
     for (const met of turn.planted) {
-      body.append(make("p", met.followed ? "bad" : "hint", make("b", "", `${met.thing}, ${met.where}`), ` ${met.said}: “${met.text}”`));
+      const text = met.text ? `: “${met.text}”` : "";
+      body.append(make("p", met.followed ? "planted bad" : "planted", make("b", "", `${met.thing}, ${met.where}`), ` ${met.said}${text}`));
     }
     if (turn.passages.length) {
       body.append(section(`Retrieved passages (${turn.passages.length})`, () => [

@@ -15,6 +15,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from agents.claim_check import ClaimCheck, ClaimChecks
+from scenarios.attacks.attacked import Planted
+from scenarios.attacks.orders import UserOrder, all_orders
+from scenarios.transcript import Turn
 from simulator.report.document import build_report
 from simulator.report.page import render_page
 from tests.builders import conversation
@@ -291,3 +294,24 @@ def test_a_chatbot_that_is_judged_by_its_own_verifier_has_a_sign_with_the_reason
     assert '<p class="note">† The model by which metarag judges also verifies what fact-checker says' in html
     assert html.count("<abbr") == 2
     assert "†" not in page()
+
+
+@in_browser
+def test_orders_that_were_obeyed_are_shown_and_do_nothing(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    orders = all_orders()
+    turns = tuple(
+        Turn(index=at, user=UserOrder(turn=at, order=order).after("Hi"), reply=order.asks or "No.")
+        for at, order in enumerate(orders)
+    )
+    chat = conversation("a", []).model_copy(update={"turns": turns})
+    planted = Planted(documents=1, orders=orders, by_users=True, instructions={"vanilla": ()})
+    report = build_report([chat], [], chatbots=["vanilla"], detectors=["d"], flaws={}, planted=planted)
+    show(chromium, tmp_path, render_page(report, [chat], [], flaws={}, personas={}, planted=planted))
+    with pytest.raises(NoAlertPresentException):
+        _ = chromium.switch_to.alert
+    lines = [line.text for line in find(chromium, "p.planted")]
+    assert lines[0] == f"order, user obeyed: “{orders[0].text}”"
+    assert sum("obeyed: " in line and "not obeyed" not in line for line in lines) == 34
+    assert (len(lines), len(find(chromium, "#attacks tbody tr"))) == (41, 10)
+    assert find(chromium, "img, iframe, #lanes script") == []
+    assert chromium.get_log("browser") == []

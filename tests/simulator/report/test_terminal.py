@@ -162,8 +162,8 @@ def test_chatbots_that_met_nothing_and_replies_that_nobody_decides_are_told() ->
             row_of_attack("editor", 0, thing="distractor", followed=None),
         ]
     ) == [
-        "under attack: no false statement of a document came before a reply of editor, so what these would do "
-        "is not known.",
+        "under attack: no false statement of a document came before a reply of editor, so what these would "
+        "do is not known.",
         "under attack: of 1 reply no rule can say whether the chatbot revealed its prompt, which hallulab "
         "does not have.",
     ]
