@@ -131,7 +131,7 @@ class Redaction:
         return _joined(found)
 
     def _in_escapes(self, text: str, ways: Sequence[re.Pattern[str]], levels: int) -> list[Place]:
-        """Return the places of keys that are found after up to `levels` of the patterns are undone, in any order."""
+        """Return the places of keys that are found after up to `levels` of the patterns are undone."""
         if not levels or not any(sign in text for sign in _KINDS):
             return []
         found = []
