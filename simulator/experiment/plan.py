@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scenarios.errors import UsageError
 from scenarios.files.digest import digest
 from scenarios.packs.pack import Persona, Scenario
 from simulator.experiment.config import Component, Experiment
-from simulator.experiment.conversation import ConversationKey
+from simulator.experiment.conversation import ConversationKey, GivenMessage
 from simulator.experiment.makers import Makers, makers
 
 MOST_CONVERSATIONS = 100_000
@@ -22,8 +23,8 @@ class Job:
 
     key: ConversationKey
     """Identifies it."""
-    persona: Persona
-    """The user."""
+    user: Persona | GivenMessage
+    """The user: a persona to simulate, or the only message."""
     chatbot: Component
     """The chatbot."""
 
@@ -63,8 +64,7 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
         "scenario": scenario_version(scenario),
         "models": [model_name(experiment, "user"), chatbot_model],
         "turns": [experiment.min_turns, experiment.max_turns],
-        "reply_tokens": experiment.reply_tokens,
-        "retrieval": [experiment.top_k, experiment.embedding_model],
+        **reply_settings(experiment),
     }
     for persona in chosen_personas(experiment, scenario):
         for seed in range(experiment.seed, experiment.seed + experiment.repeats):
@@ -81,6 +81,14 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
                     digest(identity)[:16], scenario.name, persona.id, bot.name, chatbot_model, seed, version
                 )
                 yield Job(key, persona, bot)
+
+
+def reply_settings(experiment: Experiment) -> dict[str, Any]:
+    """Return the settings that decide replies and belong to no chatbot."""
+    return {
+        "reply_tokens": experiment.reply_tokens,
+        "retrieval": [experiment.top_k, experiment.embedding_model],
+    }
 
 
 def chosen_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Persona]:

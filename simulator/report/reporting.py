@@ -14,7 +14,7 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.report.columns import csv_text
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
-from simulator.report.tables import RESULTS
+from simulator.report.tables import FIXED_PREFIX, RESULTS
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals, current_verdicts
@@ -58,9 +58,17 @@ def write_reports(
         experiment=derived.experiment,
     )
     report = derived.report
-    table = csv_text(RESULTS, report.rows)
-    write_together({folder.report: report.text(), folder.table: table, folder.page: page})
+    write_together({folder.report: report.text(), folder.table: _table(report), folder.page: page})
     return report
+
+
+def _table(report: RunReport) -> str:
+    """Return the rows as CSV; of a run with fixed prefixes with the free-running numbers beside them."""
+    if report.fixed_prefix is None:
+        return csv_text(RESULTS, report.rows)
+    both = zip(report.rows, report.fixed_prefix.rows, strict=True)
+    beside = [column for column in FIXED_PREFIX if column.value not in ("chatbot", "detector")]
+    return csv_text((*RESULTS, *beside), [{**dict(more), **dict(row)} for row, more in both])
 
 
 def report_of(folder: RunFolder, journals: Journals) -> RunReport:
@@ -101,8 +109,18 @@ def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = N
         personas=personas if saved else None,
         claim_checks=saved.claim_checks if saved else None,
         read_how=saved.read_how if saved else (),
+        branched_from=saved.branched_from if saved else None,
+        free=_free_running(folder, saved),
     )
     return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None)
+
+
+def _free_running(folder: RunFolder, saved: SavedExperiment | None) -> Journals | None:
+    """Return the run that conversations branch off from, without verdicts of other versions of detectors."""
+    if saved is None or saved.branched_from is None:
+        return None
+    journals = folder.read_free_running()
+    return Journals(journals.conversations, current_verdicts(journals.verdicts, saved))
 
 
 def _chatbots(saved: SavedExperiment | None, conversations: Sequence[Conversation]) -> list[str]:

@@ -18,6 +18,17 @@ from simulator.experiment.config import Experiment, describe
 from simulator.experiment.makers import Makers
 
 
+class BranchedFrom(Frozen):
+    """The run whose conversations are branched off from (docs/fixed-prefix.md)."""
+
+    run: str
+    """Its folder, as it was given."""
+    chatbot: str
+    """The chatbot whose conversations they are."""
+    digest: str
+    """Hash of these conversations."""
+
+
 class SavedExperiment(Frozen):
     """The content of `experiment.json`. Fields that an older hallulab did not write have their defaults."""
 
@@ -45,6 +56,8 @@ class SavedExperiment(Frozen):
     """How the models' answers were read."""
     made_by: Makers | None = None
     """Versions of the user and the chatbots that make the conversations; None: not known."""
+    branched_from: BranchedFrom | None = None
+    """The run that the conversations branch off from; None: they begin at their beginning."""
 
     @field_validator("experiment")
     @classmethod
@@ -60,7 +73,7 @@ class SavedExperiment(Frozen):
 
     def text(self) -> str:
         """Return the text of the file."""
-        unknown = {"made_by"} if self.made_by is None else set()
+        unknown = {name for name in ("made_by", "branched_from") if getattr(self, name) is None}
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
