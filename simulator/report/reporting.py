@@ -58,12 +58,12 @@ def write_reports(
         experiment=derived.experiment,
     )
     report = derived.report
-    write_together({folder.report: report.text(), folder.table: _table(report), folder.page: page})
+    write_together({folder.report: report.text(), folder.table: csv_of(report), folder.page: page})
     return report
 
 
-def _table(report: RunReport) -> str:
-    """Return the rows as CSV; of a run with fixed prefixes with the free-running numbers beside them."""
+def csv_of(report: RunReport) -> str:
+    """Return the text of `report.csv`; fixed-prefix rows have the free-running numbers beside them."""
     if report.fixed_prefix is None:
         return csv_text(RESULTS, report.rows)
     both = zip(report.rows, report.fixed_prefix.rows, strict=True)
