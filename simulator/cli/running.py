@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agents.machine.stopping import run_until_stopped
+from scenarios.errors import UsageError
 from simulator.cli.options import (
     AsJson,
     ConversationOptions,
@@ -123,12 +124,12 @@ def saved_experiment(
         config: an experiment file, of which only `fields` count; None: there is none.
         flags: fields that were given (not None); they win over the file.
         chatbots: names of its chatbots, or of the file's, or kinds of others; None: all.
-        fields: see above.
+        fields: see above. With `chatbots` among them, they are going to answer.
 
     Raises:
-        UsageError: folder or file are at fault.
+        UsageError: folder or file are at fault, or only the folder names a chatbot that is not ours.
     """
-    from simulator.experiment.config import load_experiment
+    from simulator.experiment.config import ALL_CHATBOTS, load_experiment
     from simulator.runs.saved_experiment import experiment_to_judge
 
     file = load_experiment(config, {})
@@ -139,6 +140,15 @@ def saved_experiment(
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]
+    if "chatbots" in fields - given.keys():
+        for bot in values["chatbots"]:
+            # The folder may be a stranger's, and such a chatbot could name any program.
+            if not isinstance(bot, str) and bot["kind"] not in ALL_CHATBOTS:
+                raise UsageError(
+                    f"{run.path}: its chatbot {bot['name']!r} is other people's code or service "
+                    f"({bot['kind']}), which a run folder alone does not start. Give the experiment file "
+                    "that names it with -c, or leave it out with --chatbots."
+                )
     return load_experiment(None, values).with_places_of(file)
 
 

@@ -147,6 +147,28 @@ def test_a_bot_of_ones_own_is_given_the_history(
     }
 
 
+@pytest.mark.parametrize("kind", ["callable", "autogen", "endpoint", "a-plug-in"])
+@pytest.mark.parametrize("more", [(), ("--chatbots", "vanilla,mine")])
+def test_a_run_folder_alone_starts_nobodys_code(
+    hallulab: CommandLine, demo: RunFolder, tmp_path: Path, kind: str, more: tuple[str, ...]
+) -> None:
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    run.conversations.write_bytes(demo.conversations.read_bytes())
+    saved = json.loads(demo.experiment.read_text())
+    mine = {"name": "mine", "kind": kind, "options": {"target": "mybot:reply", "python": "./evil"}}
+    saved["experiment"]["chatbots"] = [{"name": "vanilla", "kind": "vanilla"}, mine]
+    run.experiment.write_text(json.dumps(saved))
+    ended = hallulab("branch", run.path, "--out", tmp_path / "out", *more, "--replay", RECORDING)
+    assert (ended.code, ended.err) == (
+        2,
+        f"error: {run.path}: its chatbot 'mine' is other people's code or service ({kind}), which a run folder "
+        "alone does not start. Give the experiment file that names it with -c, or leave it out with "
+        "--chatbots.\n",
+    )
+    assert branch(hallulab, run, tmp_path / "out", "--turns", "0") == (0, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
