@@ -95,6 +95,28 @@ def test_the_first_message_is_the_same_for_all_chatbots(
     assert {line["remaining"] for line in report["comparisons"]} <= {None, 1.0}
 
 
+def test_the_recorded_branches_give_the_numbers_of_the_docs(
+    hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All five chatbots after Vanilla's history, answered by the real model."""
+    monkeypatch.chdir(tmp_path)
+    replay = ("--replay", RECORDINGS / "branch.jsonl.gz", "--quiet")
+    config = ("-c", ROOT / "docs" / "demo.yaml", "--limit", "1", "--model", "qwen2.5-coder-1.5b")
+    assert hallulab("run", *config, "--detectors", "halludetect", "--out", "runs/free", *replay).code == 0
+    ended = hallulab("branch", "runs/free", "--out", "runs/fixed", *replay)
+    assert (ended.code, ended.err) == (0, "")
+    printed = [line.rstrip() for line in ended.out.splitlines()]
+    told = (ROOT / "docs" / "fixed-prefix.md").read_text(encoding="utf-8").split("```\n")
+    tables, sentences = (part.splitlines() for part in told[1:4:2])
+    assert len(tables) == 16
+    assert printed[: len(tables)] == tables
+    assert " ".join(sentences) in " ".join(printed)
+    fixed = json.loads(Path("runs/fixed/report.json").read_text())["fixed_prefix"]
+    assert {
+        (row["free_hpt_1"], row["fixed_hpt_1"]) for row in fixed["rows"] if row["chatbot"] == "agent"
+    } == {(0.0, 0.5)}
+
+
 def branch(hallulab: CommandLine, demo: RunFolder, out: Path, *more: str | Path) -> tuple[int, str]:
     arguments = ("--chatbots", "vanilla", "--detectors", "lexical", "--replay", RECORDING, "--quiet")
     ended = hallulab("branch", demo.path, "--out", out, *arguments, *more)
@@ -162,8 +184,8 @@ def test_a_run_folder_alone_starts_nobodys_code(
     ended = hallulab("branch", run.path, "--out", tmp_path / "out", *more, "--replay", RECORDING)
     assert (ended.code, ended.err) == (
         2,
-        f"error: {run.path}: its chatbot 'mine' is other people's code or service ({kind}), which a run folder "
-        "alone does not start. Give the experiment file that names it with -c, or leave it out with "
+        f"error: {run.path}: its chatbot 'mine' is other people's code or service ({kind}), which a run "
+        "folder alone does not start. Give the experiment file that names it with -c, or leave it out with "
         "--chatbots.\n",
     )
     assert branch(hallulab, run, tmp_path / "out", "--turns", "0") == (0, "")
