@@ -55,6 +55,8 @@ _TURN = (
     _column("seed", "Int64", "seed of the conversation; persona and seed pair conversations of chatbots",
             "conversation.seed"),
     _column("turn", "Int64", "index of the turn, from 0", "turn"),
+    _column("depth", "Int64", "exchanges before the turn: more than `turn` where a history was given "
+            "([fixed-prefix.md](fixed-prefix.md))", lambda source: source.conversation.depth(source.turn)),
 )  # fmt: skip
 """First columns of every frame."""
 

@@ -124,6 +124,32 @@ class Turn(Frozen):
     """Model calls of this turn, the user's and the chatbot's."""
 
 
+class Branch(Frozen):
+    """Where a conversation branches off from another one, whose history it was given (docs/fixed-prefix.md).
+
+    >>> said = (Message(role="user", text="Hello."), Message(role="assistant", text="Good day."))
+    >>> Branch(conversation="c", turn=1, history=said).turn
+    1
+    """
+
+    conversation: str
+    """Identifier of the other conversation."""
+    turn: Count
+    """The turn of it that is held anew: the number of exchanges given."""
+    history: tuple[Message, ...]
+    """The messages before that turn, oldest first."""
+
+    @model_validator(mode="after")
+    def _history_leads_to_the_turn(self) -> Self:
+        roles = [message.role for message in self.history]
+        if len(roles) != 2 * self.turn or roles != ["user", "assistant"] * self.turn:
+            raise ValueError(
+                f"`history` does not lead to turn {self.turn}: a message of the user and a reply to it, "
+                f"{self.turn} times"
+            )
+        return self
+
+
 class Conversation(Frozen):
     """A whole dialogue between one persona and one chatbot: a line of `conversations.jsonl`."""
 
@@ -142,8 +168,10 @@ class Conversation(Frozen):
     """Seed of the conversation; equal seeds pair conversations across chatbots."""
     version: str = ""
     """Versions of the simulated user and the chatbot, joined by a hyphen; empty: not known."""
+    branch: Branch | None = None
+    """What the chatbot was given before the first turn; None: nothing."""
     turns: tuple[Turn, ...]
-    """The finished turns, in order."""
+    """The finished turns, in order. What was given is not among them: it is the other conversation's."""
     stop_reason: StopReason
     """Why it ended."""
     error: str | None = None
@@ -160,9 +188,18 @@ class Conversation(Frozen):
                 )
         return self
 
+    @property
+    def given(self) -> tuple[Message, ...]:
+        """The messages before the first turn, which are another conversation's."""
+        return () if self.branch is None else self.branch.history
+
+    def depth(self, turn: int) -> int:
+        """Return the number of exchanges before turn number `turn`, given ones included."""
+        return turn if self.branch is None else self.branch.turn + turn
+
     def history(self, turn: int) -> tuple[Message, ...]:
-        """Return the messages before turn number `turn`, oldest first."""
-        return tuple(
+        """Return the messages before turn number `turn`, given ones included, oldest first."""
+        own = (
             message
             for earlier in self.turns[:turn]
             for message in (
@@ -170,6 +207,7 @@ class Conversation(Frozen):
                 Message(role="assistant", text=earlier.reply),
             )
         )
+        return (*self.given, *own)
 
 
 class Span(Frozen):

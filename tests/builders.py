@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Call, Conversation, Passage, Span, Turn, Verdict
+from scenarios.transcript import Branch, Call, Conversation, Message, Passage, Span, Turn, Verdict
 
 EVIDENCE = Passage(id="p#0", document="p", text="Evidence.")
 
@@ -51,6 +51,13 @@ def conversation(
     said = {"id": id, "persona": persona, "chatbot": chatbot, "seed": seed, "turns": turns}
     given = {"scenario": "s", "model": "m", "stop_reason": "max_turns"}
     return Conversation.model_validate({**given, **said, **fields})
+
+
+def branched(id: str, reply: str, turn: int, chatbot: str = "vanilla", **fields: Any) -> Conversation:
+    """A conversation of one reply that branches off at a turn; `fields` are those of `conversation`."""
+    said = (Message(role="user", text="Hi there"), Message(role="assistant", text="Hello."))
+    branch = Branch(conversation="source", turn=turn, history=said * turn)
+    return conversation(id, [reply], chatbot, branch=branch, **fields)
 
 
 def scored(

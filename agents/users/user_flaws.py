@@ -103,7 +103,7 @@ def conversation_flaws(
         min_turns: a stop before so many replies is premature.
     """
     flaws = []
-    before = _Said()
+    before = _Said(conversation.given)
     for turn in conversation.turns:
         found = _message_flaws(turn.user, before, persona)
         flaws += [Flaw(turn=turn.index, kind=kind, detail=detail) for kind, detail in found]

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import typer
 
-from simulator.cli import bench, building, folders, listing, planting, running, serving, summarizing
+from simulator.cli import (
+    bench,
+    branching,
+    building,
+    folders,
+    listing,
+    planting,
+    running,
+    serving,
+    summarizing,
+)
 from simulator.cli.extra_args import PassingOn
 
 app = typer.Typer(
@@ -20,6 +30,7 @@ app.command("serve", cls=PassingOn)(serving.serve)
 app.command("run", cls=PassingOn)(running.run)
 app.command("simulate", cls=PassingOn)(running.simulate)
 app.command("detect", cls=PassingOn)(running.detect)
+app.command("branch", cls=PassingOn)(branching.branch)
 app.command("report")(folders.report)
 app.command("view")(folders.view)
 app.command("export")(folders.export)

@@ -125,3 +125,23 @@ def names(value: str | None) -> list[str] | None:
     if value is None:
         return None
     return [name.strip() for name in value.split(",") if name.strip()]
+
+
+def whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
+    """Return whole numbers that commas separate.
+
+    Raises:
+        UsageError: the text holds something else.
+    """
+    from scenarios.errors import UsageError
+
+    found = [part.strip() for part in text.split(",")]
+    if any(not part.isdecimal() or not least <= int(part) <= _MOST for part in found):
+        raise UsageError(
+            f"{flag} {text}: give whole numbers from {least} to {_MOST} with commas between, such as 1,4."
+        )
+    return tuple(int(part) for part in found)
+
+
+_MOST = 50
+"""Most turns or passages: none of our dialogues is longer."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from simulator.cli.options import names
+from simulator.cli.options import names, whole_numbers
 from simulator.cli.saying import say
 
 
@@ -44,31 +44,11 @@ def plant(
         out,
         count,
         names(kinds) or (),
-        _numbers("--turns", turns, 0),
-        _numbers("--contexts", contexts, 1),
+        whole_numbers("--turns", turns, 0),
+        whole_numbers("--contexts", contexts, 1),
         seed,
     )
     done = plant_command(settings)
     say(f"{counted(len(done.replies) // 2, 'error')} with clean twins written to {out / FILE}")
     for kind, lacking in done.lacking.items():
         say(f"{kind}: {lacking} fewer, as no place for them was found", err=True)
-
-
-def _numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
-    """Return whole numbers that commas separate.
-
-    Raises:
-        UsageError: the text holds something else.
-    """
-    from scenarios.errors import UsageError
-
-    found = [part.strip() for part in text.split(",")]
-    if any(not part.isdecimal() or not least <= int(part) <= _MOST for part in found):
-        raise UsageError(
-            f"{flag} {text}: give whole numbers from {least} to {_MOST} with commas between, such as 1,4."
-        )
-    return tuple(int(part) for part in found)
-
-
-_MOST = 50
-"""Most turns or passages: none of our dialogues is longer."""

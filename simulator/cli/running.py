@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from agents.machine.stopping import run_until_stopped
+from scenarios.errors import UsageError
 from simulator.cli.options import (
     AsJson,
     ConversationOptions,
@@ -24,9 +26,10 @@ from simulator.cli.saying import say
 
 if TYPE_CHECKING:
     from simulator.experiment.build import Ran, Settings
+    from simulator.experiment.config import Experiment
     from simulator.runs.folder import RunFolder
 
-_JUDGING = frozenset(
+JUDGING = frozenset(
     {
         "detectors",
         "models",
@@ -40,6 +43,8 @@ _JUDGING = frozenset(
     }
 )
 """Fields of an experiment file that say how a saved run is judged."""
+ANSWERING = JUDGING | {"chatbots", "top_k", "reply_tokens", "embedding_model"}
+"""Fields that say how chatbots answer, too."""
 
 
 @grouped
@@ -95,21 +100,56 @@ def detect(
     """
     from simulator.cli.folders import show_report
     from simulator.experiment.build import execute_experiment
-    from simulator.experiment.config import load_experiment
     from simulator.runs.folder import RunFolder
-    from simulator.runs.saved_experiment import experiment_to_judge
 
     run = RunFolder(folder)
     run.require()
-    file = load_experiment(models.config, {})
-    given = file.model_dump(mode="json", exclude_unset=True)
-    values = experiment_to_judge(run, given.get("scenario"))
-    values.update({name: given[name] for name in given.keys() & _JUDGING})
     flags = {**flags_of(models), "detectors": names(detectors)}
-    values.update({name: value for name, value in flags.items() if value is not None})
-    experiment = load_experiment(None, values).with_places_of(file)
+    experiment = saved_experiment(run, models.config, flags)
     ran = run_until_stopped(execute_experiment(experiment, run, settings(context, recording), simulate=False))
     show_report(run, as_json, ran.journals, ran.scenario)
+
+
+def saved_experiment(
+    run: RunFolder,
+    config: Path | None,
+    flags: Mapping[str, Any],
+    chatbots: Sequence[str] | None = None,
+    fields: frozenset[str] = JUDGING,
+) -> Experiment:
+    """Return the experiment of a saved run, to go on with.
+
+    Args:
+        run: its folder.
+        config: an experiment file, of which only `fields` count; None: there is none.
+        flags: fields that were given (not None); they win over the file.
+        chatbots: names of its chatbots, or of the file's, or kinds of others; None: all.
+        fields: see above. With `chatbots` among them, they are going to answer.
+
+    Raises:
+        UsageError: folder or file are at fault, or only the folder names a chatbot that is not ours.
+    """
+    from simulator.experiment.config import ALL_CHATBOTS, load_experiment
+    from simulator.runs.saved_experiment import experiment_to_judge
+
+    file = load_experiment(config, {})
+    given = file.model_dump(mode="json", exclude_unset=True)
+    values = experiment_to_judge(run, given.get("scenario"))
+    values.update({name: given[name] for name in given.keys() & fields})
+    values.update({name: value for name, value in flags.items() if value is not None})
+    if chatbots is not None:
+        known = {bot["name"]: bot for bot in values["chatbots"]}
+        values["chatbots"] = [known.get(name, name) for name in chatbots]
+    if "chatbots" in fields - given.keys():
+        for bot in values["chatbots"]:
+            # The folder may be a stranger's, and such a chatbot could name any program.
+            if not isinstance(bot, str) and bot["kind"] not in ALL_CHATBOTS:
+                raise UsageError(
+                    f"{run.path}: its chatbot {bot['name']!r} is other people's code or service "
+                    f"({bot['kind']}), which a run folder alone does not start. Give the experiment file "
+                    "that names it with -c, or leave it out with --chatbots."
+                )
+    return load_experiment(None, values).with_places_of(file)
 
 
 def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:

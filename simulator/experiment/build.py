@@ -30,12 +30,14 @@ from scenarios.attacks.attacked import Planted, attacked
 from scenarios.errors import UsageError
 from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import load_scenario
+from simulator.experiment.branching import REPLIES, branch_jobs
 from simulator.experiment.config import Component, Experiment
-from simulator.experiment.conversation import User
+from simulator.experiment.conversation import GivenMessage, User
 from simulator.experiment.execution import Cast, execute
-from simulator.experiment.makers import makers
+from simulator.experiment.makers import Makers, makers
 from simulator.experiment.ordering_user import OrderingUser
 from simulator.experiment.plan import Job, check_plan, plan
+from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals, read_journals
 from simulator.runs.saved_experiment import check_folder, enter_folder, say_what_is_made_anew
@@ -84,7 +86,12 @@ class Ran:
 
 
 async def execute_experiment(
-    experiment: Experiment, folder: RunFolder, settings: Settings, simulate: bool, judge: bool = True
+    experiment: Experiment,
+    folder: RunFolder,
+    settings: Settings,
+    simulate: bool,
+    judge: bool = True,
+    branching: Branching | None = None,
 ) -> Ran:
     """Run an experiment into its folder.
 
@@ -93,6 +100,7 @@ async def execute_experiment(
     Args:
         simulate: False only judges the conversations in the folder.
         judge: False only simulates; the experiment's detectors are saved for later.
+        branching: where conversations branch off from a finished run; None: they begin at their beginning.
 
     Raises:
         UsageError: the experiment has a contradiction, or does not fit the folder.
@@ -100,28 +108,31 @@ async def execute_experiment(
     """
     experiment = with_model(experiment)
     scenario, planted = load_attacked(experiment)
-    if simulate:
+    if branching is not None:
+        branching.require_other(folder)
+    elif simulate:
         check_plan(experiment, scenario)
     async with open_pool(experiment, open_recording(settings), settings.transport) as pool:
         detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
         knowledge = KnowledgeBase(
             scenario, embedding_model=experiment.embedding_model, recording=pool.recording
         )
-        cast = make_cast(experiment, scenario, pool, knowledge, detectors)
+        replies = experiment.max_turns if branching is None else REPLIES
+        cast = make_cast(experiment, scenario, pool, knowledge, detectors, replies)
         verifying = {
             bot.name: claim_check_of(f"chatbot {bot.name}", cast.chatbot(bot, experiment.seed))
             for bot in (experiment.chatbots if simulate else ())
         }
         if simulate and not settings.fresh:
-            check_folder(experiment, scenario, folder)
+            check_folder(experiment, scenario, folder, branching)
         needed = simulate or needs_model(detectors)
         with folder.claimed():
             held = _held(folder, settings.fresh, simulate)
             async with served(pool, settings, needed) as revision:
                 if needed and not pool.recording.replaying:
                     await _build(knowledge, settings.quiet)
-                made_by = makers(experiment, identities(pool)) if simulate else None
-                jobs = plan(experiment, scenario, made_by) if simulate else []
+                made_by = makers(experiment, identities(pool), branching is not None) if simulate else None
+                jobs = _jobs(experiment, scenario, made_by, branching)
                 if not settings.fresh:
                     say_what_is_made_anew(folder, held, detectors, made_by)
                 read_how = pool.read_how if needed else ()
@@ -137,8 +148,9 @@ async def execute_experiment(
                     read_how,
                     settings.fresh,
                     planted,
+                    branching,
                 )
-                bars = ProgressBars(experiment.max_turns, len(detectors), settings.quiet)
+                bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
                 with bars, _long_lived_objects_left_alone():
                     journals = await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
     return Ran(journals, scenario)
@@ -156,6 +168,17 @@ def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:
     scenario, planted = attacked(scenario, experiment.attack)
     known = {bot.name: instructions_of(bot.kind, bot.options) for bot in experiment.chatbots}
     return scenario, planted.model_copy(update={"instructions": known})
+
+
+def _jobs(
+    experiment: Experiment, scenario: Scenario, made_by: Makers | None, branching: Branching | None
+) -> list[Job]:
+    """Return the conversations wanted; none if nobody makes any."""
+    if made_by is None:
+        return []
+    if branching is None:
+        return plan(experiment, scenario, made_by)
+    return branch_jobs(branching.prefixes, experiment, scenario, made_by)
 
 
 def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
@@ -339,12 +362,15 @@ def make_cast(
     pool: ModelPool,
     knowledge: KnowledgeBase,
     detectors: Sequence[Detector],
+    max_turns: int,
 ) -> Cast:
     """Return who takes part in the experiment."""
 
     def user(job: Job) -> User:
+        if isinstance(job.user, GivenMessage):
+            return job.user
         simulated = SimulatedUser(
-            job.persona,
+            job.user,
             scenario.domain,
             pool,
             job.key.seed,
@@ -367,4 +393,4 @@ def make_cast(
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)
 
-    return Cast(user, chatbot, detectors, knowledge, experiment.max_turns, experiment.concurrency)
+    return Cast(user, chatbot, detectors, knowledge, max_turns, experiment.concurrency)

@@ -13,7 +13,7 @@ from agents.users.user import UserFailed, UserMove
 from agents.users.user_flaws import is_loop
 from chatbots.protocol import Chatbot, ChatbotError
 from scenarios.plugins import reason_of
-from scenarios.transcript import Call, Conversation, Message, StopReason, Turn
+from scenarios.transcript import Branch, Call, Conversation, Message, StopReason, Turn
 
 
 class User(Protocol):
@@ -22,6 +22,18 @@ class User(Protocol):
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Return the next message, or the decision to stop."""
         ...
+
+
+@dataclass(frozen=True)
+class GivenMessage:
+    """A user whose message is given, so that no model writes it."""
+
+    text: str
+    """The message."""
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """See `User.next`."""
+        return UserMove(text=self.text)
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,8 @@ class ConversationKey:
     """Seed."""
     version: str = ""
     """See `Conversation.version`."""
+    branch: Branch | None = None
+    """See `Conversation.branch`."""
 
 
 async def converse(
@@ -53,7 +67,7 @@ async def converse(
 ) -> Conversation:
     """Hold a conversation. If user or chatbot fails, it ends; failure and earlier turns are recorded."""
     turns: list[Turn] = []
-    history: list[Message] = []
+    history: list[Message] = [*key.branch.history] if key.branch else []
     loose: list[Call] = []
 
     def ended(reason: StopReason, error: str | None = None) -> Conversation:
@@ -65,6 +79,7 @@ async def converse(
             model=key.model,
             seed=key.seed,
             version=key.version,
+            branch=key.branch,
             turns=tuple(turns),
             stop_reason=reason,
             error=error and without_keys(error),

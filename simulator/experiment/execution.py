@@ -169,7 +169,7 @@ class _Run:
         self, conversation: Conversation, said: Sequence[Message], turn: Turn, detector: Detector
     ) -> None:
         async with self._bench:
-            history = tuple(said[: 2 * turn.index])
+            history = tuple(said[: 2 * conversation.depth(turn.index)])
             view = TurnView(
                 history=history,
                 question=turn.user,

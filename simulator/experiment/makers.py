@@ -21,7 +21,8 @@ class Makers(Frozen):
     """The versions of the user and the chatbots: `made_by` in `experiment.json`."""
 
     user: str
-    """Version of the simulated user, its model and the rules of a conversation."""
+    """Version of the simulated user, its model and the rules of a conversation; of branched conversations the
+    rules alone."""
     chatbots: dict[str, str]
     """Name in the experiment → version of the chatbot, its models and the search."""
 
@@ -41,10 +42,11 @@ class Makers(Frozen):
         return f"{self.user}-{self.chatbots[chatbot]}"
 
 
-def makers(experiment: Experiment, models: Mapping[str, str] | None = None) -> Makers:
+def makers(experiment: Experiment, models: Mapping[str, str] | None = None, branched: bool = False) -> Makers:
     """Return who makes the experiment's conversations.
 
     Args:
+        branched: whether they branch off from other conversations, so that no user is simulated.
         models: `agents.served_model.identities` of its models; None: the names that they are served under.
 
     Raises:
@@ -53,10 +55,9 @@ def makers(experiment: Experiment, models: Mapping[str, str] | None = None) -> M
     names = {DEFAULT_MODEL: experiment.model or ""}
     names |= {name: model.model for name, model in experiment.models.items()}
     known = {**names, **(models or {})}
-    user = [
-        user_version(known[experiment.roles.get("user", DEFAULT_MODEL)]),
-        code_version("simulator.experiment.conversation"),
-    ]
+    user = [code_version("simulator.experiment.conversation")]
+    if not branched:
+        user.insert(0, user_version(known[experiment.roles.get("user", DEFAULT_MODEL)]))
     search = code_version("agents.retrieval.knowledge")
     chatbots = {}
     for bot in experiment.chatbots:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scenarios.attacks.attacked import attack_version
 from scenarios.attacks.orders import UserOrder, user_order
@@ -11,7 +12,7 @@ from scenarios.errors import UsageError
 from scenarios.files.digest import digest
 from scenarios.packs.pack import Persona, Scenario
 from simulator.experiment.config import Component, Experiment
-from simulator.experiment.conversation import ConversationKey
+from simulator.experiment.conversation import ConversationKey, GivenMessage
 from simulator.experiment.makers import Makers, makers
 
 MOST_CONVERSATIONS = 100_000
@@ -24,8 +25,8 @@ class Job:
 
     key: ConversationKey
     """Identifies it."""
-    persona: Persona
-    """The user."""
+    user: Persona | GivenMessage
+    """The user: a persona to simulate, or the only message."""
     chatbot: Component
     """The chatbot."""
     order: UserOrder | None = None
@@ -67,8 +68,7 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
         "scenario": scenario_version(scenario),
         "models": [model_name(experiment, "user"), chatbot_model],
         "turns": [experiment.min_turns, experiment.max_turns],
-        "reply_tokens": experiment.reply_tokens,
-        "retrieval": [experiment.top_k, experiment.embedding_model],
+        **reply_settings(experiment),
     }
     if experiment.attack is not None:  # without one, identifiers are those of before there were attacks
         shared["attack"] = attack_version(experiment.attack)
@@ -95,6 +95,14 @@ def _order(experiment: Experiment, persona: Persona, seed: int) -> UserOrder | N
     if attack is None:
         return None
     return user_order(attack.user_injections, attack.seed, experiment.min_turns, persona.id, seed)
+
+
+def reply_settings(experiment: Experiment) -> dict[str, Any]:
+    """Return the settings that decide replies and belong to no chatbot."""
+    return {
+        "reply_tokens": experiment.reply_tokens,
+        "retrieval": [experiment.top_k, experiment.embedding_model],
+    }
 
 
 def chosen_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Persona]:

@@ -10,7 +10,7 @@ from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 from simulator.measure.metrics import Pairing, Tallies, Tally
 from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import Ratio, holm, no_interval, paired_difference
+from simulator.measure.statistics import Ratio, by_cluster, holm, no_interval, paired_difference
 
 Metric = Literal["hpt_1", "tokacc_1"]
 
@@ -83,18 +83,25 @@ def paired_ratios(
 ) -> tuple[list[Ratio], list[Ratio]]:
     """Return the ratios of two chatbots on the personas and seeds that both have, in the same order.
 
+    Conversations that branch off from the same one at turns at which both have a ratio are added up.
+
     Raises:
         UsageError: a chatbot has two conversations with the same scenario, persona and seed.
     """
-    one, two = _by_pairing(first, metric), _by_pairing(second, metric)
+    one, two = _by_place(first, metric), _by_place(second, metric)
     shared = sorted(one.keys() & two.keys())
-    return [one[key] for key in shared], [two[key] for key in shared]
+    paired = [
+        by_cluster((pairing, ratios[pairing, turn]) for pairing, turn in shared) for ratios in (one, two)
+    ]
+    return paired[0], paired[1]
 
 
-def _by_pairing(tallies: Sequence[Tally], metric: Metric) -> dict[Pairing, Ratio]:
-    ratios: dict[Pairing, Ratio] = {}
+def _by_place(tallies: Sequence[Tally], metric: Metric) -> dict[tuple[Pairing, int], Ratio]:
+    """Return ratios by persona and seed, and by the turn at which a conversation branches off, else -1."""
+    ratios: dict[tuple[Pairing, int], Ratio] = {}
     for item in tallies:
-        if item.pairing in ratios:
+        place = (item.pairing, -1 if item.branched_at is None else item.branched_at)
+        if place in ratios:
             scenario, persona, seed = item.pairing
             raise UsageError(
                 f"two conversations of a chatbot share persona {persona}, seed {seed}, scenario {scenario}: "
@@ -102,5 +109,5 @@ def _by_pairing(tallies: Sequence[Tally], metric: Metric) -> dict[Pairing, Ratio
             )
         ratio = _RATIOS[metric](item)
         if ratio.denominator:
-            ratios[item.pairing] = ratio
+            ratios[place] = ratio
     return ratios

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from scenarios.errors import UsageError
@@ -30,7 +30,7 @@ class Row(Frozen):
     detector: str
     """Name of the detector."""
     conversations: int
-    """Conversations of the chatbot."""
+    """Conversations of the chatbot. All that branch off from the same one count as one."""
     scored_conversations: int
     """Those with a scored turn; intervals and shares of conversations are over these."""
     turns: int
@@ -96,6 +96,8 @@ class Tally:
     """Identifier of the conversation."""
     pairing: Pairing
     """The key shared with other chatbots' conversations."""
+    branched_at: int | None
+    """The turn at which the conversation branches off from another one; None: it does not."""
     turns: int
     """All turns."""
     scored_turns: int
@@ -128,6 +130,29 @@ class Tally:
     def tokacc(self) -> Ratio:
         """Tokens outside flagged spans over tokens."""
         return Ratio(self.tokens - self.flagged_tokens, self.tokens)
+
+    def __add__(self, other: Tally) -> Tally:
+        """Add up two conversations that branch off from the same one."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        return replace(self, branched_at=None, **sums)
+
+
+_COUNTS = tuple(
+    field.name for field in fields(Tally) if field.name not in ("conversation", "pairing", "branched_at")
+)
+"""Fields of a tally that are added up."""
+
+
+def clustered(tallies: Iterable[Tally]) -> list[Tally]:
+    """Add up conversations that branch off from the same one; others stay.
+
+    They share a history, so they depend on each other as the turns of one conversation do.
+    """
+    found: dict[tuple[Pairing, str], Tally] = {}
+    for item in tallies:
+        key = (item.pairing, item.conversation if item.branched_at is None else "")
+        found[key] = found[key] + item if key in found else item
+    return list(found.values())
 
 
 def index_verdicts(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], dict[int, Verdict]]:
@@ -174,6 +199,7 @@ def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
     return Tally(
         conversation=conversation.id,
         pairing=(conversation.scenario, conversation.persona, conversation.seed),
+        branched_at=None if conversation.branch is None else conversation.branch.turn,
         turns=len(conversation.turns),
         scored_turns=scored,
         failed=sum(verdict.outcome == "failed" for verdict in verdicts.values()),
@@ -218,6 +244,7 @@ def tally_all(
 
 def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
     """Add up the tallies of one chatbot under one detector; a denominator of 0 gives None."""
+    tallies = clustered(tallies)
     judged = [item for item in tallies if item.scored_turns]
     worded = [item for item in judged if item.tokens]
     turns = sum(item.turns for item in tallies)

@@ -7,7 +7,7 @@ Generators have a fixed seed and counts are integers: equal input gives equal ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +65,19 @@ def ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
     """
     denominator = sum(item.denominator for item in sample)
     return sum(item.numerator for item in sample) / denominator if denominator else None
+
+
+def by_cluster(ratios: Iterable[tuple[Hashable, Ratio]]) -> list[Ratio]:
+    """Add up the ratios of each cluster, given as (cluster, ratio).
+
+    >>> by_cluster([("a", Ratio(1, 1)), ("b", Ratio(0, 1)), ("a", Ratio(2, 1))])
+    [Ratio(numerator=3, denominator=2), Ratio(numerator=0, denominator=1)]
+    """
+    sums: dict[Hashable, Ratio] = {}
+    for cluster, ratio in ratios:
+        before = sums.get(cluster, Ratio(0, 0))
+        sums[cluster] = Ratio(before.numerator + ratio.numerator, before.denominator + ratio.denominator)
+    return list(sums.values())
 
 
 def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:

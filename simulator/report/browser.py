@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from scenarios.attacks.attacked import Planted
 from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Span, Turn, Verdict
+from scenarios.transcript import Conversation, Message, Span, Turn, Verdict
 from simulator.measure.attacks import Encounter, encounters
 from simulator.measure.conversations import Flaws
 from simulator.measure.metrics import index_verdicts
@@ -29,16 +30,20 @@ def browser_data(
     personas: Mapping[str, Persona],
     planted: Planted | None = None,
 ) -> dict[str, Any]:
-    """Collect what the reader shows: cases (scenario, persona, seed) with one conversation a chatbot."""
+    """Collect what the reader shows: cases (scenario, persona, seed) with one conversation a chatbot.
+
+    Conversations that branch off at several turns are several cases, each with the history that was given.
+    """
     index = index_verdicts(verdicts)
     passages = _Passages()
-    cases: dict[tuple[str, str, int], list[dict[str, Any] | None]] = {}
+    cases: dict[tuple[str, str, int, int], list[dict[str, Any] | None]] = {}
+    given: dict[tuple[str, str, int, int], Sequence[Message]] = {}
     for conversation in sorted(conversations, key=lambda item: item.id):
         if conversation.chatbot not in chatbots:
             continue
-        chats = cases.setdefault(
-            (conversation.scenario, conversation.persona, conversation.seed), [None] * len(chatbots)
-        )
+        case = (conversation.scenario, conversation.persona, conversation.seed, conversation.depth(0))
+        chats = cases.setdefault(case, [None] * len(chatbots))
+        given.setdefault(case, conversation.given)
         met = [] if planted is None else list(encounters(conversation, planted))
         by_turn = [index.get((conversation.id, name), {}) for name in detectors]
         chats[chatbots.index(conversation.chatbot)] = {
@@ -61,8 +66,15 @@ def browser_data(
         "chatbots": list(chatbots),
         "detectors": list(detectors),
         "cases": [
-            {"scenario": scenario, "seed": seed, "persona": _persona(persona, personas), "chats": chats}
-            for (scenario, persona, seed), chats in sorted(cases.items())
+            {
+                "scenario": scenario,
+                "seed": seed,
+                "turn": turn,
+                "given": [[message.role, message.text] for message in given[scenario, persona, seed, turn]],
+                "persona": _persona(persona, personas),
+                "chats": chats,
+            }
+            for (scenario, persona, seed, turn), chats in sorted(cases.items(), key=itemgetter(0))
         ],
         "passages": passages.listed,
     }

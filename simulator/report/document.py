@@ -22,9 +22,12 @@ from simulator.measure.compare import Comparison, compare
 from simulator.measure.conversations import Audit, ChatStatistics, Flaws, audit_report, chat_statistics
 from simulator.measure.costs import Cost, Efficiency, efficiency, ledger
 from simulator.measure.finding import Finding, findings
+from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
 from simulator.measure.metrics import Row, rows, tally_all
 from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
+from simulator.runs.experiment_json import BranchedFrom
+from simulator.runs.journals import Journals
 
 
 class Intervals(Frozen):
@@ -79,6 +82,8 @@ class RunReport(Frozen):
     """Each chatbot under each detector."""
     comparisons: tuple[Comparison, ...]
     """Every two chatbots under each detector."""
+    fixed_prefix: FixedPrefix | None = None
+    """Where conversations branch off from another run: both runs side by side. None: they do not."""
     agreement: Agreement
     """Agreement of the detectors on the same turns."""
     ledger: tuple[Cost, ...]
@@ -147,6 +152,8 @@ def build_report(
     claim_checks: ClaimChecks | None = None,
     read_how: Sequence[ReadHow] = (),
     planted: Planted | None = None,
+    branched_from: BranchedFrom | None = None,
+    free: Journals | None = None,
 ) -> RunReport:
     """Compute the report of a run.
 
@@ -160,6 +167,8 @@ def build_report(
         claim_checks: how chatbots and detectors check claims; None: not known.
         read_how: how the models' answers were read; empty: not known.
         planted: what an attack put into the scenario; None without one.
+        branched_from: the run that the conversations branch off from; None: there is none.
+        free: the conversations of that run, and the verdicts by these versions of the detectors.
 
     Raises:
         UsageError: the journals contradict each other or hold two configurations of the same thing.
@@ -181,6 +190,11 @@ def build_report(
         findings=findings(tallies, found, comparisons),
         rows=found,
         comparisons=comparisons,
+        fixed_prefix=None
+        if branched_from is None
+        else side_by_side(
+            branched_from, free or Journals([], []), Journals(ordered, about), chatbots, detectors
+        ),
         agreement=agreement(about, detectors),
         ledger=ledger(ordered, about),
         efficiency=efficiency(ordered, about, chatbots, detectors),

@@ -91,7 +91,7 @@ def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> di
             "model": conversation.model,
             "scenario": conversation.scenario,
             "seed": conversation.seed,
-            "turn": turn.index,
+            "turn": conversation.depth(turn.index),
             "detector": verdict.detector if verdict is not None else None,
             "detector_version": verdict.version if verdict is not None else None,
         },

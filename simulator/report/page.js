@@ -8,6 +8,7 @@
   const panel = document.getElementById("finding");
   const personaSelect = document.getElementById("persona-select");
   const seedSelect = document.getElementById("seed-select");
+  const branched = data.cases.some((item) => item.turn > 0);
   let current = 0;
   let opened = new Map(); // what is flagged in the case shown, and the findings behind it
 
@@ -172,7 +173,7 @@
 
   function cell(turn, chatbot, position) {
     const said = make("p", "said", make("span", "who", "User"), turn.user);
-    const body = make("article", "cell", make("p", "where", `${data.chatbots[chatbot]}, turn ${position + 1}`), said, replyOf(turn));
+    const body = make("article", "cell", make("p", "where", `${data.chatbots[chatbot]}, turn ${data.cases[current].turn + position + 1}`), said, replyOf(turn));
     body.append(...unlocated(turn), printed(turn));
     body.append(make("ul", "verdicts", ...turn.verdicts.map((verdict, detector) => verdictOf(verdict, detector, turn))));
     for (const met of turn.planted) {
@@ -203,7 +204,7 @@
     title.append(make("p", "", `${counted(chat.turns.length, "turn")}, ended: ${words(chat.stop)}`), make("p", "", `flagged: ${counts.join(", ")}`));
     if (chat.error) title.append(make("p", "bad", `error: ${chat.error}`));
     for (const flaw of chat.flaws) {
-      title.append(make("p", "bad", `simulated user, turn ${flaw.turn + 1}: ${words(flaw.kind)} (${flaw.detail})`));
+      title.append(make("p", "bad", `simulated user, turn ${data.cases[current].turn + flaw.turn + 1}: ${words(flaw.kind)} (${flaw.detail})`));
     }
     return title;
   }
@@ -216,6 +217,10 @@
     const about = make("div", "", make("p", "", make("b", "", persona.name || persona.id), persona.manner ? `. Manner: ${persona.manner}` : ""));
     if (persona.grievance) about.append(make("p", "", persona.grievance));
     if (persona.goals && persona.goals.length) about.append(make("p", "goals", `Wants: ${persona.goals.join("; ")}`));
+    if (item.given.length) {
+      about.append(section(`Given to all chatbots: ${counted(item.given.length / 2, "exchange")}`, () =>
+        item.given.map(([role, text]) => [make("h4", "", role === "user" ? "User" : "Chatbot of the run"), make("p", "", text)])));
+    }
     document.getElementById("case").replaceChildren(about);
     const columns = data.chatbots.map((_, chatbot) => chatbot).filter((chatbot) => !hidden.chatbots.has(chatbot));
     lanes.style.setProperty("--columns", Math.max(1, columns.length));
@@ -253,7 +258,7 @@
     current = (place + data.cases.length) % data.cases.length;
     const seeds = sameKey();
     personaSelect.value = String(seeds[0][1]);
-    seedSelect.replaceChildren(...seeds.map(([item, index]) => option(index, String(item.seed))));
+    seedSelect.replaceChildren(...seeds.map(([item, index]) => option(index, branched ? `${item.seed}, turn ${item.turn + 1}` : String(item.seed))));
     seedSelect.value = String(current);
     document.getElementById("seed-pick").hidden = seeds.length < 2;
     showCase();

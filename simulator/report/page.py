@@ -20,6 +20,7 @@ from simulator.report import charts, tables
 from simulator.report.browser import browser_data
 from simulator.report.charts import chart
 from simulator.report.document import RunReport
+from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.markup import asset, render
 from simulator.report.self_judging import mark
@@ -50,6 +51,7 @@ def render_page(
         planted: what an attack put into the scenario; None without one.
     """
     chatbots, detectors = report.chatbots, report.detectors
+    fixed = report.fixed_prefix
     sound = report.simulator_audit.rows_without_affected
     both = [{"all": row, "without": other} for row, other in zip(report.rows, sound, strict=True)]
     drawn = [
@@ -74,6 +76,12 @@ def render_page(
         personas=len({item.persona for item in conversations}),
         conversations=len(conversations),
         turns=sum(len(item.turns) for item in conversations),
+        beside=[[row for row in fixed.rows if row.detector == name] for name in detectors] if fixed else [],
+        remaining={
+            name: [line for line in fixed.comparisons if line.detector == name] if fixed else []
+            for name in detectors
+        },
+        fixed_prefix_lines=fixed_prefix_lines(report),
         headlines=headlines(report),
         interval_lines=interval_lines(report.rows),
         notes=notes(report),

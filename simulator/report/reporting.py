@@ -16,7 +16,7 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.report.columns import csv_text
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
-from simulator.report.tables import ATTACKS, RESULTS
+from simulator.report.tables import ATTACKS, FIXED_PREFIX, RESULTS
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals, current_verdicts
@@ -64,13 +64,22 @@ def write_reports(
     report = derived.report
     texts = {
         folder.report: report.text(),
-        folder.table: csv_text(RESULTS, report.rows),
+        folder.table: csv_of(report),
         folder.page: page,
     }
     if report.attacks is not None:
         texts[folder.attacks] = csv_text(ATTACKS, report.attacks)
     write_together(texts)
     return report
+
+
+def csv_of(report: RunReport) -> str:
+    """Return the text of `report.csv`; fixed-prefix rows have the free-running numbers beside them."""
+    if report.fixed_prefix is None:
+        return csv_text(RESULTS, report.rows)
+    both = zip(report.rows, report.fixed_prefix.rows, strict=True)
+    beside = [column for column in FIXED_PREFIX if column.value not in ("chatbot", "detector")]
+    return csv_text((*RESULTS, *beside), [{**dict(more), **dict(row)} for row, more in both])
 
 
 def report_of(folder: RunFolder, journals: Journals) -> RunReport:
@@ -116,8 +125,18 @@ def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = N
         claim_checks=saved.claim_checks if saved else None,
         read_how=saved.read_how if saved else (),
         planted=planted,
+        branched_from=saved.branched_from if saved else None,
+        free=_free_running(folder, saved),
     )
     return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None, planted)
+
+
+def _free_running(folder: RunFolder, saved: SavedExperiment | None) -> Journals | None:
+    """Return the run that conversations branch off from, without verdicts of other versions of detectors."""
+    if saved is None or saved.branched_from is None:
+        return None
+    journals = folder.read_free_running()
+    return Journals(journals.conversations, current_verdicts(journals.verdicts, saved))
 
 
 def _chatbots(saved: SavedExperiment | None, conversations: Sequence[Conversation]) -> list[str]:

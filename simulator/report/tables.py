@@ -57,6 +57,40 @@ COMPARISONS = (
 )  # fmt: skip
 """For `comparisons`: two chatbots under a detector, by both metrics."""
 
+FIXED_PREFIX = (
+    Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot"),
+    Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True),
+    Column("Replies", "replies", "turns that the detector scored in both runs; the numbers are over these",
+           short="Replies"),
+    Column("of", "branched", "all turns at which the chatbot was given a history", short="of"),
+    Column("HPT-1 free-running", "free_hpt_1",
+           "hallucinations over these turns, after the chatbot's own history", decimals(2),
+           beside="free_hpt_1_ci95", short="HPT-1\nfree-running"),
+    Column("HPT-1 fixed-prefix", "fixed_hpt_1",
+           "the same after the given history, which all chatbots share", decimals(2),
+           beside="fixed_hpt_1_ci95", short="HPT-1\nfixed-prefix"),
+    Column("Path", "path", "free-running minus fixed-prefix: what the chatbot's own histories add",
+           decimals(2), beside="path_ci95", short="Path"),
+)  # fmt: skip
+"""For `fixed_prefix.rows`: a chatbot under a detector, free-running and fixed-prefix."""
+
+REMAINING = (
+    Column("a", "a", "a chatbot", kind="name"),
+    Column("b", "b", "another one", kind="name"),
+    Column("Replies", "replies", "turns that the detector scored of both chatbots in both runs"),
+    Column("Δ HPT-1 free-running", "free_difference",
+           "HPT-1 of a minus that of b over these turns, free-running", decimals(2), beside="free_ci95"),
+    Column("p (Holm)", "free_p_holm", "paired permutation test of it, adjusted by Holm", p_text),
+    Column("Δ HPT-1 fixed-prefix", "fixed_difference", "the same after the given histories", decimals(2),
+           beside="fixed_ci95"),
+    Column("p (Holm)", "fixed_p_holm", "paired permutation test of it, adjusted by Holm", p_text),
+    Column("Remains %", "remaining",
+           "fixed-prefix difference over free-running difference: the chatbots' own share of it", _PERCENT),
+    Column("Path", "path", "free-running minus fixed-prefix difference: what the histories explain",
+           decimals(2), beside="path_ci95"),
+)  # fmt: skip
+"""For `fixed_prefix.comparisons`: two chatbots under a detector, free-running and fixed-prefix."""
+
 LEDGER = (
     Column("Role", "role", "simulated user of a chatbot, chatbot or detector",
            lambda role: "user of" if role == "user" else str(role), kind="text"),
@@ -134,6 +168,8 @@ ATTACKS = (
 TABLES = {
     "Results": RESULTS,
     "Comparisons": COMPARISONS,
+    "Free-running and fixed-prefix": FIXED_PREFIX,
+    "Differences that remain with fixed prefixes": REMAINING,
     "Cost by role": LEDGER,
     "Cost of a conversation": EFFICIENCY,
     "Length of conversations": LENGTHS,

@@ -12,12 +12,14 @@ from rich.text import Text
 from scenarios.text.wording import counted, in_brief, noun, number, one_line
 from simulator.measure.agreement import Agreement
 from simulator.measure.attacks import ALL, AttackRow
+from simulator.measure.fixed_prefix import SideBySide
 from simulator.measure.metrics import Row
-from simulator.report.columns import NARROW, terminal_table
+from simulator.report.columns import NARROW, Column, terminal_table
 from simulator.report.document import Reading, RunReport
+from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.tables import ATTACKS, RESULTS
+from simulator.report.tables import ATTACKS, FIXED_PREFIX, RESULTS
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""
@@ -36,7 +38,9 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
     console.print(table(report, narrow))
     if report.attacks:
         console.print(Text("\nunder attack:"), attack_table(report.attacks, narrow), sep="\n")
-    found = (*headlines(report), *interval_lines(report.rows))
+    found = (*headlines(report), *interval_lines(report.rows), *fixed_prefix_lines(report))
+    if report.fixed_prefix is not None:
+        console.print(_grouped(FIXED_PREFIX, report.fixed_prefix.rows, report.detectors, narrow))
     for line in (
         *found,
         *agreement_lines(report.agreement),
@@ -48,9 +52,16 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
 
 def table(report: RunReport, narrow: bool = False) -> Table:
     """Make a table with a row for each chatbot and detector; `narrow` fits 80 columns."""
+    return _grouped(RESULTS, [_marked(row) for row in report.rows], report.detectors, narrow)
+
+
+def _grouped(
+    columns: Sequence[Column], rows: Sequence[Row | SideBySide], detectors: Sequence[str], narrow: bool
+) -> Table:
+    """Make a table of rows in groups by detector."""
     return terminal_table(
-        RESULTS,
-        [[_marked(row) for row in report.by(detector)] for detector in report.detectors],
+        columns,
+        [[row for row in rows if row.detector == detector] for detector in detectors],
         narrow=narrow,
         gap="\n" if narrow else " ",
         title=(lambda row: f"by {in_brief(row.detector)}") if narrow else None,

@@ -19,6 +19,17 @@ from simulator.experiment.config import Experiment, describe
 from simulator.experiment.makers import Makers
 
 
+class BranchedFrom(Frozen):
+    """The run whose conversations are branched off from (docs/fixed-prefix.md)."""
+
+    run: str
+    """Its folder, as it was given."""
+    chatbot: str
+    """The chatbot whose conversations they are."""
+    digest: str
+    """Hash of these conversations."""
+
+
 class SavedExperiment(Frozen):
     """The content of `experiment.json`. Fields that an older hallulab did not write have their defaults."""
 
@@ -48,6 +59,8 @@ class SavedExperiment(Frozen):
     """Versions of the user and the chatbots that make the conversations; None: not known."""
     planted: Planted | None = None
     """What an attack put into the scenario; None without one."""
+    branched_from: BranchedFrom | None = None
+    """The run that the conversations branch off from; None: they begin at their beginning."""
 
     @field_validator("experiment")
     @classmethod
@@ -63,7 +76,8 @@ class SavedExperiment(Frozen):
 
     def text(self) -> str:
         """Return the text of the file."""
-        unknown = {name for name in ("made_by", "planted") if getattr(self, name) is None}
+        optional = ("made_by", "planted", "branched_from")
+        unknown = {name for name in optional if getattr(self, name) is None}
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.jsonl import LineWriter
-from scenarios.transcript import Conversation
+from scenarios.transcript import Conversation, Verdict
 from simulator.experiment.makers import Makers
 from simulator.runs.experiment_json import SavedExperiment, read_saved
 from simulator.runs.journals import Journals, read_conversations, read_journals
@@ -30,9 +30,19 @@ class RunFolder:
         self.table = path / "report.csv"
         self.page = path / "report.html"
         self.attacks = path / "attacks.csv"
+        self.free_conversations = path / "free-conversations.jsonl"
+        self.free_verdicts = path / "free-verdicts.jsonl"
+        """Copies of the journals of the run that this one branches off from; other runs have none."""
         self.derived = (self.report, self.table, self.page, self.attacks)
         """Files that are made from the others."""
-        self.files = (*self.derived, self.verdicts, self.conversations, self.experiment)
+        self.files = (
+            *self.derived,
+            self.free_verdicts,
+            self.free_conversations,
+            self.verdicts,
+            self.conversations,
+            self.experiment,
+        )
         """All files, in the order of deletion."""
 
     @contextmanager
@@ -119,6 +129,28 @@ class RunFolder:
             UsageError: a journal or experiment.json is damaged.
         """
         return read_journals(self.conversations, self.verdicts).of(self.read_makers())
+
+    def read_free_running(self) -> Journals:
+        """Read the copied journals of the run that this one branches off from.
+
+        Raises:
+            UsageError: one is damaged.
+        """
+        return read_journals(self.free_conversations, self.free_verdicts)
+
+    def write_free_running(self, journals: Journals) -> None:
+        """Replace the copied journals.
+
+        Raises:
+            OperationalError: they cannot be written; the old ones are intact.
+        """
+        copies: dict[Path, Sequence[Conversation] | Sequence[Verdict]] = {
+            self.free_conversations: journals.conversations,
+            self.free_verdicts: journals.verdicts,
+        }
+        write_together(
+            {path: "".join(f"{line.model_dump_json()}\n" for line in lines) for path, lines in copies.items()}
+        )
 
     def read_makers(self) -> Makers | None:
         """Read `made_by` of experiment.json; None where it is not known.

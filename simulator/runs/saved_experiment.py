@@ -23,6 +23,7 @@ from scenarios.transcript import Conversation
 from simulator.experiment.config import Component, Experiment
 from simulator.experiment.makers import Makers, made_anew, makers
 from simulator.experiment.plan import chosen_personas, model_name, scenario_version
+from simulator.runs.branching_off import Branching
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals
@@ -88,12 +89,20 @@ def _chatbot(folder: RunFolder, name: str) -> Component:
         ) from error
 
 
-def check_folder(experiment: Experiment, scenario: Scenario, folder: RunFolder) -> None:
-    """Raise UsageError if the folder holds another experiment, or another edition of a persona."""
+def check_folder(
+    experiment: Experiment, scenario: Scenario, folder: RunFolder, branching: Branching | None = None
+) -> None:
+    """Raise UsageError if the folder holds another experiment, or another edition of a persona or history."""
     saved = folder.read_experiment()
     if saved is None:
         return
-    identity = experiment_identity(experiment, scenario)
+    if (saved.branched_from is None) != (branching is None):
+        held = "conversations from their beginning" if branching else "conversations that branch off"
+        raise UsageError(
+            f"{folder.path} holds {held}, and the two are not mixed. "
+            "Use --fresh to start it over, or another --out."
+        )
+    identity = experiment_identity(experiment, scenario, branching)
     before = {"attack": None, **saved.identity}  # older folders do not name it, and had none
     differing = sorted(name for name in identity.keys() & before.keys() if identity[name] != before[name])
     if differing:
@@ -115,6 +124,7 @@ def enter_folder(
     read_how: Sequence[ReadHow] = (),
     fresh: bool = False,
     planted: Planted | None = None,
+    branching: Branching | None = None,
 ) -> None:
     """Write experiment.json, or update the existing one.
 
@@ -128,6 +138,7 @@ def enter_folder(
         read_how: how the models' answers are read now; earlier entries stay.
         fresh: nothing stays; the run's files are deleted when everything else is right.
         planted: what the attack put into the scenario; None without one.
+        branching: the run that conversations branch off from; its journals are copied. None: there is none.
 
     Raises:
         OperationalError: it cannot be written.
@@ -150,7 +161,8 @@ def enter_folder(
     }
     if simulate:
         update["experiment"] = kept
-        update["identity"] = {**before.identity, **experiment_identity(experiment, scenario)}
+        update["identity"] = {**before.identity, **experiment_identity(experiment, scenario, branching)}
+        update["branched_from"] = branching and branching.saved()
         update["seeds"] = tuple(range(experiment.seed, experiment.seed + experiment.repeats))
         update["made_by"] = (made_by or makers(experiment)).joining(before.made_by)
         update["planted"] = _joined(planted, before.planted)
@@ -158,6 +170,8 @@ def enter_folder(
         update["seeds"] = tuple(sorted({one.seed for one in folder.read_conversations()}))
     if fresh:
         folder.clear()
+    if branching is not None:
+        folder.write_free_running(branching.free)
     folder.write_experiment(before.model_copy(update=update))
 
 
@@ -197,7 +211,9 @@ def say_what_is_made_anew(
             _log.warning("detector %s has changed: its verdicts are made anew.", detector.name)
 
 
-def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str, Any]:
+def experiment_identity(
+    experiment: Experiment, scenario: Scenario, branching: Branching | None = None
+) -> dict[str, Any]:
     """Return what must not change while a run folder grows; it may get personas, chatbots and detectors.
 
     Code and prompts are not in it: if they change, their results are made again (`say_what_is_made_anew`).
@@ -221,4 +237,5 @@ def experiment_identity(experiment: Experiment, scenario: Scenario) -> dict[str,
             f"persona {persona.id}": digest(persona.model_dump(mode="json"))[:16]
             for persona in chosen_personas(experiment, scenario)
         },
+        **(branching.prefixes.identity() if branching else {}),
     }

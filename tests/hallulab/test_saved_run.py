@@ -90,6 +90,7 @@ def test_a_turn_is_a_row(tmp_path: Path) -> None:
         "chatbot": "mine",
         "seed": 7,
         "turn": 0,
+        "depth": 0,
         "scenario": "s",
         "model": "m",
         "user": "What is the fee?",

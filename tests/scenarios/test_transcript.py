@@ -1,4 +1,4 @@
-"""The vocabulary: which numbers it refuses."""
+"""The vocabulary: which numbers it refuses, and what a history is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scenarios.transcript import Call, Conversation, Judgement, Passage, Span, Turn, Unit, Verdict
+from scenarios.transcript import Branch, Call, Conversation, Judgement, Passage, Span, Turn, Unit, Verdict
+from tests.builders import branched, conversation
 
 INFINITE = pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 
@@ -125,3 +126,37 @@ def test_turns_are_numbered_in_order(indices: tuple[int, ...], complaint: str) -
     turns = [{**TURN, "index": index} for index in indices]
     with pytest.raises(ValidationError, match=f"{complaint}; turns are numbered from 0, in order"):
         Conversation.model_validate({**CONVERSATION, "turns": turns})
+
+
+def test_a_branched_conversations_history_begins_with_what_was_given() -> None:
+    held = branched("b", "My reply.", turn=2)
+    assert [message.text for message in held.history(1)] == [
+        *("Hi there", "Hello.") * 2,
+        "Hi there",
+        "My reply.",
+    ]
+    assert [turn.reply for turn in held.turns] == ["My reply."]
+    assert (held.depth(0), held.depth(1)) == (2, 3)
+
+
+def test_a_conversation_from_its_beginning_was_given_nothing() -> None:
+    held = conversation("c", ["One.", "Two."])
+    assert (held.branch, held.given, held.depth(1)) == (None, (), 1)
+
+
+@pytest.mark.parametrize(
+    ("turn", "roles"),
+    [
+        (1, ["user"]),
+        (1, ["assistant", "user"]),
+        (1, ["user", "assistant", "user"]),
+        (0, ["user", "assistant"]),
+        (10**12, []),
+    ],
+)
+def test_the_history_of_a_branch_leads_to_its_turn(turn: int, roles: list[str]) -> None:
+    history = [{"role": role, "text": "x"} for role in roles]
+    with pytest.raises(
+        ValidationError, match=f"`history` does not lead to turn {turn}: a message of the user"
+    ):
+        Branch.model_validate({"conversation": "c", "turn": turn, "history": history})

@@ -5,7 +5,7 @@ import pytest
 from scenarios.errors import UsageError
 from simulator.measure.compare import Comparison, compare
 from simulator.measure.metrics import tally_all
-from tests.builders import conversation, scored, unscored
+from tests.builders import branched, conversation, scored, unscored
 
 BOTS = ["vanilla", "editor", "agent"]
 
@@ -59,3 +59,20 @@ def test_two_conversations_with_the_same_persona_and_seed_are_an_error() -> None
     verdicts = [scored("a", 0), scored("b", 0)]
     with pytest.raises(UsageError, match="share persona asha, seed 0"):
         compare(tally_all(chats, verdicts, ["vanilla", "editor"], ["d"]), ["vanilla", "editor"], ["d"])
+
+
+def test_branches_are_paired_by_turn_and_exchanged_by_conversation() -> None:
+    """Of persona p1, turn 1 was not scored of the editor; so only turn 0 of both counts there."""
+    found = {"vanilla": {"p0": [3, 1], "p1": [1, 5]}, "editor": {"p0": [0, 0], "p1": [0, None]}}
+    chats, verdicts = [], []
+    for chatbot, personas in found.items():
+        for persona, counts in personas.items():
+            for turn, count in enumerate(counts):
+                id = f"{chatbot} {persona} {turn}"
+                chats.append(branched(id, "one two", turn, chatbot, persona=persona))
+                verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
+    lines = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    [line] = [line for line in lines if line.metric == "hpt_1"]
+    assert line.pairs == 2
+    assert line.difference == pytest.approx(5 / 3)
+    assert line.p_value == 0.5

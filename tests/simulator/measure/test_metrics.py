@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Verdict
 from simulator.measure.metrics import Row, known_sum, row, rows, tally_all
-from tests.builders import call, conversation, scored, unscored
+from tests.builders import branched, call, conversation, scored, unscored
 
 
 def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:
@@ -175,3 +175,24 @@ def test_shares_are_shares(run: tuple[list[Conversation], list[Verdict]]) -> Non
         assert share is None or 0 <= share <= 1
     outcomes = result.scored_turns + result.failed + result.abstained + result.not_localised + result.missing
     assert outcomes == result.turns
+
+
+def test_branches_of_a_conversation_count_as_one_conversation() -> None:
+    chats = [
+        branched("a", "one two", 0, persona="p"),
+        branched("b", "one two", 1, persona="p"),
+        branched("c", "one two", 1, persona="q"),
+    ]
+    verdicts = [scored("a", 0, [(0, 3), (4, 7)]), scored("b", 0), scored("c", 0)]
+    [found] = rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
+    assert (found.conversations, found.turns, found.scored_turns) == (2, 3, 3)
+    assert (found.hpt_1, found.hpt_2) == (0.666667, 0.5)
+    assert (found.tokacc_1, found.tokacc_2) == (0.666667, 0.75)
+    assert found.hallucinated_chats == 0.5
+    assert found.no_interval == "2 conversations; 6 needed for an interval"
+
+
+def test_what_was_given_is_neither_counted_nor_billed() -> None:
+    chat = branched("a", "one two", 5, calls=[call("chatbot.generate")])
+    [found] = rows(tally_all([chat], [scored("a", 0, [(0, 3)])], ["vanilla"], ["d"]))
+    assert (found.turns, found.hallucinations, found.tokens, found.calls_per_reply) == (1, 1, 2, 1.0)

@@ -1,0 +1,64 @@
+"""`hallulab branch`: fixed-prefix mode."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agents.machine.stopping import run_until_stopped
+from simulator.cli.options import (
+    AsJson,
+    Detectors,
+    FolderOptions,
+    ModelOptions,
+    RecordingOptions,
+    RunArgument,
+    grouped,
+    names,
+    whole_numbers,
+)
+from simulator.cli.running import ANSWERING, flags_of, saved_experiment, settings
+
+
+@grouped
+def branch(
+    context: typer.Context,
+    run: RunArgument,
+    models: ModelOptions,
+    folder: FolderOptions,
+    recording: RecordingOptions,
+    turns: Annotated[
+        str, typer.Option(help="Turns that are held anew, from 0, separated by commas; or all.")
+    ] = "all",
+    source: Annotated[
+        str | None,
+        typer.Option("--from", help="Chatbot whose conversations they are; by default the first of the run."),
+    ] = None,
+    chatbots: Annotated[
+        str | None,
+        typer.Option(help="Chatbots that answer, separated by commas; by default those of the run."),
+    ] = None,
+    detectors: Detectors = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give chatbots the same messages after the same histories, taken from a finished run, and report.
+
+    Each gives one reply, which is judged. The report sets these replies beside those of the run.
+    What stands after `--` is passed on to the model server.
+    """
+    from simulator.cli.folders import show_report
+    from simulator.experiment.build import execute_experiment
+    from simulator.runs.branching_off import branching_off
+    from simulator.runs.folder import RunFolder, folder_by_time
+    from simulator.runs.outputs import check_outputs
+
+    chosen = None if turns == "all" else whole_numbers("--turns", turns, 0)
+    old, new = RunFolder(run), RunFolder(folder.out or folder_by_time())
+    branching = branching_off(old, source, chosen)
+    flags = {**flags_of(models), "detectors": names(detectors)}
+    experiment = saved_experiment(old, models.config, flags, names(chatbots), ANSWERING)
+    check_outputs({}, folders={"--out": new.path})
+    how = settings(context, recording, folder.fresh)
+    ran = run_until_stopped(execute_experiment(experiment, new, how, simulate=True, branching=branching))
+    show_report(new, as_json, ran.journals, ran.scenario)

@@ -1,0 +1,270 @@
+"""Free-running and fixed-prefix hallucinations per turn, side by side (docs/fixed-prefix.md).
+
+A place is a turn of a persona with a seed. At the same place of a free-running conversation, each chatbot has
+talked itself into another history; of a branched one, all chatbots answer the same message after the same
+history. Only places that a detector scored in both count, so nothing but the history differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+
+from scenarios.errors import UsageError
+from scenarios.transcript import Conversation, Frozen, Verdict
+from simulator.measure.metrics import Pairing, index_verdicts
+from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.statistics import (
+    Ratio,
+    by_cluster,
+    holm,
+    interval,
+    no_interval,
+    paired_difference,
+    ratio_of_sums,
+)
+from simulator.runs.experiment_json import BranchedFrom
+from simulator.runs.journals import Journals
+
+_SAME = 1e-12
+"""Differences below this are none: nothing can remain of them."""
+
+Place = tuple[Pairing, int]
+"""Scenario, persona and seed, and the number of exchanges before the turn."""
+
+Counts = Mapping[Place, int]
+"""Hallucinations at the places that a detector scored and localised."""
+
+
+class SideBySide(Frozen):
+    """One chatbot under one detector: an item of `fixed_prefix.rows` in `report.json`."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    detector: str
+    """Name of the detector."""
+    branched: int
+    """Places at which the chatbot was given a history."""
+    free: int
+    """Those of them that its free-running conversations have, too."""
+    replies: int
+    """Places that the detector scored in both; the numbers below are over these."""
+    conversations: int
+    """Personas and seeds that they belong to; intervals resample these."""
+    free_hpt_1: Rounded | None
+    """Hallucinations per turn, free-running."""
+    free_hpt_1_ci95: Interval
+    """Cluster bootstrap; None with fewer than `LEAST_FOR_INTERVAL` conversations."""
+    fixed_hpt_1: Rounded | None
+    """Hallucinations per turn after the given histories."""
+    fixed_hpt_1_ci95: Interval
+    """Likewise."""
+    path: Rounded | None
+    """Free-running minus fixed-prefix: what the chatbot's own histories add."""
+    path_ci95: Interval
+    """Paired bootstrap interval."""
+    no_interval: str | None
+    """Why there are no intervals."""
+    changed: bool | None
+    """Whether the chatbot is another version than in the free-running conversations; None: not known."""
+
+
+class Remaining(Frozen):
+    """Two chatbots under one detector: an item of `fixed_prefix.comparisons` in `report.json`."""
+
+    detector: str
+    """Name of the detector."""
+    a: str
+    """First chatbot."""
+    b: str
+    """Second chatbot."""
+    replies: int
+    """Places that the detector scored in all four: of both chatbots, free-running and fixed-prefix."""
+    pairs: int
+    """Personas and seeds that they belong to; tests exchange and intervals resample these."""
+    free_difference: Rounded | None
+    """HPT-1 of `a` minus that of `b`, free-running."""
+    free_ci95: Interval
+    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs."""
+    free_p_holm: Rounded | None
+    """Paired permutation test, adjusted by Holm over all pairs of chatbots under this detector."""
+    fixed_difference: Rounded | None
+    """The same after the given histories."""
+    fixed_ci95: Interval
+    """Likewise."""
+    fixed_p_holm: Rounded | None
+    """Likewise."""
+    remaining: Rounded | None
+    """fixed_difference / free_difference: the share that the chatbots themselves explain. Negative: the order
+    turns round. None where they do not differ free-running."""
+    path: Rounded | None
+    """free_difference minus fixed_difference: what the histories explain."""
+    path_ci95: Interval
+    """Paired bootstrap interval."""
+    no_interval: str | None
+    """Why there are no intervals."""
+
+
+class FixedPrefix(Frozen):
+    """Both ways to compare chatbots: `fixed_prefix` in `report.json`."""
+
+    branched_from: BranchedFrom
+    """The run that conversations branch off from."""
+    rows: tuple[SideBySide, ...]
+    """Each chatbot under each detector."""
+    comparisons: tuple[Remaining, ...]
+    """Every two chatbots under each detector."""
+
+
+def side_by_side(
+    branched_from: BranchedFrom,
+    free: Journals,
+    fixed: Journals,
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+) -> FixedPrefix:
+    """Set the branched conversations beside those that ran freely.
+
+    Args:
+        branched_from: the run that they branch off from.
+        free: its conversations, and the verdicts of the same versions of the detectors.
+        fixed: the branched ones, with one version of each detector.
+        chatbots: names, in the order of the report.
+        detectors: likewise.
+
+    Raises:
+        UsageError: a place occurs twice, or a turn has two verdicts of a detector.
+    """
+    rows: list[SideBySide] = []
+    counts: dict[str, dict[str, tuple[Counts, Counts]]] = {detector: {} for detector in detectors}
+    for chatbot in chatbots:
+        ran, given = _of(free, chatbot), _of(fixed, chatbot)
+        for detector in detectors:
+            both = _counts(ran, free.verdicts, detector), _counts(given, fixed.verdicts, detector)
+            counts[detector][chatbot] = both
+            rows.append(_row(chatbot, detector, ran, given, *both))
+    return FixedPrefix(
+        branched_from=branched_from,
+        rows=tuple(rows),
+        comparisons=tuple(line for name in detectors for line in _comparisons(name, counts[name])),
+    )
+
+
+def _of(journals: Journals, chatbot: str) -> list[Conversation]:
+    return [one for one in journals.conversations if one.chatbot == chatbot]
+
+
+def _places(conversations: Iterable[Conversation]) -> dict[Place, tuple[str, int]]:
+    """Return the places of conversations, each with its conversation's identifier and its turn."""
+    found: dict[Place, tuple[str, int]] = {}
+    for one in conversations:
+        pairing = (one.scenario, one.persona, one.seed)
+        for turn in one.turns:
+            place = (pairing, one.depth(turn.index))
+            if place in found:
+                raise UsageError(
+                    f"{one.chatbot} has two replies to persona {one.persona}, seed {one.seed} at turn "
+                    f"{place[1]}: conversations {found[place][0]} and {one.id}. Report on one configuration "
+                    "at a time."
+                )
+            found[place] = (one.id, turn.index)
+    return found
+
+
+def _counts(conversations: Iterable[Conversation], verdicts: Iterable[Verdict], detector: str) -> Counts:
+    index = index_verdicts(verdict for verdict in verdicts if verdict.detector == detector)
+    found: dict[Place, int] = {}
+    for place, (conversation, turn) in _places(conversations).items():
+        verdict = index.get((conversation, detector), {}).get(turn)
+        if verdict is not None and verdict.spans is not None and verdict.localised:
+            found[place] = len(verdict.spans)
+    return found
+
+
+def _summed(places: Sequence[Place], counts: Counts) -> list[Ratio]:
+    """Return hallucinations over turns, by persona and seed."""
+    return by_cluster((place[0], Ratio(counts[place], 1)) for place in places)
+
+
+def _row(
+    chatbot: str,
+    detector: str,
+    ran: Sequence[Conversation],
+    given: Sequence[Conversation],
+    free: Counts,
+    fixed: Counts,
+) -> SideBySide:
+    branched = _places(given)
+    places = sorted(free.keys() & fixed.keys())
+    freely, fixedly = _summed(places, free), _summed(places, fixed)
+    path = paired_difference(freely, fixedly)
+    return SideBySide(
+        chatbot=chatbot,
+        detector=detector,
+        branched=len(branched),
+        free=len(branched.keys() & _places(ran).keys()),
+        replies=len(places),
+        conversations=path.pairs,
+        free_hpt_1=ratio_of_sums(freely),
+        free_hpt_1_ci95=interval(freely),
+        fixed_hpt_1=ratio_of_sums(fixedly),
+        fixed_hpt_1_ci95=interval(fixedly),
+        path=path.difference,
+        path_ci95=path.ci95,
+        no_interval=no_interval(path.pairs),
+        changed=_changed(ran, given),
+    )
+
+
+def _changed(ran: Sequence[Conversation], given: Sequence[Conversation]) -> bool | None:
+    """Return whether the conversations are of different versions of their chatbot; None: not known."""
+    before, now = ({one.version.partition("-")[2] for one in held} for held in (ran, given))
+    if not before or not now or "" in before | now:
+        return None
+    return before != now
+
+
+def _comparisons(detector: str, counts: Mapping[str, tuple[Counts, Counts]]) -> list[Remaining]:
+    names = list(combinations(counts, 2))
+    found = [_remaining(detector, a, b, counts[a], counts[b]) for a, b in names]
+    free, fixed = (holm([getattr(line, name) for line in found]) for name in ("free_p_holm", "fixed_p_holm"))
+    return [
+        Remaining(**{**dict(line), "free_p_holm": one, "fixed_p_holm": other})
+        for line, one, other in zip(found, free, fixed, strict=True)
+    ]
+
+
+def _remaining(
+    detector: str, a: str, b: str, first: tuple[Counts, Counts], second: tuple[Counts, Counts]
+) -> Remaining:
+    """Compare two chatbots both ways; the p-values are not adjusted yet."""
+    places = sorted(first[0].keys() & first[1].keys() & second[0].keys() & second[1].keys())
+    free, fixed = (
+        paired_difference(_summed(places, first[way]), _summed(places, second[way])) for way in (0, 1)
+    )
+    # The same places count in all four, so the difference of the differences is a ratio of sums, too.
+    path = by_cluster(
+        (place[0], Ratio(first[0][place] - second[0][place] - first[1][place] + second[1][place], 1))
+        for place in places
+    )
+    return Remaining(
+        detector=detector,
+        a=a,
+        b=b,
+        replies=len(places),
+        pairs=free.pairs,
+        free_difference=free.difference,
+        free_ci95=free.ci95,
+        free_p_holm=free.p_value,
+        fixed_difference=fixed.difference,
+        fixed_ci95=fixed.ci95,
+        fixed_p_holm=fixed.p_value,
+        remaining=_share(fixed.difference, free.difference),
+        path=ratio_of_sums(path),
+        path_ci95=interval(path),
+        no_interval=no_interval(free.pairs, "pair"),
+    )
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or whole is None or abs(whole) < _SAME else part / whole

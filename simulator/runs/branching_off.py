@@ -1,0 +1,119 @@
+"""Find in a finished run where conversations branch off (fixed-prefix mode, docs/fixed-prefix.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scenarios.errors import UsageError
+from scenarios.files.digest import digest
+from scenarios.text.wording import counted
+from scenarios.transcript import Conversation
+from simulator.experiment.branching import Prefixes
+from simulator.runs.experiment_json import BranchedFrom, SavedExperiment
+from simulator.runs.folder import RunFolder
+from simulator.runs.journals import Journals, current_verdicts
+
+
+@dataclass(frozen=True)
+class Branching:
+    """A finished run, and where conversations branch off from it."""
+
+    run: Path
+    """Its folder."""
+    prefixes: Prefixes
+    """The turns that are held anew."""
+    free: Journals
+    """What all its chatbots said to the same personas with the same seeds, and the verdicts on it."""
+
+    def saved(self) -> BranchedFrom:
+        """Return what `experiment.json` says of it."""
+        return BranchedFrom(
+            run=str(self.run), chatbot=self.prefixes.chatbot, digest=digest(self.prefixes.identity())
+        )
+
+    def require_other(self, folder: RunFolder) -> None:
+        """Raise UsageError if `folder` is the run itself, which would be overwritten."""
+        if os.path.realpath(folder.path) == os.path.realpath(self.run):
+            raise UsageError(f"--out {folder.path}: this is the run to branch off from. Give another folder.")
+
+
+def branching_off(folder: RunFolder, chatbot: str | None, turns: Collection[int] | None) -> Branching:
+    """Find the turns of one chatbot's conversations that are held anew.
+
+    One chatbot's, because every chatbot then answers after each history once: another chatbot's conversations
+    with the same personas begin with the same messages.
+
+    Args:
+        folder: the finished run.
+        chatbot: its chatbot whose conversations they are; None: the first that said something.
+        turns: the turns, from 0; None: all.
+
+    Raises:
+        UsageError: it is no run folder or is damaged, it branches off itself, or nothing is found.
+    """
+    folder.require()
+    saved = folder.read_experiment()
+    if saved is not None and saved.branched_from is not None:
+        raise UsageError(
+            f"{folder.path}: its conversations branch off from {saved.branched_from.run}. "
+            "Branch off from that one."
+        )
+    journals = folder.read_journals()
+    spoken = [one for one in journals.conversations if one.turns]
+    if not spoken:
+        raise UsageError(f"{folder.conversations} has no reply yet: there is nothing to branch off from.")
+    name = chatbot or _first(spoken, saved)
+    own = [one for one in spoken if one.chatbot == name]
+    if not own:
+        names = ", ".join(sorted({one.chatbot for one in spoken}))
+        raise UsageError(
+            f"{folder.conversations} has no reply of a chatbot {name!r}. It has those of {names}."
+        )
+    prefixes = Prefixes(name, _each_once(own, folder), None if turns is None else frozenset(turns))
+    if not prefixes.branches():
+        longest = max(len(one.turns) for one in own)
+        asked = ", ".join(map(str, sorted(turns or ())))
+        raise UsageError(
+            f"{folder.conversations}: no conversation of {name} has turn {asked}. The longest has "
+            f"{counted(longest, 'turn')}; the first is turn 0."
+        )
+    return Branching(folder.path, prefixes, _alongside(journals, prefixes.conversations, saved))
+
+
+def _first(spoken: Sequence[Conversation], saved: SavedExperiment | None) -> str:
+    """Return the first chatbot of the experiment that said something; else the first by name."""
+    said = {one.chatbot for one in spoken}
+    named = [bot.name for bot in saved.experiment.chatbots if bot.name in said] if saved else []
+    return (named or sorted(said))[0]
+
+
+def _each_once(own: Sequence[Conversation], folder: RunFolder) -> list[Conversation]:
+    """Return the conversations in the order of personas and seeds, of which none may occur twice."""
+    found: dict[tuple[str, str, int], Conversation] = {}
+    for conversation in own:
+        key = _case(conversation)
+        if key in found:
+            raise UsageError(
+                f"{folder.conversations}: {conversation.chatbot} has two conversations with persona "
+                f"{conversation.persona}, seed {conversation.seed}, scenario {conversation.scenario}. "
+                "Branch off from one configuration at a time."
+            )
+        found[key] = conversation
+    return [found[key] for key in sorted(found)]
+
+
+def _alongside(
+    journals: Journals, conversations: Sequence[Conversation], saved: SavedExperiment | None
+) -> Journals:
+    cases = {_case(one) for one in conversations}
+    beside = [one for one in journals.conversations if _case(one) in cases]
+    ids = {one.id for one in beside}
+    verdicts = current_verdicts(journals.verdicts, saved)
+    return Journals(beside, [verdict for verdict in verdicts if verdict.conversation in ids])
+
+
+def _case(conversation: Conversation) -> tuple[str, str, int]:
+    return (conversation.scenario, conversation.persona, conversation.seed)
