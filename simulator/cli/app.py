@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import typer
 
-from simulator.cli import bench, building, folders, listing, planting, running, serving, summarizing
+from simulator.cli import (
+    bench,
+    building,
+    folders,
+    listing,
+    planting,
+    running,
+    serving,
+    stressing,
+    summarizing,
+)
 from simulator.cli.extra_args import PassingOn
 
 app = typer.Typer(
@@ -25,6 +35,7 @@ app.command("view")(folders.view)
 app.command("export")(folders.export)
 app.command("bench", cls=PassingOn)(bench.bench)
 app.command("plant")(planting.plant)
+app.command("stress", cls=PassingOn)(stressing.stress)
 build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
 build.command("hotpotqa-derived", cls=PassingOn)(building.hotpotqa_derived)
 build.command("audit-corpus")(building.audit_corpus)

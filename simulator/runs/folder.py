@@ -29,9 +29,9 @@ class RunFolder:
         self.report = path / "report.json"
         self.table = path / "report.csv"
         self.page = path / "report.html"
-        self.derived = (self.report, self.table, self.page)
+        self.derived: tuple[Path, ...] = (self.report, self.table, self.page)
         """Files that are made from the others."""
-        self.files = (*self.derived, self.verdicts, self.conversations, self.experiment)
+        self.files: tuple[Path, ...] = (*self.derived, self.verdicts, self.conversations, self.experiment)
         """All files, in the order of deletion."""
 
     @contextmanager
