@@ -49,7 +49,7 @@ async def stress_command(config: StressConfig, folder: StressFolder, settings: S
     check_outputs({}, (data / FILE, data / OFFICIAL), {"--out": folder.path})
     everything = _read(data)
     wanted = list(tasks(config, everything[: config.questions], everything))
-    async with open_pool(config.experiment, open_recording(settings)) as pool:
+    async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
         asking = Asking(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
         for task in wanted[: len(config.chatbots) * len(config.strategies)]:
             chatbot_options(task.chatbot.kind, asking.options(task))
