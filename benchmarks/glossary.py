@@ -11,9 +11,9 @@ from simulator.stress.rag_trust.tables import TABLES as STRESS
 
 _HEAD = """# What the columns mean
 
-Each table of a run, of `hallulab bench` and of `hallulab stress`: the heading on the page, the field of the row (in JSON and CSV),
-the meaning. The page shows the meaning when the pointer is on a heading. The terminal has the columns that
-fit, in the same order, under shorter headings.
+Each table of a run, of `hallulab bench` and of `hallulab stress`: the heading on the page, the field of the
+row (in JSON and CSV), the meaning. The page shows the meaning when the pointer is on a heading. The terminal
+has the columns that fit, in the same order, under shorter headings.
 
 `python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
 `simulator/report/tables.py`, `simulator/bench/tables.py` and `simulator/stress/rag_trust/tables.py`.
