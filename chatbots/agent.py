@@ -13,8 +13,9 @@ from typing import Literal
 from agents.roles import answer_as, route
 from agents.team import Team, require_callable_names
 from chatbots.options import GenerationOptions
-from chatbots.pipeline import RagChatbot, Work, as_chat, format_evidence, not_empty, titles_of
+from chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, as_chat, format_evidence, not_empty, titles_of
 from chatbots.protocol import ChatbotContext
+from scenarios.errors import UsageError
 from scenarios.transcript import Passage
 
 WRITERS = frozenset({"drafter", "writer"})
@@ -42,11 +43,10 @@ class AgentBot(RagChatbot):
     KIND = "agent"
     OPTIONS = AgentOptions
     PROMPTS = (
-        "agents.retrieval/reformulation",
+        *SHARED_PROMPTS,
         "agents/route",
         "agents/hand_over",
         "agents/take_over",
-        "chatbots/frame",
         "chatbots/specialist",
         "chatbots/drafter",
     )
@@ -57,6 +57,11 @@ class AgentBot(RagChatbot):
         super().__init__(context)
         if self.options.routing == "handoff":
             require_callable_names(context.scenario.specialists)
+            if self.options.strategy or self.options.cite:
+                raise UsageError(
+                    f"chatbot {self.KIND}: `strategy` and `cite` need the prompts of `routing: one-token`. "
+                    "Leave them out, or `routing: handoff`."
+                )
 
     async def answer(self, work: Work) -> str:
         """Route the message to the specialist, who searches and answers."""
@@ -76,7 +81,7 @@ class AgentBot(RagChatbot):
         specialist = next(one for one in scenario.specialists if one.name == name)
         await self.retrieve(work)
         prompt = "drafter" if name in WRITERS else "specialist"
-        system = self.instruct(work, prompt, title=specialist.title, duty=specialist.duty.rstrip("."))
+        system = self.instruct_draft(work, prompt, title=specialist.title, duty=specialist.duty.rstrip("."))
         answer = await answer_as(
             work.session,
             step="answer",
@@ -86,7 +91,7 @@ class AgentBot(RagChatbot):
             max_tokens=self.options.max_tokens,
         )
         work.note("draft", answer)
-        return not_empty("answer", answer)
+        return self.conclusion(not_empty("answer", answer))
 
     async def _answer_by_team(self, work: Work) -> str:
         scenario, found = self.context.scenario, dict[str, Passage]()

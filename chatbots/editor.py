@@ -8,6 +8,7 @@ from agents.models.errors import UnparseableAnswer
 from agents.models.prompt import dialogue
 from chatbots.pipeline import Work
 from chatbots.prompt_engineered import PromptEngineeredBot
+from chatbots.strategies import declined
 from chatbots.tidy import tidy_reply
 from scenarios.transcript import Frozen
 
@@ -31,6 +32,9 @@ class EditorBot(PromptEngineeredBot):
     async def answer(self, work: Work) -> str:
         """Draft, then edit."""
         draft = await super().answer(work)
+        if declined(draft):
+            work.note("final", "The draft stands: it declines to answer.")
+            return draft
         messages = self.instruct(work, "editor", conversation=dialogue(work.history), draft=draft)
         try:
             edited = await work.session.structured(

@@ -20,6 +20,7 @@ from chatbots.options import GenerationOptions
 from chatbots.pipeline import Work, format_evidence, titles_of
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import ChatbotContext
+from chatbots.strategies import declined
 from scenarios.text.spans import sentences
 from scenarios.transcript import Call, Frozen
 
@@ -83,6 +84,9 @@ class FactCheckerBot(PromptEngineeredBot):
     async def answer(self, work: Work) -> str:
         """Draft, split, verify, correct."""
         draft = await super().answer(work)
+        if declined(draft):
+            work.note("final", "The draft stands: it declines to answer.")
+            return draft
         claims = await self._split(work, draft)
         if not claims:
             work.note("final", "The draft stands: it makes no factual claim.")

@@ -19,12 +19,17 @@ from agents.models.prompt import ChatMessage, load_prompt
 from agents.retrieval.reformulation import reformulate
 from chatbots.options import GenerationOptions
 from chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from chatbots.strategies import PROMPTS as STRATEGY_PROMPTS
+from chatbots.strategies import concluded
 from chatbots.tidy import tidy_reply
 from scenarios.errors import HallulabError, OperationalError
 from scenarios.files.digest import digest
 from scenarios.options import read_options
 from scenarios.packs.pack import Scenario
 from scenarios.transcript import Call, Message, Passage, Step
+
+SHARED_PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", *STRATEGY_PROMPTS)
+"""The prompt files of every chatbot of ours."""
 
 
 @dataclass
@@ -121,10 +126,22 @@ class RagChatbot(ABC):
         own = self._prompts[prompt].fill(values)
         return [ChatMessage("system", f"{frame[0].text}\n\n{own[0].text}"), *own[1:]]
 
+    def instruct_draft(self, work: Work, prompt: str, **values: str) -> list[ChatMessage]:
+        """Return `instruct` with the instructions of the options `strategy` and `cite` at the end."""
+        system, *others = self.instruct(work, prompt, **values)
+        strategy = self.options.strategy
+        asked = [*([f"strategy_{strategy}"] if strategy else []), *(["cite"] if self.options.cite else [])]
+        texts = [system.text, *(self._prompts[name].fill()[0].text for name in asked)]
+        return [ChatMessage("system", "\n\n".join(texts)), *others]
+
     async def generate(self, work: Work, prompt: str, **values: str) -> str:
         """Write a draft of the reply from the instructions with evidence and the dialogue."""
-        messages = [*self.instruct(work, prompt, **values), *as_chat(work.history)]
-        return await self.write(work, "generate", "draft", messages)
+        messages = [*self.instruct_draft(work, prompt, **values), *as_chat(work.history)]
+        return self.conclusion(await self.write(work, "generate", "draft", messages))
+
+    def conclusion(self, draft: str) -> str:
+        """Return a draft without the steps of the strategy `verify`; the step `draft` keeps them."""
+        return concluded(draft) if self.options.strategy == "verify" else draft
 
     async def write(self, work: Work, step: str, note: str, messages: Sequence[ChatMessage]) -> str:
         """Ask for a text for the user, keep the model's answer as a step, and return it tidied."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from chatbots.pipeline import RagChatbot, Work, functions_of
+from chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, functions_of
 
 
 class PromptEngineeredBot(RagChatbot):
@@ -15,8 +15,7 @@ class PromptEngineeredBot(RagChatbot):
 
     KIND = "prompt-engineered"
     PROMPTS: ClassVar[tuple[str, ...]] = (
-        "agents.retrieval/reformulation",
-        "chatbots/frame",
+        *SHARED_PROMPTS,
         "chatbots/careful_generation",
     )
 

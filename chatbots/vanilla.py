@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from chatbots.pipeline import RagChatbot, Work, functions_of
+from chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, functions_of
 
 
 class VanillaBot(RagChatbot):
     """Baseline RAG: reformulate, retrieve, generate (2 calls a reply)."""
 
     KIND = "vanilla"
-    PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", "chatbots/generation")
+    PROMPTS = (*SHARED_PROMPTS, "chatbots/generation")
 
     async def answer(self, work: Work) -> str:
         """Reformulate, retrieve, generate."""

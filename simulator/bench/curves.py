@@ -106,6 +106,36 @@ def reliability_plot(level: str, rows: Sequence[LevelRow], detectors: Sequence[s
     return _unit_plot(title, "Mean score", "Share hallucinated", lines, marks)
 
 
+def degradation(
+    title: str,
+    x_label: str,
+    y_label: str,
+    levels: Sequence[float],
+    series: Mapping[str, Sequence[float | None]],
+) -> Plot:
+    """Plot values in [0, 1] over the levels of an attack, a line for each name in order.
+
+    Args:
+        levels: from low to high.
+        series: name → its value at each level; None: there is none.
+    """
+    first, last = levels[0], levels[-1] if levels[-1] > levels[0] else levels[0] + 1
+    lines, marks = [], []
+    for number, (name, values) in enumerate(series.items()):
+        points = [
+            ((level - first) / (last - first), value, level)
+            for level, value in zip(levels, values, strict=True)
+            if value is not None
+        ]
+        lines.append(Line(_path([(x, y) for x, y, _ in points]), number, name))
+        marks += [
+            Mark(_x(x), _y(y), number, f"{name}, {x_label.lower()} {level:g}: {y:.3f}")
+            for x, y, level in points
+        ]
+    ticks = tuple(Tick(_x((level - first) / (last - first)), f"{level:g}") for level in levels)
+    return Plot(title, x_label, y_label, ticks, _y_ticks(), tuple(lines), tuple(marks))
+
+
 class Priced(NamedTuple):
     """Numbers that detectors, or configurations, are compared by."""
 

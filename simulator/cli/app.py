@@ -13,6 +13,7 @@ from simulator.cli import (
     planting,
     running,
     serving,
+    stressing,
     summarizing,
 )
 from simulator.cli.extra_args import PassingOn
@@ -36,6 +37,7 @@ app.command("view")(folders.view)
 app.command("export")(folders.export)
 app.command("bench", cls=PassingOn)(bench.bench)
 app.command("plant")(planting.plant)
+app.command("stress", cls=PassingOn)(stressing.stress)
 build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
 build.command("hotpotqa-derived", cls=PassingOn)(building.hotpotqa_derived)
 build.command("audit-corpus")(building.audit_corpus)

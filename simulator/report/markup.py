@@ -33,7 +33,7 @@ def render(package: str, template: str, style: str, script: str | None = None, /
 def _template(package: str, name: str) -> Template:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    shared = {shared: asset(__package__, shared) for shared in ("frame.html", "table.html")}
+    shared = {shared: asset(__package__, shared) for shared in ("frame.html", "table.html", "plot.html")}
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,

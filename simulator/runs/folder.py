@@ -33,9 +33,9 @@ class RunFolder:
         self.free_conversations = path / "free-conversations.jsonl"
         self.free_verdicts = path / "free-verdicts.jsonl"
         """Copies of the journals of the run that this one branches off from; other runs have none."""
-        self.derived = (self.report, self.table, self.page, self.attacks)
+        self.derived: tuple[Path, ...] = (self.report, self.table, self.page, self.attacks)
         """Files that are made from the others."""
-        self.files = (
+        self.files: tuple[Path, ...] = (
             *self.derived,
             self.free_verdicts,
             self.free_conversations,

@@ -1,1 +1,1 @@
-"""Stress tests of detectors: errors planted into replies that are right."""
+"""Stress tests: errors planted into right replies for detectors, wrong documents for chatbots."""

@@ -25,6 +25,11 @@ PLACEHOLDERS = {
     "process": {"conversation", "draft", "unsupported"},
     "specialist": {"title", "duty"},
     "drafter": {"title", "duty"},
+    "strategy_baseline": set(),
+    "strategy_critical": set(),
+    "strategy_hedge": set(),
+    "strategy_verify": set(),
+    "cite": set(),
 }
 
 

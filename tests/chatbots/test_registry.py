@@ -127,7 +127,7 @@ def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pyte
         (
             "vanilla",
             {"heat": 1},
-            "chatbot vanilla: there is no option `heat`; there are: temperature, max_tokens.",
+            "chatbot vanilla: there is no option `heat`; there are: temperature, max_tokens, strategy, cite.",
         ),
         ("vanilla", {"temperature": -1}, "chatbot vanilla: option `temperature`: input should be greater"),
         ("callable", {}, "chatbot callable: the option `target` is required."),

@@ -1,0 +1,96 @@
+"""What is asked: each question under each attack with each strategy; and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from chatbots.strategies import Strategy, declined
+from scenarios.attacks.attack import Attack
+from scenarios.attacks.questions import Composition, compose
+from scenarios.datasets.hotpotqa import HotpotQuestion
+from scenarios.transcript import Call, Count, Frozen, Number
+from simulator.experiment.config import Component
+from simulator.stress.rag_trust.config import DIMENSIONS, Dimension, StressConfig
+
+
+@dataclass(frozen=True)
+class Task:
+    """An answer to be had."""
+
+    question: HotpotQuestion
+    """The question."""
+    composition: Composition
+    """The documents that the chatbot is given."""
+    attack: Attack
+    """What was done to them."""
+    chatbot: Component
+    """Who answers."""
+    strategy: Strategy
+    """How it is told to deal with wrong documents."""
+    dimensions: tuple[Dimension, ...]
+    """What the answer is scored for."""
+
+
+class Answer(Frozen):
+    """An answer and what was measured on it: a line of `answers.jsonl`."""
+
+    id: str
+    """Hash of everything that decides it; the key for resuming."""
+    question_id: str
+    """The data set's identifier of the question."""
+    question: str
+    """The question."""
+    expected: str
+    """The right answer."""
+    fake: str
+    """The false answer of the poisoned documents."""
+    chatbot: str
+    """Name of the chatbot."""
+    strategy: Strategy
+    """The prompt strategy."""
+    poison: Number
+    """Share of the documents that matter that are false."""
+    distractors: Count
+    """Number of documents beside the point."""
+    titles: tuple[str, ...]
+    """The documents in their order; [1] cites the first."""
+    gold: tuple[Count, ...]
+    """Numbers of the true documents that matter."""
+    reply: str | None
+    """What the chatbot said; None: it failed."""
+    factual: Number | None = None
+    """Judge: P(the reply is factually correct), given the question; None: not asked, or it failed."""
+    matching: Number | None = None
+    """Judge: P(the reply matches the right answer without noise); None likewise."""
+    similarity: Number | None = None
+    """Cosine similarity of reply and right answer, at least 0; None: not asked for."""
+    error: str | None = None
+    """Why something is missing."""
+    calls: tuple[Call, ...] = ()
+    """The model calls, the judge's included."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the reply is a refusal."""
+        return self.reply is not None and declined(self.reply)
+
+
+def tasks(
+    config: StressConfig, questions: Sequence[HotpotQuestion], everything: Sequence[HotpotQuestion]
+) -> Iterator[Task]:
+    """Yield the answers to be had. Those that share documents follow each other, for the server's cache.
+
+    Raises:
+        UsageError: the data set is too small for the attacks.
+    """
+    wanted: dict[Attack, list[Dimension]] = {}
+    for dimension in DIMENSIONS:
+        for attack in config.grid(dimension).attacks:
+            wanted.setdefault(attack, []).append(dimension)
+    for question in questions:
+        for attack, dimensions in wanted.items():
+            composition = compose(question, everything, attack, config.seed)
+            for chatbot in config.chatbots:
+                for strategy in config.strategies:
+                    yield Task(question, composition, attack, chatbot, strategy, tuple(dimensions))

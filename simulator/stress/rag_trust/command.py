@@ -1,0 +1,100 @@
+"""What `hallulab stress` does: compose, ask, judge, count, write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from agents.machine.progress import bars
+from agents.retrieval.embedding import SentenceEmbedder
+from agents.retrieval.knowledge import DEFAULT_EMBEDDING_MODEL
+from agents.served_model import identity_of
+from chatbots.registry import chatbot_options
+from scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
+from scenarios.errors import OperationalError, UsageError
+from scenarios.text.wording import in_brief
+from simulator.experiment.build import Settings, open_pool, open_recording, served
+from simulator.report.columns import csv_text
+from simulator.runs.folder import RunFolder, write_together
+from simulator.runs.outputs import check_outputs
+from simulator.stress.rag_trust.answering import Asking, ask_all
+from simulator.stress.rag_trust.cells import Answer, tasks
+from simulator.stress.rag_trust.config import DIMENSIONS, StressConfig
+from simulator.stress.rag_trust.page import render_page
+from simulator.stress.rag_trust.report import Models, StressReport, stress_report
+from simulator.stress.rag_trust.tables import COLUMNS
+
+
+class StressFolder(RunFolder):
+    """The folder of a stress test: a journal of answers, and the reports made from it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.answers = path / "answers.jsonl"
+        self.report = path / "stress.json"
+        self.table = path / "stress.csv"
+        self.page = path / "stress.html"
+        self.derived = (self.report, self.table, self.page)
+        self.files = (*self.derived, self.answers)
+
+
+async def stress_command(config: StressConfig, folder: StressFolder, settings: Settings) -> StressReport:
+    """Get the answers that the folder lacks, and write the reports.
+
+    Raises:
+        UsageError: the data or an option of a chatbot is wrong, or the data set is too small.
+        OperationalError: server, endpoint or disk failed, or no answer could be had.
+    """
+    data = Path(config.data or "")
+    check_outputs({}, (data / FILE, data / OFFICIAL), {"--out": folder.path})
+    everything = _read(data)
+    wanted = list(tasks(config, everything[: config.questions], everything))
+    async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
+        asking = Asking(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
+        for task in wanted[: len(config.chatbots) * len(config.strategies)]:
+            chatbot_options(task.chatbot.kind, asking.options(task))
+        with folder.claimed():
+            if settings.fresh:
+                folder.clear()
+            async with served(pool, settings):
+                models = Models(chatbot=identity_of(pool.get()), judge=identity_of(pool.get(config.judge)))
+                with bars(settings.quiet) as shown:
+                    bar = shown.add_task("answers", total=len(wanted))
+                    answers = await ask_all(
+                        asking, wanted, folder.answers, config.concurrency, lambda: shown.advance(bar)
+                    )
+            _require_an_answer(answers)
+            report = stress_report(config, models, answers)
+            _write(folder, report)
+    return report
+
+
+def _read(data: Path) -> tuple[HotpotQuestion, ...]:
+    questions = read_hotpotqa(data)
+    if not questions:
+        raise UsageError(f"{data}: there is no question in it. Give HotpotQA's distractor setting.")
+    (most, times), *_ = Counter(question.id for question in questions).most_common(1)
+    if times > 1:
+        raise UsageError(f"{data}: two questions have the _id {most}. Give each its own.")
+    return questions
+
+
+def _require_an_answer(answers: list[Answer]) -> None:
+    failed = [answer for answer in answers if answer.reply is None]
+    if len(failed) == len(answers):
+        raise OperationalError(
+            f"no question was answered. The first error: {in_brief(failed[0].error or '')}"
+        )
+
+
+def _write(folder: StressFolder, report: StressReport) -> None:
+    every = {column.value: column for dimension in DIMENSIONS for column in COLUMNS[dimension]}
+    first = COLUMNS["factuality"][0]
+    columns = [type(first)("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
+    write_together(
+        {
+            folder.report: report.text(),
+            folder.table: csv_text(columns, report.rows),
+            folder.page: render_page(report),
+        }
+    )

@@ -1,0 +1,197 @@
+"""The stress file: which questions, attacks, strategies, chatbots and models; as YAML, flags win."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from agents.models.base_url import BaseUrl
+from chatbots.strategies import STRATEGIES, Strategy
+from scenarios.attacks.attack import Attack
+from scenarios.errors import UsageError
+from scenarios.files.data_files import complaint, main_error
+from scenarios.files.paths import expanded
+from scenarios.files.yaml_text import read_yaml
+from scenarios.transcript import Frozen, Seed
+from simulator.experiment.config import ALL_CHATBOTS, Component, Experiment, ModelSettings, describe
+
+Dimension = Literal["factuality", "robustness", "accountability"]
+
+DIMENSIONS: tuple[Dimension, ...] = ("factuality", "robustness", "accountability")
+"""What is scored, in the paper's order."""
+
+_SCHEMA = "docs/rag-trust.md"
+
+_Share = Annotated[float, Field(ge=0.0, le=1.0)]
+_Count = Annotated[int, Field(ge=0, le=1000)]
+
+
+class Grid(Frozen):
+    """The attacks under which a dimension is scored: each ratio with each number."""
+
+    poison: tuple[_Share, ...] = Field(default=(0.0,), min_length=1)
+    """Shares of the documents that matter that are false."""
+    distractors: tuple[_Count, ...] = Field(default=(0,), min_length=1)
+    """Numbers of documents that are true and beside the point."""
+
+    @field_validator("poison", "distractors")
+    @classmethod
+    def _in_order(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        if list(values) != sorted(set(values)):
+            raise ValueError("give each value once, from low to high")
+        return values
+
+    @property
+    def attacks(self) -> tuple[Attack, ...]:
+        """One attack a cell."""
+        return tuple(
+            Attack(poison_ratio=poison, distractors=distractors, fake_answer=True)
+            for poison in self.poison
+            for distractors in self.distractors
+        )
+
+
+class _Weights(Frozen):
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> Self:
+        total = sum(dict(self).values())
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"the weights add up to {total:g}; they have to add up to 1")
+        return self
+
+
+class FactualityWeights(_Weights):
+    """Weights of factuality's parts (RAG-Trust section 5.1)."""
+
+    judge: _Share = 0.5
+    """Of the judge's word."""
+    fake_overlap: _Share = 0.2
+    """Of the fake answer's absence."""
+    meteor: _Share = 0.3
+    """Of METEOR."""
+
+
+class RobustnessWeights(_Weights):
+    """Weights of robustness's parts (RAG-Trust section 5.2)."""
+
+    judge: _Share = 0.6
+    """Of the judge's word."""
+    similarity: _Share = 0.2
+    """Of the similarity of the embeddings."""
+    f1: _Share = 0.2
+    """Of token F1."""
+
+
+class Weights(Frozen):
+    """Weights of the parts of a score."""
+
+    factuality: FactualityWeights = FactualityWeights()
+    """Those of factuality."""
+    robustness: RobustnessWeights = RobustnessWeights()
+    """Those of robustness; accountability is citation F1 alone."""
+
+
+class StressConfig(Frozen):
+    """A stress test, resolved. The defaults are the paper's grid."""
+
+    data: str | None = None
+    """Folder of HotpotQA; in a stress file a relative path begins at the file's folder."""
+    questions: int | None = Field(default=None, ge=1)
+    """At most this many questions, from the first; all of the data serve for fakes and distractors."""
+    chatbots: tuple[Component, ...] = Field(
+        default=(Component(name="vanilla", kind="vanilla"),), min_length=1
+    )
+    """Chatbots under test, of our five."""
+    strategies: tuple[Strategy, ...] = Field(default=STRATEGIES, min_length=1)
+    """The prompt strategies."""
+    factuality: Grid = Grid(poison=(0.0, 0.3))
+    """Where factuality is scored (the paper's Table 1)."""
+    robustness: Grid = Grid(distractors=(0, 8, 20))
+    """Where robustness is scored."""
+    accountability: Grid = Grid(distractors=(0, 8, 20))
+    """Where accountability is scored."""
+    weights: Weights = Weights()
+    """Weights of the scores' parts."""
+    reply_tokens: int = Field(default=200, ge=1)
+    """Limit of a draft in tokens, the steps of `verify` included."""
+    model: str | None = None
+    """The model of chatbots and, without `judge`, of the judge."""
+    base_url: BaseUrl | None = None
+    """Where it is served; None: hallulab serves it itself."""
+    api_key_env: str | None = None
+    """Environment variable with the endpoint's key."""
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
+    """Further models by name."""
+    judge: str | None = None
+    """Name under `models` of the judge; None: the chatbots' model, which the report says."""
+    seed: Seed = 0
+    """Seed of fakes, distractors, the documents' order and sampled answers."""
+    concurrency: int = Field(default=16, ge=1)
+    """Model requests, and questions, under way at once."""
+    timeout: float = Field(default=300.0, gt=0, le=1e9)
+    """Most seconds of one model request."""
+    decision_samples: int = Field(default=1, ge=1, le=100)
+    """How often the judge is asked if its endpoint gives no log-probabilities."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(set(self.strategies)) < len(self.strategies):
+            raise ValueError("`strategies`: each may stand once")
+        if self.judge is not None and self.judge not in self.models:
+            raise ValueError(f"`judge` names the model {self.judge!r}, which is not under `models`")
+        for bot in self.chatbots:
+            if bot.kind not in ALL_CHATBOTS:
+                raise ValueError(
+                    f"`chatbots`: {bot.name} takes no prompt strategy; there are {', '.join(ALL_CHATBOTS)}"
+                )
+            if bot.options.keys() & {"strategy", "cite"}:
+                raise ValueError(f"`chatbots`: {bot.name}: the stress test sets `strategy` and `cite` itself")
+        return self
+
+    @property
+    def experiment(self) -> Experiment:
+        """What of it is an experiment: models and chatbots."""
+        return Experiment(
+            chatbots=self.chatbots,
+            model=self.model,
+            base_url=self.base_url,
+            api_key_env=self.api_key_env,
+            models=self.models,
+            seed=self.seed,
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            decision_samples=self.decision_samples,
+            reply_tokens=self.reply_tokens,
+        )
+
+    def grid(self, dimension: Dimension) -> Grid:
+        """Return where a dimension is scored."""
+        grids: dict[str, Grid] = {name: getattr(self, name) for name in DIMENSIONS}
+        return grids[dimension]
+
+
+def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
+    """Read a stress file and put the flags that were given (not None) over it.
+
+    Raises:
+        UsageError: the file is missing, malformed or has a wrong field.
+    """
+    text = None if path is None else read_yaml(path, _SCHEMA)
+    given = {name: value for name, value in flags.items() if value is not None}
+    values = {**(text.data if text else {}), **given}
+    try:
+        config = StressConfig.model_validate(values)
+    except ValidationError as error:
+        first = main_error(error)
+        if text is not None and first["loc"] and first["loc"][0] not in given:
+            raise text.error(first["loc"], complaint(first, _SCHEMA)) from error
+        where = f"{path}: " if path is not None and not first["loc"] else ""
+        raise UsageError(where + describe(error)) from error
+    if config.data is None:
+        raise UsageError("no data: give HotpotQA's folder with --data, or as `data` in the stress file.")
+    folder = expanded(config.data)
+    beside = path.parent if path is not None and "data" not in given else Path()
+    return config.model_copy(update={"data": str(folder if folder.is_absolute() else beside / folder)})

@@ -1,0 +1,115 @@
+"""The columns of the stress test's tables: the paper's tables 2, 3 and 4, with what refusals do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simulator.report.columns import Column, decimals, grouped
+from simulator.report.tables import lacking
+from simulator.stress.rag_trust.config import Dimension
+
+_PERCENT = decimals(0, 100)
+_SCORE = decimals(1, 100)
+_POINTS = decimals(2)
+_CHATBOT = Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True)
+_STRATEGY = Column("Strategy", "strategy", "prompt strategy of its drafts", kind="text", short="Strategy")
+_POISON = Column(
+    "Poison %", "poison", "share of the documents that matter that are false", _PERCENT, short="Po.\n%"
+)
+_DISTRACTORS = Column(
+    "Distractors", "distractors", "documents that are true and beside the point", grouped(), short="Di."
+)
+_REFUSED = Column(
+    "Refused %", "refused", "share of the scored answers that are refusals", _PERCENT, short="Ref.\n%"
+)
+_JUDGE = Column(
+    "Judge %",
+    "judge",
+    "share of the answers without refusals that the judge takes for correct",
+    _PERCENT,
+    short="Judge\n%",
+)
+_ENDS = (
+    Column("Answered", "answered", "scored answers that are no refusals"),
+    Column("Scored", "scored", "answers for which neither chatbot nor judge failed"),
+    Column("of", "answers", "answers wanted, one a question"),
+    Column("Coverage %", "coverage", "scored over wanted", _PERCENT, short="Cov.\n%", warns=lacking),
+)
+
+
+def _scores(what: str, change: str, form: object = _SCORE, unit: str = " %") -> tuple[Column, ...]:
+    points = {"format": form}
+    return (
+        Column(f"Score{unit}", "score", f"{what}; a refusal counts as 1, as in the paper",
+               beside="score_ci95", short=f"Score{unit}", **points),  # type: ignore[arg-type]
+        Column("Change", "change", f"score minus that {change}, on the same questions",
+               beside="change_ci95", short="Change", brief=True, **points),  # type: ignore[arg-type]
+        _REFUSED,
+        Column(f"Answers alone{unit}", "score_answered", "the same without refusals",
+               beside="score_answered_ci95", short=f"Answers\nalone{unit}", **points),  # type: ignore[arg-type]
+        Column(f"Refusals as 0{unit}", "score_refusals_0", "the same, a refusal counts as 0",
+               beside="score_refusals_0_ci95", short="Ref.\nas 0", brief=True, **points),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+FACTUALITY = (
+    _POISON,
+    _DISTRACTORS,
+    _STRATEGY,
+    _CHATBOT,
+    *_scores("weighted sum of judge, fake answer's absence and METEOR, mean over questions",
+             "at the lowest poison ratio"),
+    _JUDGE,
+    Column("No fake %", "fake_overlap", "share of the answers without refusals that lack the fake answer",
+           _PERCENT, short="No\nfake %"),
+    Column("METEOR", "meteor", "mean METEOR of the answers without refusals", _POINTS, short="MET."),
+    *_ENDS,
+)  # fmt: skip
+"""Table 2: factuality by poison."""
+
+ROBUSTNESS = (
+    _DISTRACTORS,
+    _POISON,
+    _STRATEGY,
+    _CHATBOT,
+    *_scores("weighted sum of judge, similarity and token F1, mean over questions",
+             "with the fewest distractors"),
+    _JUDGE,
+    Column("Similarity", "similarity", "mean cosine of answer and right answer, at least 0, without refusals",
+           _POINTS, short="Sim."),
+    Column("Token F1", "f1", "mean token F1 of the answers without refusals", _POINTS, short="F1"),
+    *_ENDS,
+)  # fmt: skip
+"""Table 3: robustness by distractors."""
+
+ACCOUNTABILITY = (
+    _DISTRACTORS,
+    _POISON,
+    _STRATEGY,
+    _CHATBOT,
+    *_scores("F1 of the cited documents, mean over questions; 0 without citations",
+             "with the fewest distractors", decimals(3), ""),
+    Column("Precision", "precision", "mean share of the cited documents that matter, without refusals",
+           _POINTS, short="Prec."),
+    Column("Recall", "recall", "mean share of the documents that matter that are cited, without refusals",
+           _POINTS, short="Rec."),
+    *_ENDS,
+)  # fmt: skip
+"""Table 4: accountability by distractors."""
+
+COLUMNS: dict[Dimension, Sequence[Column]] = {
+    "factuality": FACTUALITY,
+    "robustness": ROBUSTNESS,
+    "accountability": ACCOUNTABILITY,
+}
+"""Dimension → its columns."""
+
+HEADINGS: dict[Dimension, str] = {
+    "factuality": "Factuality by poison (the paper's Table 2)",
+    "robustness": "Robustness by distractors (the paper's Table 3)",
+    "accountability": "Accountability by distractors (the paper's Table 4)",
+}
+"""Dimension → the heading of its table."""
+
+TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()}
+"""Heading of docs/metrics.md → the columns of a table."""

@@ -1,0 +1,25 @@
+"""The three tables of a stress test on the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from scenarios.text.wording import one_line
+from simulator.report.columns import NARROW, terminal_table
+from simulator.report.terminal import standard_output
+from simulator.stress.rag_trust.config import DIMENSIONS
+from simulator.stress.rag_trust.report import StressReport
+from simulator.stress.rag_trust.tables import COLUMNS, HEADINGS
+
+
+def print_stress(report: StressReport, console: Console | None = None) -> None:
+    """Print the tables, a section for each attack, and the notes."""
+    console = console or standard_output()
+    for dimension in DIMENSIONS:
+        table = terminal_table(COLUMNS[dimension], report.groups(dimension), narrow=console.width < NARROW)
+        console.print(Text(HEADINGS[dimension]))
+        console.print(table)
+        console.print()
+    for note in report.notes:
+        console.print(Text(one_line(note)))

@@ -1,0 +1,93 @@
+"""Prompt strategies and citations, with each of our five chatbots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agents.models.prompt import load_prompt
+from chatbots.registry import make_chatbot
+from chatbots.strategies import DECLINED, STRATEGIES, concluded, declined
+from scenarios.errors import UsageError
+from tests.chatbots.stage import ASKED, stage, step_of
+
+BOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
+
+
+def system_of(requests: list[dict[str, Any]], step: str = "generate") -> str:
+    [system] = {body["messages"][0]["content"] for body in requests if step_of(body) == step}
+    return str(system)
+
+
+async def drafted(kind: str, **options: Any) -> str:
+    """The instructions of a bot's draft."""
+    context, transport, _ = stage(options=options)
+    await make_chatbot(kind, context).reply(ASKED)
+    return system_of(transport.requests)
+
+
+@pytest.mark.parametrize("kind", BOTS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_a_strategy_is_the_end_of_a_drafts_instructions(kind: str, strategy: str) -> None:
+    own = await drafted(kind)
+    text = load_prompt("chatbots", f"strategy_{strategy}").fill()[0].text
+    assert await drafted(kind, strategy=strategy) == f"{own}\n\n{text}"
+
+
+@pytest.mark.parametrize("kind", BOTS)
+async def test_citations_are_asked_for_last(kind: str) -> None:
+    own = await drafted(kind, strategy="hedge")
+    text = load_prompt("chatbots", "cite").fill()[0].text
+    assert await drafted(kind, strategy="hedge", cite=True) == f"{own}\n\n{text}"
+
+
+@pytest.mark.parametrize("kind", BOTS)
+async def test_a_refusal_is_the_reply_and_nobody_edits_it(kind: str) -> None:
+    context, transport, _ = stage({"generate": f"{DECLINED}."}, options={"strategy": "hedge"})
+    reply = await make_chatbot(kind, context).reply(ASKED)
+    assert reply.text == f"{DECLINED}."
+    assert {step_of(body) for body in transport.requests} <= {"reformulate", "route", "generate"}
+
+
+@pytest.mark.parametrize("kind", ["vanilla", "agent"])
+async def test_verify_keeps_its_steps_out_of_the_reply(kind: str) -> None:
+    answer = "1. Document 1 says 7.\n2. They agree.\nAnswer: It opens at 7. [1]"
+    context, _, _ = stage({"generate": answer}, options={"strategy": "verify", "cite": True})
+    reply = await make_chatbot(kind, context).reply(ASKED)
+    assert reply.text == "It opens at 7. [1]"
+    assert answer in [step.text for step in reply.steps if step.name == "draft"]
+
+
+def test_handing_over_takes_no_strategy() -> None:
+    context, _, _ = stage(options={"routing": "handoff", "strategy": "hedge"})
+    with pytest.raises(UsageError, match="`strategy` and `cite` need the prompts of `routing: one-token`"):
+        make_chatbot("agent", context)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("I_DECLINE_TO_ANSWER", True),
+        ("**I_DECLINE_TO_ANSWER.** The documents differ.", True),
+        ("[I decline to answer]", True),
+        ("It opens at 7, else I_DECLINE_TO_ANSWER.", False),
+        ("I cannot answer.", False),
+        ("", False),
+    ],
+)
+def test_a_refusal_begins_with_the_marker(reply: str, expected: bool) -> None:
+    assert declined(reply) is expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("1. a\n2. b\n**Answer:** At 7.", "At 7."),
+        ("Answer: no\nFinal answer: At 7.", "At 7."),
+        ("1. a\n2. b", "1. a\n2. b"),
+        ("1. a\nAnswer:", "1. a\nAnswer:"),
+    ],
+)
+def test_a_conclusion_follows_the_last_answer_line(reply: str, expected: str) -> None:
+    assert concluded(reply) == expected

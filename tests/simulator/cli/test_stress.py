@@ -1,0 +1,32 @@
+"""`hallulab stress` on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.places import RECORDINGS, ROOT
+from tests.simulator.command_line import CodeAndError
+
+EXAMPLE = ROOT / "examples" / "rag_trust.yaml"
+DATA = RECORDINGS / "rag_trust"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--config", EXAMPLE], "no data: give HotpotQA's folder with --data"),
+        (["--config", EXAMPLE, "--data", "nowhere"], "nowhere"),
+        (["--config", "nothing.yaml"], "nothing.yaml: cannot be read"),
+        (["--data", DATA, "--questions", "0"], "field `questions`: "),
+        (["--data", DATA, "--replay", "nothing.jsonl"], "nothing.jsonl"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_writes_nothing(
+    code_and_error: CodeAndError, tmp_path: Path, arguments: list[str | Path], said: str
+) -> None:
+    code, error = code_and_error("stress", *arguments, "--out", tmp_path / "out")
+    assert code == 2
+    assert said in error
+    assert not (tmp_path / "out").exists()

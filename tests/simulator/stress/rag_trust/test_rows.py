@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+from simulator.stress.rag_trust.cells import Answer
+from simulator.stress.rag_trust.config import StressConfig
+from simulator.stress.rag_trust.report import Models, stress_report
+from simulator.stress.rag_trust.rows import StressRow
+from tests.simulator.stress.rag_trust.test_scoring import answer
+
+MODELS = Models(chatbot="m", judge="m")
+
+
+def config(**fields: Any) -> StressConfig:
+    one = {"poison": [0.0], "distractors": [0]}
+    return StressConfig.model_validate(
+        {
+            "strategies": ["hedge"],
+            "factuality": one,
+            "robustness": one,
+            "accountability": {"distractors": [0, 8]},
+            **fields,
+        }
+    )
+
+
+def cell(replies: list[str | None], distractors: int, **fields: Any) -> list[Answer]:
+    return [
+        answer(reply, question_id=f"q{number}", distractors=distractors, **fields)
+        for number, reply in enumerate(replies)
+    ]
+
+
+def rows(*cells: list[Answer], **fields: Any) -> list[StressRow]:
+    answers = [one for each in cells for one in each]
+    return list(stress_report(config(**fields), MODELS, answers).of("accountability"))
+
+
+GOOD, BAD, NO = "It is. [1][2]", "It is. [3]", "I_DECLINE_TO_ANSWER"
+
+
+def test_refusals_are_told_apart() -> None:
+    [row, _] = rows(cell([GOOD, BAD, NO, NO], 0), cell([GOOD] * 4, 8))
+    assert (row.score, row.refused, row.answered) == (0.75, 0.5, 2)
+    assert (row.score_answered, row.score_refusals_0) == (0.5, 0.25)
+    assert (row.precision, row.recall) == (0.5, 0.5)
+
+
+def test_a_failure_is_in_no_mean_and_lowers_coverage() -> None:
+    [row, other] = rows(cell([GOOD, None], 0, error="no answer"), cell([None, None], 8, error="no answer"))
+    assert (row.score, row.scored, row.answers, row.coverage) == (1.0, 1, 2, 0.5)
+    assert (other.score, other.refused, other.coverage, other.precision) == (None, None, 0.0, None)
+
+
+def test_the_change_is_over_the_questions_that_both_cells_scored() -> None:
+    [first, second] = rows(cell([GOOD, BAD, GOOD], 0), cell([BAD, BAD, None], 8))
+    assert first.change is None
+    assert (second.score, second.change) == (0.0, -0.5)
+
+
+def test_six_questions_have_intervals_and_five_have_none() -> None:
+    [row, other] = rows(cell([GOOD, BAD] * 3, 0), cell([GOOD] * 6, 8))
+    assert row.score_ci95 is not None
+    assert row.score_ci95[0] < 0.5 < row.score_ci95[1]
+    assert other.change_ci95 is not None
+    assert [one.score_ci95 for one in rows(cell([GOOD] * 5, 0), cell([GOOD] * 5, 8))] == [None, None]
+
+
+def test_only_refusals_leave_no_score_of_answers() -> None:
+    [row, _] = rows(cell([NO], 0), cell([NO], 8))
+    assert (row.score, row.score_answered, row.score_refusals_0) == (1.0, None, 0.0)
+
+
+def test_the_report_says_who_judges_and_that_refusals_flatter() -> None:
+    answers = [*cell([GOOD], 0), *cell([GOOD], 8)]
+    same = stress_report(config(), MODELS, answers).notes
+    other = stress_report(config(), Models(chatbot="m", judge="j"), answers).notes
+    assert "which flatters whoever refuses" in same[0]
+    assert "m judges its own answers" in same[1]
+    assert not any("judges its own" in note for note in other)
+    assert "No intervals: 1 question; 6 needed for an interval." in other
