@@ -20,9 +20,11 @@ MODULES = (
     "simulator.experiment.config",
     "simulator.measure.agreement",
     "simulator.measure.detection",
+    "simulator.measure.meteor",
     "simulator.measure.metrics",
     "simulator.measure.pareto",
     "simulator.measure.statistics",
+    "simulator.measure.token_f1",
     "simulator.measure.tokens",
 )
 """The modules with examples."""

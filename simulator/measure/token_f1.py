@@ -26,7 +26,7 @@ def token_f1(reference: str, text: str) -> float:
     This is SQuAD's formula. HotpotQA's script also gives 0 where one of both is `yes` or `no` and the other
     is not; the paper does not name that, and it would give 0 to every sentence that says so.
 
-    >>> token_f1("Blue Grass Airport", "It is the Blue Grass airport.")
+    >>> round(token_f1("Blue Grass Airport", "It is the Blue Grass airport."), 6)
     0.75
     """
     expected, said = normalized(reference).split(), normalized(text).split()
