@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from simulator.cli import bench, building, folders, listing, planting, running, serving, summarizing
+from simulator.cli import auditing, bench, building, folders, listing, planting, running, serving, summarizing
 from simulator.cli.extra_args import PassingOn
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("detect", cls=PassingOn)(running.detect)
 app.command("report")(folders.report)
 app.command("view")(folders.view)
 app.command("export")(folders.export)
+app.command("audit")(auditing.audit)
 app.command("bench", cls=PassingOn)(bench.bench)
 app.command("plant")(planting.plant)
 build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)

@@ -13,11 +13,12 @@ from scenarios.text.wording import counted, in_brief, noun, number, one_line
 from simulator.measure.agreement import Agreement
 from simulator.measure.attacks import ALL, AttackRow
 from simulator.measure.metrics import Row
+from simulator.measure.safeguards import Safeguards
 from simulator.report.columns import NARROW, terminal_table
 from simulator.report.document import Reading, RunReport
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.tables import ATTACKS, RESULTS
+from simulator.report.tables import ATTACKS, RESULTS, SAFEGUARDS
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""
@@ -36,6 +37,9 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
     console.print(table(report, narrow))
     if report.attacks:
         console.print(Text("\nunder attack:"), attack_table(report.attacks, narrow), sep="\n")
+    if report.safeguards:
+        console.print()
+        console.print(terminal_table(SAFEGUARDS, [report.safeguards], narrow=narrow))
     found = (*headlines(report), *interval_lines(report.rows))
     for line in (
         *found,
@@ -113,6 +117,7 @@ def notes(report: RunReport) -> list[str]:
                 f"{they_count} in HPT, not in TokAcc."
             )
     found += attack_notes(report.attacks or ())
+    found += safeguard_notes(report.safeguards)
     audit = report.simulator_audit
     affected = audit.affected_conversations
     if affected:
@@ -150,6 +155,17 @@ def attack_notes(rows: Sequence[AttackRow]) -> list[str]:
             "chatbot revealed its prompt, which hallulab does not have."
         )
     return found
+
+
+def safeguard_notes(rows: Sequence[Safeguards]) -> list[str]:
+    """Say of each guarded chatbot how many replies are refusals, which no detector can flag."""
+    refused = {row.chatbot: row for row in rows if row.refused}
+    return [
+        f"{name}: {row.refused} of {row.replies} {noun(row.replies, 'reply', 'replies')} "
+        f"{'is a refusal' if row.refused == 1 else 'are refusals'}: no answer, and nothing to flag. `HPT of "
+        "answers` leaves refusals out; `hallulab audit` says why."
+        for name, row in refused.items()
+    ]
 
 
 def reading_lines(read_how: Sequence[Reading]) -> list[str]:

@@ -26,13 +26,14 @@ class RunFolder:
         self.experiment = path / "experiment.json"
         self.conversations = path / "conversations.jsonl"
         self.verdicts = path / "verdicts.jsonl"
+        self.audit = path / "audit.jsonl"
         self.report = path / "report.json"
         self.table = path / "report.csv"
         self.page = path / "report.html"
         self.attacks = path / "attacks.csv"
         self.derived = (self.report, self.table, self.page, self.attacks)
         """Files that are made from the others."""
-        self.files = (*self.derived, self.verdicts, self.conversations, self.experiment)
+        self.files = (*self.derived, self.verdicts, self.audit, self.conversations, self.experiment)
         """All files, in the order of deletion."""
 
     @contextmanager
