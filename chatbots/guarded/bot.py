@@ -80,7 +80,6 @@ class GuardedBot:
         self._context = context
         self._kind = options.detector.kind
         self._policy = load_policy(options.policy)
-        self._labels = dict(context.scenario.identity_thresholds)
         self._inner = context.parts.chatbot(
             options.chatbot.kind, replace(context, options=options.chatbot.options)
         )
@@ -91,13 +90,31 @@ class GuardedBot:
                 models=context.models,
                 model=model,
                 seed=context.seed,
-                identity_thresholds=self._labels,
+                identity_thresholds=context.scenario.identity_thresholds,
                 options=options.detector.options,
             ),
         )
+        self._labels = self._thresholds_of_the_scenario()
         guard = judging(self._detector, context.models.get(model).endpoint.model)
         own = claim_check_of(f"chatbot {options.chatbot.kind}", self._inner) or ClaimCheck()
         self.claim_check = guard.joined(own)
+
+    def _thresholds_of_the_scenario(self) -> dict[str, float | Literal["detector"]]:
+        """Return the scenario's thresholds by topic; `detector` where scores have another scale than theirs.
+
+        Raises:
+            UsageError: the policy has numbers for such a detector.
+        """
+        given = self._context.scenario.identity_thresholds
+        if self._detector.traits.probabilities:
+            return dict(given)
+        if self._policy.has_numbers:
+            raise UsageError(
+                f"chatbot {self.KIND}: the policy {self._policy.name} has thresholds from 0 to 1, and the "
+                f"scores of detector {self._kind} are on another scale. Give it a policy with `thresholds: "
+                "{general: detector, sensitive: detector}`."
+            )
+        return dict.fromkeys(given, "detector")
 
     @property
     def parts_version(self) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from scenarios.transcript import Frozen
 
@@ -49,3 +50,11 @@ class GuardedOptions(Frozen):
         if part.kind == KIND:
             raise ValueError("a guarded chatbot cannot wrap another one")
         return part
+
+
+def wrapped_by(options: Mapping[str, Any]) -> Part | None:
+    """Return the chatbot that a guarded one with these options wraps; None if they are wrong."""
+    try:
+        return GuardedOptions.model_validate(dict(options)).chatbot
+    except ValidationError:
+        return None  # whoever makes the chatbot says what is wrong

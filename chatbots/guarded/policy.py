@@ -6,7 +6,7 @@ happens to a reply that could not be judged, are our choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -36,7 +36,7 @@ def _threshold(value: object) -> object:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value != "detector" and not (number and 0 <= value <= 1):  # type: ignore[operator] # it is a number
         raise ValueError("must be a number from 0 to 1, or `detector`")
-    return value
+    return float(value) if number else value  # type: ignore[arg-type] # it is a number
 
 
 Threshold = Annotated[float | Literal["detector"], PlainValidator(_threshold)]
@@ -162,7 +162,17 @@ class Policy(Frozen):
         """Hash of its content, 16 hex digits."""
         return digest(self.model_dump(mode="json"))[:16]
 
-    def decision(self, topics: Iterable[str], labels: dict[str, float], sensitive: bool) -> Decision:
+    @property
+    def has_numbers(self) -> bool:
+        """Whether any of its thresholds is a number, and so a score from 0 to 1."""
+        own = (topic.threshold for topic in self.topics.values())
+        return any(
+            isinstance(one, float) for one in (self.thresholds.general, self.thresholds.sensitive, *own)
+        )
+
+    def decision(
+        self, topics: Iterable[str], labels: Mapping[str, float | Literal["detector"]], sensitive: bool
+    ) -> Decision:
         """Return by what a reply on these topics is flagged, and whether one of them is sensitive.
 
         Args:

@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 from agents.models.base_url import BaseUrl
 from agents.serving.catalogue import CATALOGUE
 from chatbots.guarded.options import KIND as GUARDED
-from chatbots.guarded.options import GuardedOptions
+from chatbots.guarded.options import wrapped_by
 from scenarios.attacks.attack import Attack
 from scenarios.errors import UsageError
 from scenarios.files.data_files import complaint, in_words, main_error
@@ -153,11 +153,11 @@ class Experiment(Frozen):
         if self.reply_tokens is None:
             return chatbot.options
         if chatbot.kind == GUARDED:
-            wrapped = _wrapped(chatbot.options)
-            if wrapped is None or wrapped["kind"] not in ALL_CHATBOTS:
+            wrapped = wrapped_by(chatbot.options)
+            if wrapped is None or wrapped.kind not in ALL_CHATBOTS:
                 return chatbot.options
-            limited = {"max_tokens": self.reply_tokens, **wrapped["options"]}
-            return {**chatbot.options, "chatbot": {**wrapped, "options": limited}}
+            limited = {"max_tokens": self.reply_tokens, **wrapped.options}
+            return {**chatbot.options, "chatbot": {"kind": wrapped.kind, "options": limited}}
         if chatbot.kind not in ALL_CHATBOTS:
             return chatbot.options
         return {"max_tokens": self.reply_tokens, **chatbot.options}
@@ -193,14 +193,6 @@ class Experiment(Frozen):
         if unknown:
             raise ValueError(f"roles name the model {unknown[0]!r}, which is not under `models`")
         return self
-
-
-def _wrapped(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return kind and options of the chatbot that a guarded one wraps; None if its options are wrong."""
-    try:
-        return GuardedOptions.model_validate(options).chatbot.model_dump()
-    except ValidationError:
-        return None  # whoever makes the chatbot says what is wrong
 
 
 def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:

@@ -158,12 +158,12 @@ def attack_notes(rows: Sequence[AttackRow]) -> list[str]:
 
 
 def safeguard_notes(rows: Sequence[Safeguards]) -> list[str]:
-    """Say of each guarded chatbot how many replies are refusals, which no detector can flag."""
+    """Say of each guarded chatbot how many replies are refusals."""
     refused = {row.chatbot: row for row in rows if row.refused}
     return [
         f"{name}: {row.refused} of {row.replies} {noun(row.replies, 'reply', 'replies')} "
-        f"{'is a refusal' if row.refused == 1 else 'are refusals'}: no answer, and nothing to flag. `HPT of "
-        "answers` leaves refusals out; `hallulab audit` says why."
+        f"{'is a refusal' if row.refused == 1 else 'are refusals'}: no answer, whatever a detector says of "
+        "its words. `HPT of answers` leaves refusals out; `hallulab audit` says why they were made."
         for name, row in refused.items()
     ]
 

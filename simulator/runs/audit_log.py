@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.models.redaction import redaction
+from agents.models.redaction import without_keys
 from chatbots.guarded.record import Action, Attempt, GuardRecord, record_of
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.digest import digest
@@ -220,6 +220,14 @@ def _line(
         previous=previous,
         hash="",
     )
-    value: dict[str, Any] = redaction().value(json.loads(entry.model_dump_json()))
+    value: dict[str, Any] = _clean(json.loads(entry.model_dump_json()))
     return {**value, "hash": _hash_of(value)}
 
+
+def _clean(value: Any) -> Any:
+    """Return a JSON value without the keys (secrets) that its texts may quote."""
+    if isinstance(value, str):
+        return without_keys(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return {name: _clean(item) for name, item in value.items()} if isinstance(value, dict) else value

@@ -227,6 +227,19 @@ def test_a_wrong_option_is_one_sentence(options: dict[str, object], message: str
     assert str(caught.value).startswith(message)
 
 
+def test_numbers_are_no_thresholds_of_a_detector_with_another_scale(tmp_path: Path) -> None:
+    context, _, _ = stage(options={"detector": "halludetect"})
+    with pytest.raises(UsageError) as caught:
+        make_chatbot("guarded", context)
+    assert str(caught.value) == (
+        "chatbot guarded: the policy metarag has thresholds from 0 to 1, and the scores of detector "
+        "halludetect are on another scale. Give it a policy with `thresholds: {general: detector, sensitive: detector}`."
+    )
+    own = policy(tmp_path, "thresholds: {general: detector, sensitive: detector}")
+    context, _, _ = stage(options={"detector": "halludetect", "policy": own})
+    make_chatbot("guarded", context)
+
+
 async def test_a_topic_of_the_scenario_is_sensitive_with_the_scenarios_threshold() -> None:
     scenario = SCENARIO.model_copy(update={"identity_thresholds": {"creams": 0.2}})
     _, record = await asked(guarded(Says("It smells."), Finds(0.1), scenario), GENERAL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -44,10 +44,11 @@ def test_the_built_in_policy_has_the_papers_thresholds_and_the_whole_ladder() ->
         (["visa"], {}, Decision(True, 0.3, False)),
         (["asylum"], {"asylum": 0.2}, Decision(True, 0.2, False)),
         (["fees"], {"fees": 0.4}, Decision(True, 0.3, False)),
+        (["fees"], {"fees": "detector"}, Decision(True, 0.3, True)),
     ],
 )
 def test_the_strictest_threshold_counts(
-    topics: list[str], labels: dict[str, float], decision: Decision
+    topics: list[str], labels: dict[str, float | Literal["detector"]], decision: Decision
 ) -> None:
     assert policy().decision(topics, labels, False) == decision
 
