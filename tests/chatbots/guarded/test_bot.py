@@ -233,7 +233,8 @@ def test_numbers_are_no_thresholds_of_a_detector_with_another_scale(tmp_path: Pa
         make_chatbot("guarded", context)
     assert str(caught.value) == (
         "chatbot guarded: the policy metarag has thresholds from 0 to 1, and the scores of detector "
-        "halludetect are on another scale. Give it a policy with `thresholds: {general: detector, sensitive: detector}`."
+        "halludetect are on another scale. Give it a policy with `thresholds: {general: detector, "
+        "sensitive: detector}`."
     )
     own = policy(tmp_path, "thresholds: {general: detector, sensitive: detector}")
     context, _, _ = stage(options={"detector": "halludetect", "policy": own})
