@@ -26,6 +26,8 @@ class ClaimCheck(Frozen):
     """Served names of the models that are asked whether a claim holds; empty: none."""
     prompts: dict[str, str] = Field(default_factory=dict)
     """The prompt files with which they are asked: name → version (`Prompt.version`)."""
+    methods: tuple[str, ...] = ()
+    """Detectors that judge for it, by class: a detector names itself, a guarded chatbot its guard."""
 
     @classmethod
     def by(cls, models: Iterable[str], prompts: Iterable[Prompt]) -> Self:
@@ -33,6 +35,15 @@ class ClaimCheck(Frozen):
         return cls(
             models=tuple(dict.fromkeys(models)),
             prompts={prompt.name: prompt.version for prompt in prompts},
+        )
+
+    def joined(self, other: ClaimCheck) -> ClaimCheck:
+        """Return what both ask, and by which detectors."""
+        taken = {f"{name} of the chatbot": version for name, version in other.prompts.items()}
+        return ClaimCheck(
+            models=tuple(dict.fromkeys((*self.models, *other.models))),
+            prompts={**self.prompts, **taken},
+            methods=tuple(dict.fromkeys((*self.methods, *other.methods))),
         )
 
 

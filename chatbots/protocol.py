@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agents.models.model import ModelPool
+from detectors.base.protocol import Detector, DetectorContext
 from scenarios.errors import HallulabError
 from scenarios.packs.pack import Scenario
 from scenarios.transcript import Call, Frozen, Message, Passage, Retriever, Step
@@ -39,7 +40,8 @@ class Chatbot(Protocol):
     """Answers a user in a conversation. One instance serves one conversation.
 
     A chatbot that verifies its claims with models has an attribute `claim_check` (`hallulab.ClaimCheck`).
-    Without it, the report cannot show that one of these models also judges the chatbot.
+    Without it, the report cannot show that one of these models also judges the chatbot. One whose replies
+    depend on a detector has an attribute `parts_version`, which changes with that detector's version.
     """
 
     async def reply(self, history: Sequence[Message]) -> Reply:
@@ -49,6 +51,31 @@ class Chatbot(Protocol):
             ChatbotError: no reply could be made.
         """
         ...
+
+
+class Parts(Protocol):
+    """Makes the parts of a chatbot that is put together from others."""
+
+    def chatbot(self, kind: str, context: ChatbotContext) -> Chatbot:
+        """Make a chatbot for one conversation.
+
+        Raises:
+            UsageError: see `chatbots.registry.make_chatbot`.
+        """
+        ...
+
+    def detector(self, kind: str, context: DetectorContext) -> Detector:
+        """Return a detector, made once for all conversations with equal arguments.
+
+        Raises:
+            UsageError: see `detectors.registry.make_detector`.
+        """
+        ...
+
+
+def parts_version(chatbot: Chatbot) -> str:
+    """Return the version of a chatbot's parts that only the made chatbot knows; empty if it has none."""
+    return str(getattr(chatbot, "parts_version", ""))
 
 
 @dataclass(frozen=True)
@@ -69,3 +96,5 @@ class ChatbotContext:
     """Passages to retrieve (HalluDetect section 4.1)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The chatbot's own options from the experiment file."""
+    parts: Parts | None = None
+    """Makes other chatbots and detectors; `make_chatbot` gives one to a context without."""

@@ -7,6 +7,7 @@ A distribution offers a chatbot with an entry point in the group `hallulab.chatb
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from agents.identity import identity
@@ -18,9 +19,14 @@ from chatbots.callable import CallableBot
 from chatbots.editor import EditorBot
 from chatbots.endpoint import EndpointBot
 from chatbots.fact_checker import FactCheckerBot
+from chatbots.guarded.bot import GuardedBot
+from chatbots.guarded.options import GuardedOptions
+from chatbots.guarded.policy import content_of
 from chatbots.prompt_engineered import PromptEngineeredBot
 from chatbots.protocol import Chatbot, ChatbotContext
 from chatbots.vanilla import VanillaBot
+from detectors.base.protocol import Detector, DetectorContext
+from detectors.registry import make_detector
 from scenarios.files.digest import digest
 from scenarios.options import read_options
 from scenarios.plugins import component_names, find_component, make_component, offered
@@ -57,6 +63,7 @@ CHATBOTS: dict[str, OwnChatbot] = {
     "endpoint": EndpointBot,
     "callable": CallableBot,
     "autogen": AutoGenBot,
+    "guarded": GuardedBot,
 }
 """Our chatbots by name. An entry point cannot take one of these names."""
 
@@ -73,7 +80,27 @@ def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
         UsageError: there is no such chatbot, its options are wrong, or its constructor failed.
     """
     factory = find_chatbot(kind)
-    return make_component("chatbot", kind, CHATBOTS, ("reply",), lambda: factory(context))
+    whole = context if context.parts is not None else replace(context, parts=Workshop())
+    return make_component("chatbot", kind, CHATBOTS, ("reply",), lambda: factory(whole))
+
+
+class Workshop:
+    """Makes the parts of chatbots that are put together from others; see `chatbots.protocol.Parts`."""
+
+    def __init__(self) -> None:
+        self._detectors: dict[str, Detector] = {}
+
+    def chatbot(self, kind: str, context: ChatbotContext) -> Chatbot:
+        """See `Parts.chatbot`."""
+        return make_chatbot(kind, context)
+
+    def detector(self, kind: str, context: DetectorContext) -> Detector:
+        """See `Parts.detector`."""
+        given = [context.model, context.seed, dict(context.identity_thresholds), dict(context.options)]
+        key = digest([kind, *given])
+        if key not in self._detectors:
+            self._detectors[key] = make_detector(kind, kind, context)
+        return self._detectors[key]
 
 
 def find_chatbot(kind: str) -> ChatbotFactory:
@@ -87,6 +114,9 @@ def find_chatbot(kind: str) -> ChatbotFactory:
 
 def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, str] | None = None) -> str:
     """Hash what decides a chatbot's replies besides scenario and seed: code, prompts, options, models.
+
+    Of a guarded chatbot this includes the wrapped chatbot and the policy. The version of its detector is not
+    known before its model is served: `chatbots.protocol.parts_version`.
 
     For an entry point these are the distribution's version, the options as given and the models. The code
     behind an endpoint or a callable is not included, so start afresh after changing it.
@@ -104,7 +134,10 @@ def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, 
         dist = offered(GROUP)[kind].dist
         return digest([kind, resolved, used, dist.version if dist else None])[:16]
     prompts = [load_prompt(*path.split("/")) for path in own.PROMPTS]
-    learnt = [tuned_number("chatbots", kind, model) for model in used.values()]
+    learnt: list[Any] = [tuned_number("chatbots", kind, model) for model in used.values()]
+    if own is GuardedBot:
+        wrapped = resolved["chatbot"]
+        learnt.append(chatbot_version(wrapped["kind"], wrapped["options"], models))
     return identity(own.__module__, [kind, resolved], prompts, used, learnt=learnt)
 
 
@@ -118,4 +151,10 @@ def chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if own is None:
         find_chatbot(kind)
         return dict(options)
-    return read_options(f"chatbot {kind}", own.OPTIONS, options).model_dump(mode="json")
+    read = read_options(f"chatbot {kind}", own.OPTIONS, options)
+    resolved = read.model_dump(mode="json")
+    if isinstance(read, GuardedOptions):
+        wrapped = chatbot_options(read.chatbot.kind, read.chatbot.options)
+        resolved["chatbot"]["options"] = wrapped
+        resolved["policy"] = content_of(read.policy)
+    return resolved

@@ -75,9 +75,10 @@ def judging(detector: Detector, served: str) -> ClaimCheck:
         UsageError: the attribute has another type.
     """
     told = claim_check_of(f"detector {detector.name}", detector)
-    if told is not None:
-        return told
-    return ClaimCheck.by((served,) if detector.traits.needs_model else (), ())
+    if told is None:
+        told = ClaimCheck.by((served,) if detector.traits.needs_model else (), ())
+    method = f"{type(detector).__module__}.{type(detector).__qualname__}"
+    return told.model_copy(update={"methods": (method,)})
 
 
 class TrainableDetector(Detector):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from simulator.cli import (
+    auditing,
     bench,
     branching,
     building,
@@ -35,6 +36,7 @@ app.command("branch", cls=PassingOn)(branching.branch)
 app.command("report")(folders.report)
 app.command("view")(folders.view)
 app.command("export")(folders.export)
+app.command("audit")(auditing.audit)
 app.command("bench", cls=PassingOn)(bench.bench)
 app.command("plant")(planting.plant)
 app.command("stress", cls=PassingOn)(stressing.stress)

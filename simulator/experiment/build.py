@@ -22,8 +22,8 @@ from agents.served_model import identities, model_warnings
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from agents.users.user import MAX_TOKENS, SimulatedUser
 from chatbots.instructions import instructions_of
-from chatbots.protocol import Chatbot, ChatbotContext
-from chatbots.registry import make_chatbot
+from chatbots.protocol import Chatbot, ChatbotContext, parts_version
+from chatbots.registry import Workshop, make_chatbot
 from detectors.base.protocol import Detector, DetectorContext
 from detectors.registry import make_detector
 from scenarios.attacks.attacked import Planted, attacked
@@ -37,6 +37,7 @@ from simulator.experiment.execution import Cast, execute
 from simulator.experiment.makers import Makers, makers
 from simulator.experiment.ordering_user import OrderingUser
 from simulator.experiment.plan import Job, check_plan, plan
+from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals, read_journals
@@ -119,10 +120,10 @@ async def execute_experiment(
         )
         replies = experiment.max_turns if branching is None else REPLIES
         cast = make_cast(experiment, scenario, pool, knowledge, detectors, replies)
-        verifying = {
-            bot.name: claim_check_of(f"chatbot {bot.name}", cast.chatbot(bot, experiment.seed))
-            for bot in (experiment.chatbots if simulate else ())
+        made = {
+            bot.name: cast.chatbot(bot, experiment.seed) for bot in (experiment.chatbots if simulate else ())
         }
+        verifying = {name: claim_check_of(f"chatbot {name}", bot) for name, bot in made.items()}
         if simulate and not settings.fresh:
             check_folder(experiment, scenario, folder, branching)
         needed = simulate or needs_model(detectors)
@@ -131,7 +132,9 @@ async def execute_experiment(
             async with served(pool, settings, needed) as revision:
                 if needed and not pool.recording.replaying:
                     await _build(knowledge, settings.quiet)
-                made_by = makers(experiment, identities(pool), branching is not None) if simulate else None
+                parts = {name: parts_version(bot) for name, bot in made.items()}
+                branched = branching is not None
+                made_by = makers(experiment, identities(pool), parts, branched) if simulate else None
                 jobs = _jobs(experiment, scenario, made_by, branching)
                 if not settings.fresh:
                     say_what_is_made_anew(folder, held, detectors, made_by)
@@ -186,7 +189,10 @@ def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
 
     Raises:
         UsageError: a journal is damaged, or it is to be judged and is empty.
+        OperationalError: the audit log was edited.
     """
+    if not fresh:
+        read_chain(folder.audit)
     held = Journals([], []) if fresh else read_journals(folder.conversations, folder.verdicts)
     if not simulate and not held.of(folder.read_makers()).conversations:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
@@ -365,6 +371,7 @@ def make_cast(
     max_turns: int,
 ) -> Cast:
     """Return who takes part in the experiment."""
+    workshop = Workshop()
 
     def user(job: Job) -> User:
         if isinstance(job.user, GivenMessage):
@@ -389,6 +396,7 @@ def make_cast(
             seed=seed,
             top_k=experiment.top_k,
             options=experiment.options_of(chosen),
+            parts=workshop,
         )
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)

@@ -12,6 +12,8 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 
 from agents.models.base_url import BaseUrl
 from agents.serving.catalogue import CATALOGUE
+from chatbots.guarded.options import KIND as GUARDED
+from chatbots.guarded.options import wrapped_by
 from scenarios.attacks.attack import Attack
 from scenarios.errors import UsageError
 from scenarios.files.data_files import complaint, in_words, main_error
@@ -148,7 +150,15 @@ class Experiment(Frozen):
 
     def options_of(self, chatbot: Component) -> dict[str, Any]:
         """Return the options of a chatbot: its own, and the experiment's limit of a reply."""
-        if self.reply_tokens is None or chatbot.kind not in ALL_CHATBOTS:
+        if self.reply_tokens is None:
+            return chatbot.options
+        if chatbot.kind == GUARDED:
+            wrapped = wrapped_by(chatbot.options)
+            if wrapped is None or wrapped.kind not in ALL_CHATBOTS:
+                return chatbot.options
+            limited = {"max_tokens": self.reply_tokens, **wrapped.options}
+            return {**chatbot.options, "chatbot": {"kind": wrapped.kind, "options": limited}}
+        if chatbot.kind not in ALL_CHATBOTS:
             return chatbot.options
         return {"max_tokens": self.reply_tokens, **chatbot.options}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from scenarios.transcript import Conversation, Message, Retriever, Turn, TurnVie
 from simulator.experiment.config import Component
 from simulator.experiment.conversation import User, converse
 from simulator.experiment.plan import Job
+from simulator.runs.audit_log import AuditLog, read_chain
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals, first_try, next_try, verdict_key
 
@@ -77,7 +79,8 @@ async def execute(
         Their content now: what `folder.read_journals()` would read.
 
     Raises:
-        OperationalError: a journal cannot be written. What was written is intact.
+        OperationalError: a journal cannot be written. What was written is intact. Or the audit log was
+            edited; nothing is added to it then.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
     journals = journals or folder.read_journals()
@@ -86,8 +89,14 @@ async def execute(
     done = {first_try(held.id) for held in journal} - failed.keys()
     missing = [job for job in jobs if job.key.id not in done]
     again = {job.key.id for job in missing}
-    with folder.open_conversations() as conversations, folder.open_verdicts() as verdicts:
-        run = _Run(cast, journals, observer, conversations, verdicts)
+    with (
+        folder.open_conversations() as conversations,
+        folder.open_verdicts() as verdicts,
+        closing(AuditLog(folder.audit, read_chain(folder.audit))) as audit,
+    ):
+        run = _Run(cast, journals, observer, conversations, verdicts, audit)
+        for held in journal:
+            audit.add(held)
         observer.expect(len(missing), 0)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -116,11 +125,13 @@ class _Run:
         observer: Observer,
         conversations: LineWriter,
         verdicts: LineWriter,
+        audit: AuditLog,
     ) -> None:
         self._cast = cast
         self._observer = observer
         self._conversations = conversations
         self._verdicts = verdicts
+        self._audit = audit
         self._held = {held.id: held for held in journals.conversations}
         self._judged = {verdict_key(verdict): verdict for verdict in journals.verdicts}
         self._stage = asyncio.Semaphore(cast.concurrency)
@@ -146,6 +157,7 @@ class _Run:
             conversation = failed
         else:
             self._conversations.append(conversation.model_dump_json())
+            self._audit.add(conversation)
             self._held[key.id if failed is None else failed.id] = conversation
         self._observer.conversation_done(conversation, self.judge(conversation, tasks))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from agents.identity import code_version
 from agents.models.model import DEFAULT_MODEL
@@ -42,12 +43,18 @@ class Makers(Frozen):
         return f"{self.user}-{self.chatbots[chatbot]}"
 
 
-def makers(experiment: Experiment, models: Mapping[str, str] | None = None, branched: bool = False) -> Makers:
+def makers(
+    experiment: Experiment,
+    models: Mapping[str, str] | None = None,
+    parts: Mapping[str, str] | None = None,
+    branched: bool = False,
+) -> Makers:
     """Return who makes the experiment's conversations.
 
     Args:
-        branched: whether they branch off from other conversations, so that no user is simulated.
         models: `agents.served_model.identities` of its models; None: the names that they are served under.
+        parts: `chatbots.protocol.parts_version` of chatbots by name; None: not known.
+        branched: whether they branch off from other conversations, so that no user is simulated.
 
     Raises:
         UsageError: there is no such chatbot, or an option is unknown or wrong.
@@ -64,18 +71,24 @@ def makers(experiment: Experiment, models: Mapping[str, str] | None = None, bran
         with experiment.placing_errors(bot):
             asked = _models_of(experiment, bot, known)
             version = chatbot_version(bot.kind, experiment.options_of(bot), asked)
-        chatbots[bot.name] = digest([version, search])[:_SHOWN]
+        held = [version, search, *filter(None, [(parts or {}).get(bot.name)])]
+        chatbots[bot.name] = digest(held)[:_SHOWN]
     return Makers(user=digest(user)[:_SHOWN], chatbots=chatbots)
 
 
 def _models_of(experiment: Experiment, bot: Component, known: Mapping[str, str]) -> dict[str, str]:
     """Return the models that a chatbot may ask: that of its role, and those that its options name."""
-    named = {
-        option: known[value]
-        for option, value in bot.options.items()
-        if isinstance(value, str) and value in known
-    }
+    named = {option: known[value] for option, value in _texts(bot.options) if value in known}
     return {**named, "chatbot": known[experiment.roles.get("chatbot", DEFAULT_MODEL)]}
+
+
+def _texts(options: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts among options and the options of their parts: `chatbot.options.verifier`."""
+    for name, value in options.items():
+        if isinstance(value, str):
+            yield f"{within}{name}", value
+        elif isinstance(value, Mapping):
+            yield from _texts(value, f"{within}{name}.")
 
 
 def made_anew(held: Sequence[Conversation], now: Makers) -> list[str]:

@@ -1,7 +1,7 @@
-"""Mark chatbots that are judged by the model that verifies their claims.
+"""Mark chatbots that are judged by the model that verifies their claims, or by the detector that guards them.
 
-Such a chatbot has already removed what that model objects to. So by that model it looks better than it is.
-With the same question, the model is even asked the same thing twice.
+Such a chatbot has already removed what that model or detector objects to. So by it the chatbot looks better
+than it is. With the same question, the model is even asked the same thing twice.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ def mark_self_judged(rows: Sequence[Row], checks: ClaimChecks) -> tuple[Row, ...
 def _marked(row: Row, verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
     if verifying is None or judging is None:
         return row
+    if not set(verifying.methods).isdisjoint(judging.methods):
+        reason = f"{row.chatbot} is guarded by the detector by which {row.detector} judges"
+        return row.model_copy(
+            update={
+                "self_judged": True,
+                "self_judged_degree": "own guard",
+                "self_judged_reason": reason,
+            }
+        )
     shared = [model for model in verifying.models if model in judging.models]
     if not shared:
         return row.model_copy(update={"self_judged": False})

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from agents.claim_check import ClaimChecks
 from agents.models.abilities import ReadHow
+from chatbots.guarded.record import AGAIN, CALLS
 from scenarios.attacks.attacked import Planted
 from scenarios.errors import UsageError
 from scenarios.files.data_files import in_words, main_error, read_text
@@ -24,6 +25,7 @@ from simulator.measure.costs import Cost, Efficiency, efficiency, ledger
 from simulator.measure.finding import Finding, findings
 from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
 from simulator.measure.metrics import Row, rows, tally_all
+from simulator.measure.safeguards import Safeguards, safeguards
 from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
 from simulator.runs.experiment_json import BranchedFrom
@@ -92,6 +94,8 @@ class RunReport(Frozen):
     """Costs of a conversation."""
     conversations: tuple[ChatStatistics, ...]
     """Lengths of conversations, by chatbot."""
+    safeguards: tuple[Safeguards, ...] = ()
+    """What guarded chatbots did; empty without one."""
     read_how: tuple[Reading, ...]
     """How the models' answers were read."""
     failures: tuple[Failure, ...]
@@ -199,6 +203,7 @@ def build_report(
         ledger=ledger(ordered, about),
         efficiency=efficiency(ordered, about, chatbots, detectors),
         conversations=chat_statistics(ordered, chatbots),
+        safeguards=safeguards(ordered, about, chatbots, detectors),
         read_how=tuple(map(_reading, read_how)),
         failures=_failures(ordered, chatbots),
         cut_replies=_cut_replies(ordered, chatbots),
@@ -246,6 +251,11 @@ def _cut_replies(conversations: Sequence[Conversation], chatbots: Sequence[str])
 
 
 def _was_cut(call: Call) -> bool:
-    """Return whether a chatbot's text ended at its limit. Decisions have one token; queries may be cut."""
-    wrote = call.purpose.startswith("chatbot.") and call.purpose != "chatbot.reformulate"
+    """Return whether a chatbot's text ended at its limit.
+
+    Decisions have one token; queries and a guard's judgements may be cut.
+    """
+    purpose = call.purpose.replace(AGAIN, "chatbot.")
+    wrote = purpose.startswith("chatbot.") and purpose != "chatbot.reformulate"
+    wrote = wrote and not purpose.startswith(CALLS)
     return wrote and call.finish_reason == "length" and call.completion_tokens != 1

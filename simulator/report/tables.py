@@ -165,6 +165,44 @@ ATTACKS = (
 )  # fmt: skip
 """For `attacks`: what a chatbot did with what an attack planted."""
 
+SAFEGUARDS = (
+    Column("Chatbot", "chatbot", "name of the guarded chatbot", kind="name", short="Guarded\nchatbot"),
+    Column("Replies", "replies", "replies that went through its guard", grouped(), short="Replies"),
+    Column("Flagged", "flagged", "replies whose first draft its guard flagged", grouped(),
+           short="Flag-\nged"),
+    Column("Not judged", "unjudged",
+           "replies whose first draft its guard could not judge; they never count as clean", grouped(),
+           short="Not\njudged", warns=bool),
+    Column("Made again", "again", "flagged replies that the wrapped chatbot made again", grouped(),
+           short="Made\nagain"),
+    Column("Cured", "cured", "replies that were not flagged any more when made again", grouped(),
+           short="Cured"),
+    Column("Abstained", "abstained", "replies withheld without calling a human", grouped(),
+           short="Abst."),
+    Column("To a human", "human", "replies handed to a human", grouped(), short="Human"),
+    Column("Refused %", "refused_share", "share of the replies for which the user got no answer", _PERCENT,
+           short="Ref.\n%", warns=bool),
+    Column("HPT before, by guard", "hpt_before",
+           "spans that the guard flagged in first drafts, over the drafts that it scored and localised",
+           decimals(2), short="HPT\nbefore"),
+    Column("HPT after, by guard", "hpt_after",
+           "the same in what was shown; refusals enter neither number", decimals(2), short="HPT\nafter"),
+    Column("Detector", "detector", "detector of the run that judges what was shown", kind="text",
+           short="Detector", wide=True),
+    Column("HPT of answers", "hpt_answers",
+           "the detector's hallucinations over its scored turns, without refusals", decimals(2),
+           short="HPT of\nanswers"),
+    Column("of turns", "answers", "these turns", grouped()),
+    Column("Extra calls / reply", "calls_per_reply",
+           "model calls of the guard and of replies made again, over the replies", decimals(1),
+           short="Extra\ncalls"),
+    Column("Extra tokens / reply", "tokens_per_reply",
+           "tokens read and written by these calls, over the replies", grouped(), short="Extra\ntokens"),
+    Column("Extra seconds / reply", "seconds_per_reply",
+           "sum of the latencies of these calls, over the replies", decimals(1), short="Extra\ns", wide=True),
+)  # fmt: skip
+"""For `safeguards`: a guarded chatbot under a detector."""
+
 TABLES = {
     "Results": RESULTS,
     "Comparisons": COMPARISONS,
@@ -173,6 +211,7 @@ TABLES = {
     "Cost by role": LEDGER,
     "Cost of a conversation": EFFICIENCY,
     "Length of conversations": LENGTHS,
+    "Safeguards": SAFEGUARDS,
     "With and without flaws of the simulated user": AUDIT,
     "Documents and users under attack": ATTACKS,
 }

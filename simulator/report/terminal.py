@@ -14,12 +14,13 @@ from simulator.measure.agreement import Agreement
 from simulator.measure.attacks import ALL, AttackRow
 from simulator.measure.fixed_prefix import SideBySide
 from simulator.measure.metrics import Row
+from simulator.measure.safeguards import Safeguards
 from simulator.report.columns import NARROW, Column, terminal_table
 from simulator.report.document import Reading, RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.tables import ATTACKS, FIXED_PREFIX, RESULTS
+from simulator.report.tables import ATTACKS, FIXED_PREFIX, RESULTS, SAFEGUARDS
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""
@@ -38,6 +39,9 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
     console.print(table(report, narrow))
     if report.attacks:
         console.print(Text("\nunder attack:"), attack_table(report.attacks, narrow), sep="\n")
+    if report.safeguards:
+        console.print()
+        console.print(terminal_table(SAFEGUARDS, [report.safeguards], narrow=narrow))
     found = (*headlines(report), *interval_lines(report.rows), *fixed_prefix_lines(report))
     if report.fixed_prefix is not None:
         console.print(_grouped(FIXED_PREFIX, report.fixed_prefix.rows, report.detectors, narrow))
@@ -124,6 +128,7 @@ def notes(report: RunReport) -> list[str]:
                 f"{they_count} in HPT, not in TokAcc."
             )
     found += attack_notes(report.attacks or ())
+    found += safeguard_notes(report.safeguards)
     audit = report.simulator_audit
     affected = audit.affected_conversations
     if affected:
@@ -161,6 +166,17 @@ def attack_notes(rows: Sequence[AttackRow]) -> list[str]:
             "chatbot revealed its prompt, which hallulab does not have."
         )
     return found
+
+
+def safeguard_notes(rows: Sequence[Safeguards]) -> list[str]:
+    """Say of each guarded chatbot how many replies are refusals."""
+    refused = {row.chatbot: row for row in rows if row.refused}
+    return [
+        f"{name}: {row.refused} of {row.replies} {noun(row.replies, 'reply', 'replies')} "
+        f"{'is a refusal' if row.refused == 1 else 'are refusals'}: no answer, whatever a detector says of "
+        "its words. `HPT of answers` leaves refusals out; `hallulab audit` says why they were made."
+        for name, row in refused.items()
+    ]
 
 
 def reading_lines(read_how: Sequence[Reading]) -> list[str]:

@@ -26,6 +26,7 @@ class RunFolder:
         self.experiment = path / "experiment.json"
         self.conversations = path / "conversations.jsonl"
         self.verdicts = path / "verdicts.jsonl"
+        self.audit = path / "audit.jsonl"
         self.report = path / "report.json"
         self.table = path / "report.csv"
         self.page = path / "report.html"
@@ -40,6 +41,7 @@ class RunFolder:
             self.free_verdicts,
             self.free_conversations,
             self.verdicts,
+            self.audit,
             self.conversations,
             self.experiment,
         )

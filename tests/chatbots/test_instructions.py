@@ -21,3 +21,8 @@ def test_an_endpoint_has_the_prompt_that_it_is_sent() -> None:
 def test_those_of_other_bots_are_not_known() -> None:
     assert instructions_of("callable", {"target": "m:f"}) is None
     assert instructions_of("somebody-elses", {}) is None
+
+
+def test_a_guarded_chatbot_has_those_of_the_one_that_it_wraps() -> None:
+    assert instructions_of("guarded", {"chatbot": "editor"}) == instructions_of("editor", {})
+    assert instructions_of("guarded", {"chatbot": {"kind": "callable", "options": {"target": "m:f"}}}) is None

@@ -30,7 +30,11 @@ PLACEHOLDERS = {
     "strategy_hedge": set(),
     "strategy_verify": set(),
     "cite": set(),
+    "topic": {"topics", "evidence", "question"},
+    "stricter": {"question", "claims"},
 }
+ASKING_A_BOT = {"stricter"}
+"""Prompts that a chatbot gets from its user, and so no system prompt."""
 
 
 def test_every_prompt_file_is_used_and_listed_here() -> None:
@@ -61,7 +65,8 @@ def test_no_detector_uses_a_prompt_file_of_the_chatbots(kind: str) -> None:
 def test_a_prompt_has_its_placeholders(name: str) -> None:
     prompt = load_prompt("chatbots", name)
     assert prompt.placeholders == PLACEHOLDERS[name]
-    assert prompt.fill(dict.fromkeys(PLACEHOLDERS[name], "x"))[0].role == "system"
+    first = prompt.fill(dict.fromkeys(PLACEHOLDERS[name], "x"))[0]
+    assert first.role == ("user" if name in ASKING_A_BOT else "system")
 
 
 @pytest.mark.parametrize("name", sorted(PLACEHOLDERS))

@@ -44,7 +44,7 @@ def test_an_unknown_name_lists_what_there_is(offered: list[EntryPoint]) -> None:
     offered.append(EntryPoint("theirs", "math:sqrt", registry.GROUP))
     message = (
         "there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor, fact-checker, agent, "
-        "endpoint, callable, autogen, theirs."
+        "endpoint, callable, autogen, guarded, theirs."
     )
     with pytest.raises(UsageError) as caught:
         find_chatbot("vanila")

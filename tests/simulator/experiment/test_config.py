@@ -72,6 +72,16 @@ def test_the_limit_of_a_reply_is_for_chatbots_of_ours_without_one(
     assert Experiment().options_of(chatbot) == options
 
 
+def test_the_limit_of_a_reply_holds_for_a_wrapped_chatbot() -> None:
+    limited = Experiment(reply_tokens=80)
+    wrapped = {"kind": "editor", "options": {"max_tokens": 80}}
+    assert limited.options_of(Component(name="g", kind="guarded", options={"chatbot": "editor"})) == {
+        "chatbot": wrapped
+    }
+    own = {"chatbot": {"kind": "endpoint", "options": {"model": "m"}}}
+    assert limited.options_of(Component(name="g", kind="guarded", options=own)) == own
+
+
 def test_the_default_line_up_is_the_papers() -> None:
     experiment = load_experiment(None, {})
     assert [bot.name for bot in experiment.chatbots] == [

@@ -79,6 +79,25 @@ def test_an_edited_module_makes_stale_what_it_decides(
     assert {name for name in before if before[name] != after[name]} == stale
 
 
+def guarded(**parts: str) -> str:
+    """Version of a guard around FactChecker, whose verifier is another model."""
+    wrapped = {"kind": "fact-checker", "options": {"verifier": "judge"}}
+    bot = {"name": "guarded", "options": {"chatbot": wrapped, "detector": "lexical"}}
+    asked = load_experiment(None, {"chatbots": [bot], "model": "m", "models": {"judge": {"model": "j"}}})
+    return makers(asked, {"judge": parts.pop("judge", "root one")}, parts).chatbots["guarded"]
+
+
+def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(
+    edit: Callable[[str], None],
+) -> None:
+    before = guarded(guarded="v1")
+    assert before == guarded(guarded="v1")
+    assert before != guarded(guarded="v2")
+    assert before != guarded(guarded="v1", judge="root other")
+    edit("chatbots.fact_checker")
+    assert before != guarded(guarded="v1")
+
+
 def test_how_models_are_asked_counts_for_all_who_ask(edit: Callable[[str], None]) -> None:
     before = versions()
     edit("agents.models.model")

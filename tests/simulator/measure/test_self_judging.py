@@ -91,6 +91,17 @@ def test_a_note_for_each_sign_of_a_chatbot_says_what_it_means_and_what_to_do() -
     ]
 
 
+def test_a_chatbot_is_marked_as_judged_by_its_own_guard() -> None:
+    method = "detectors.lexical.detector.LexicalDetector"
+    found = marked(ClaimCheck(methods=(method,)), ClaimCheck(methods=(method,)))
+    assert (found.self_judged, found.self_judged_degree) == (True, "own guard")
+    assert found.self_judged_reason == "bot is guarded by the detector by which judge judges"
+    assert self_judging_notes([found]) == [
+        "§ judge also guards bot, which has already removed what its guard objects to. Another detector ends "
+        "that (docs/safeguards.md)."
+    ]
+
+
 def experiment(**fields: Any) -> Experiment:
     """FactChecker and another one before a judge that asks a model and one that does not."""
     return load_experiment(

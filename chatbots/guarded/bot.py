@@ -1,0 +1,330 @@
+"""The guarded chatbot: judge each draft, and climb the policy's ladder (MetaRAG section 3.6).
+
+The paper says what may be done about a flagged reply. We take it as a ladder: a flagged reply is highlighted
+and cited; made again with a stricter request; if it is still flagged, withheld, and handed to a human.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar, Literal
+
+from agents.claim_check import ClaimCheck, claim_check_of
+from agents.foreign import as_called, require_failure
+from agents.models.prompt import load_prompt
+from agents.models.redaction import without_keys
+from chatbots.guarded.marks import with_marks
+from chatbots.guarded.options import KIND, GuardedOptions
+from chatbots.guarded.policy import Decision, load_policy
+from chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
+from chatbots.guarded.topics import Asked, Tags, tag
+from chatbots.guarded.wording import readable, reason_to_escalate, threshold_text
+from chatbots.pipeline import turn_seed
+from chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from detectors.base.checking import run_detector
+from detectors.base.courtesy import claims_nothing
+from detectors.base.protocol import DetectorContext, judging
+from scenarios.errors import UsageError
+from scenarios.options import read_options
+from scenarios.plugins import reason_of
+from scenarios.text.spans import sentences
+from scenarios.transcript import Call, Judgement, Message, Span, Step, TurnView
+
+
+@dataclass
+class _Work:
+    """A reply in the making."""
+
+    history: tuple[Message, ...]
+    """The dialogue as the user saw it, with the message to answer."""
+    replies: list[Reply | None] = field(default_factory=list)
+    """What the wrapped bot said each time; None where it failed."""
+    attempts: list[Attempt] = field(default_factory=list)
+    """The same, judged."""
+    steps: list[Step] = field(default_factory=list)
+    """The steps of the wrapped bot."""
+    calls: list[Call] = field(default_factory=list)
+    """All calls so far."""
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What the user gets, and why."""
+
+    action: Action
+    shown: int | None
+    reason: str
+    text: str
+    marked: str | None = None
+
+
+class GuardedBot:
+    """Wraps any chatbot with a detector and a policy: marks, repeats or withholds flagged replies.
+
+    Raises:
+        UsageError: an option is wrong, or names a chatbot, detector, model or policy that does not exist.
+    """
+
+    KIND: ClassVar[str] = KIND
+    OPTIONS = GuardedOptions
+    PROMPTS = ("chatbots/topic", "chatbots/stricter")
+
+    def __init__(self, context: ChatbotContext) -> None:
+        options = read_options(f"chatbot {self.KIND}", GuardedOptions, context.options)
+        if context.parts is None:
+            raise UsageError(
+                f"chatbot {self.KIND}: nothing makes its parts; use `chatbots.registry.make_chatbot`."
+            )
+        self._context = context
+        self._kind = options.detector.kind
+        self._policy = load_policy(options.policy)
+        self._inner = context.parts.chatbot(
+            options.chatbot.kind, replace(context, options=options.chatbot.options)
+        )
+        model = options.detector.model or context.model
+        self._detector = context.parts.detector(
+            options.detector.kind,
+            DetectorContext(
+                models=context.models,
+                model=model,
+                seed=context.seed,
+                identity_thresholds=context.scenario.identity_thresholds,
+                options=options.detector.options,
+            ),
+        )
+        self._labels = self._thresholds_of_the_scenario()
+        guard = judging(self._detector, context.models.get(model).endpoint.model)
+        own = claim_check_of(f"chatbot {options.chatbot.kind}", self._inner) or ClaimCheck()
+        self.claim_check = guard.joined(own)
+
+    def _thresholds_of_the_scenario(self) -> dict[str, float | Literal["detector"]]:
+        """Return the scenario's thresholds by topic; `detector` where scores have another scale than theirs.
+
+        Raises:
+            UsageError: the policy has numbers for such a detector.
+        """
+        given = self._context.scenario.identity_thresholds
+        if self._detector.traits.probabilities:
+            return dict(given)
+        if self._policy.has_numbers:
+            raise UsageError(
+                f"chatbot {self.KIND}: the policy {self._policy.name} has thresholds from 0 to 1, and the "
+                f"scores of detector {self._kind} are on another scale. Give it a policy with `thresholds: "
+                "{general: detector, sensitive: detector}`."
+            )
+        return dict.fromkeys(given, "detector")
+
+    @property
+    def parts_version(self) -> str:
+        """The detector's version, which may depend on the served model."""
+        return self._detector.version
+
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        """See `Chatbot.reply`."""
+        work = _Work(tuple(history))
+        first = await as_called(partial(self._inner.reply, work.history))
+        self._keep(work, first, again=False)
+        tags = await self._tag(work, first)
+        decision = self._policy.decision(tags.found, self._labels, tags.error is not None)
+        await self._judge(work, first, decision)
+        outcome = await self._decide(work, decision, tags)
+        record = GuardRecord(
+            policy=self._policy.name,
+            policy_digest=self._policy.digest,
+            detector=self._kind,
+            topics=tags.found,
+            topics_error=tags.error,
+            sensitive=decision.sensitive,
+            threshold=self._threshold(decision),
+            attempts=tuple(work.attempts),
+            shown=outcome.shown,
+            action=outcome.action,
+            reason=outcome.reason,
+            marked=outcome.marked,
+        )
+        behind = self._reply_behind(work, outcome.shown)
+        steps = (
+            *work.steps,
+            Step(name="guard", text=readable(record)),
+            Step(name=STEP, text=record.model_dump_json()),
+        )
+        return Reply(
+            text=outcome.text,
+            query=behind.query,
+            passages=behind.passages,
+            steps=steps,
+            calls=tuple(work.calls),
+        )
+
+    async def _tag(self, work: _Work, first: Reply) -> Tags:
+        context = self._context
+        session = context.models.session("chatbot", turn_seed(context.seed, work.history), context.model)
+        asked = Asked(work.history[-1].text, first.query, first.passages)
+        tags = await tag(self._policy, self._labels, asked, session)
+        work.calls += session.calls
+        return tags
+
+    def _threshold(self, decision: Decision) -> float | None:
+        """Return the lowest threshold in force."""
+        own = self._detector.threshold if decision.own else None
+        return min((one for one in (decision.threshold, own) if one is not None), default=None)
+
+    def _keep(self, work: _Work, reply: Reply, again: bool) -> None:
+        """Keep the steps and calls of the wrapped bot, told apart from those of its first draft."""
+        prefix = f"again {len(work.replies)}: " if again else ""
+        steps = [*reply.steps, Step(name="wrapped_reply", text=reply.text)]
+        work.steps += [
+            Step(name=f"{prefix}{step.name}", text=step.text) for step in steps if step.name != STEP
+        ]
+        work.calls += [_renamed(call, AGAIN) for call in reply.calls] if again else reply.calls
+
+    async def _judge(self, work: _Work, reply: Reply, decision: Decision) -> Attempt:
+        """Judge a reply against its own passages, and keep it as an attempt."""
+        view = TurnView(
+            history=work.history[:-1],
+            question=work.history[-1].text,
+            passages=reply.passages,
+            reply=reply.text,
+            knowledge=self._context.knowledge,
+        )
+        [judgement] = await run_detector(self._detector, [view])
+        work.calls += [_renamed(call, JUDGING) for call in judgement.calls]
+        flagged = decision.flags(judgement)
+        attempt = Attempt(
+            reply=reply.text,
+            outcome=judgement.outcome,
+            score=judgement.score,
+            flagged=flagged,
+            spans=_spans(judgement, decision, flagged),
+            error=judgement.error,
+        )
+        work.replies.append(reply)
+        work.attempts.append(attempt)
+        return attempt
+
+    async def _decide(self, work: _Work, decision: Decision, tags: Tags) -> _Outcome:
+        """Climb the ladder as far as needed."""
+        first = work.attempts[0]
+        text = first.reply or ""
+        if first.flagged is None:
+            return self._without_judgement(first, decision, tags)
+        if not first.flagged:
+            reason = f"H = {first.score:.2f} is below {threshold_text(self._threshold(decision))}"
+            return _Outcome("passed", 0, reason, text)
+        rungs = self._policy.rungs(decision.sensitive)
+        if "regenerate" in rungs:
+            for _ in range(self._policy.regenerations):
+                attempt = await self._again(work, decision)
+                if attempt.flagged is False:
+                    return self._cured(work, "cite" in rungs)
+        at = _least_flagged(work.attempts)
+        reason = reason_to_escalate(work.attempts, self._threshold(decision), tags)
+        marked = self._marked(work, at, "highlight" in rungs, "cite" in rungs)
+        if "abstain" in rungs:
+            return self._refused("human" in rungs, reason, tags, self._marked(work, at, True, True))
+        if "human" in rungs:
+            told = f"{marked}\n\n{self._policy.says.said('human', topics=tags.found)}"
+            return _Outcome("human", at, reason, told, self._marked(work, at, True, True))
+        return _Outcome("marked", at, reason, marked, marked)
+
+    def _without_judgement(self, first: Attempt, decision: Decision, tags: Tags) -> _Outcome:
+        """Do what the policy says about a reply that could not be judged; courtesies pass."""
+        text = first.reply or ""
+        ifs = self._policy.unjudged
+        wanted = ifs.sensitive if decision.sensitive else ifs.general
+        reason = f"the detector {'failed' if first.outcome == 'failed' else 'abstained'}: {first.error}"
+        if wanted == "pass":
+            return _Outcome("unjudged", 0, reason, text)
+        if all(claims_nothing(region.of(text)) for region in sentences(text)):
+            return _Outcome("unjudged", 0, f"{reason}; the reply claims nothing", text)
+        return self._refused(wanted == "human", reason, tags, None)
+
+    def _refused(self, human: bool, reason: str, tags: Tags, marked: str | None) -> _Outcome:
+        which: list[Literal["abstain", "human"]] = ["abstain", "human"] if human else ["abstain"]
+        told = self._policy.says.said(*which, topics=tags.found)
+        return _Outcome("human" if human else "abstained", None, reason, told, marked)
+
+    def _cured(self, work: _Work, cite: bool) -> _Outcome:
+        at = len(work.attempts) - 1
+        first, last = work.attempts[0], work.attempts[at]
+        reason = f"H fell from {first.score:.2f} to {last.score:.2f} when the reply was made again"
+        text = self._marked(work, at, False, cite)
+        return _Outcome("cured", at, reason, text, self._marked(work, 0, True, True))
+
+    def _marked(self, work: _Work, at: int, highlight: bool, cite: bool) -> str:
+        attempt, reply = work.attempts[at], work.replies[at]
+        assert attempt.reply is not None
+        assert reply is not None
+        return with_marks(attempt.reply, attempt.spans or (), reply.passages, highlight=highlight, cite=cite)
+
+    async def _again(self, work: _Work, decision: Decision) -> Attempt:
+        """Ask the wrapped bot again, more strictly, and judge what it says.
+
+        Any bot takes the request as part of the user's message. It names what was flagged. So a bot that
+        searches by the user's message still searches for the question.
+        """
+        asked = work.history[-1]
+        flagged = next(one for one in reversed(work.attempts) if one.flagged)
+        claims = " ".join(f"“{span.text}”" for span in flagged.spans or ()) or f"“{flagged.reply}”"
+        [message] = load_prompt("chatbots", "stricter").fill(question=asked.text, claims=claims)
+        history = (*work.history[:-1], Message(role="user", text=message.text))
+        try:
+            reply = await as_called(partial(self._inner.reply, history))
+        except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything
+            require_failure(error)
+            failed = str(error) if isinstance(error, ChatbotError) else reason_of(error)
+            if isinstance(error, ChatbotError):
+                work.calls += [_renamed(call, AGAIN) for call in error.calls]
+            work.replies.append(None)
+            work.attempts.append(Attempt(reply=None, outcome=None, error=without_keys(failed)))
+            return work.attempts[-1]
+        self._keep(work, reply, again=True)
+        return await self._judge(work, reply, decision)
+
+    @staticmethod
+    def _reply_behind(work: _Work, shown: int | None) -> Reply:
+        """Return the wrapped bot's reply whose query and passages the turn has."""
+        chosen = work.replies[0 if shown is None else shown]
+        assert chosen is not None
+        return chosen
+
+
+def _least_flagged(attempts: Sequence[Attempt]) -> int:
+    """Return the flagged attempt with the lowest score, the first of equals."""
+    flagged = [at for at, one in enumerate(attempts) if one.flagged]
+    return min(flagged, key=lambda at: attempts[at].score or 0.0)
+
+
+def _renamed(call: Call, prefix: str) -> Call:
+    step = call.purpose.partition(".")[2] or call.purpose
+    return call.model_copy(update={"purpose": f"{prefix}{step}"})
+
+
+def _spans(judgement: Judgement, decision: Decision, flagged: bool | None) -> tuple[Span, ...] | None:
+    """Return what is unsupported by the policy's threshold, not by the detector's.
+
+    These are the detector's spans whose score reaches the threshold (all, if none does or its own decision
+    counts), and its units that reach it, for detectors that decide on units as on the reply.
+    """
+    if judgement.outcome != "scored":
+        return None
+    if not flagged:
+        return ()
+    told = judgement.spans or ()
+    if decision.threshold is None:
+        return judgement.spans
+    limit = decision.threshold
+    kept = tuple(span for span in told if decision.own or span.score is None or span.score >= limit) or told
+    places = {(span.start, span.end) for span in kept}
+    more = tuple(
+        Span(start=unit.start, end=unit.end, text=unit.text, score=unit.score, reason=f"S = {unit.score:.2f}")
+        for unit in judgement.units
+        if unit.score is not None
+        and unit.score >= limit
+        and not judgement.unit_thresholds
+        and unit.start is not None
+        and (unit.start, unit.end) not in places
+    )
+    return kept + more

@@ -1,0 +1,116 @@
+"""Marks in a flagged reply: unsupported spans highlighted, sentences with sources (MetaRAG section 3.6).
+
+The paper highlights spans and "enforces inline citations to retrieved evidence". How they read is our choice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from detectors.base.courtesy import claims_nothing
+from detectors.features.batch import Case, make_batch
+from detectors.features.matching import best_overlap, make_terms
+from scenarios.text.spans import Region
+from scenarios.transcript import Passage, Span
+
+OPEN, CLOSE = "⟦", "⟧"
+"""Around an unsupported span."""
+
+NO_SOURCE = "[no source]"
+"""In place of a citation, where no passage supports a sentence."""
+
+SUPPORT = 0.5
+"""Share of a sentence's content words from which a passage counts as its source: more than half of what it
+says can be read there."""
+
+_OWN_MARKS = re.compile(rf" ?(?:\[\d{{1,3}}\]|{re.escape(NO_SOURCE)})")
+"""Citations that the bot wrote itself: only the guard's may stand in the reply."""
+_BRACKETS = re.compile(f"[{OPEN}{CLOSE}]")
+_STOPS, _CLOSERS = ".!?…:", "\"'”’)]*_"
+_WORD = re.compile(r"\w")
+
+
+def with_marks(
+    reply: str, spans: Sequence[Span], passages: Sequence[Passage], *, highlight: bool, cite: bool
+) -> str:
+    """Return the reply with highlighted spans, and with `[n]` or `[no source]` in each sentence that claims.
+
+    A citation stands before the sentence's full stop and names the n-th passage. A flagged sentence has no
+    source.
+
+    Args:
+        reply: the text that the spans belong to.
+        spans: what is unsupported; those without a place are not highlighted.
+        passages: the evidence, in the order of the citations.
+        highlight: whether to highlight.
+        cite: whether to cite.
+    """
+    places = [
+        Region(span.start, span.end) for span in spans if span.start is not None and span.end is not None
+    ]
+    removed = _removed(reply, highlight, cite)
+    inserted: dict[int, list[str]] = {}
+    if highlight:
+        for place in _joined(places):
+            end = _trimmed_end(reply, place)
+            if end > place.start:
+                inserted.setdefault(place.start, []).append(OPEN)
+                inserted.setdefault(end, []).insert(0, CLOSE)
+    if cite:
+        for sentence, passage in sources(reply, passages):
+            said = "".join(_kept(reply, removed, sentence))
+            if not _WORD.search(said) or claims_nothing(said):
+                continue
+            flagged = any(place.start < sentence.end and sentence.start < place.end for place in places)
+            mark = NO_SOURCE if passage is None or flagged else f"[{passage + 1}]"
+            inserted.setdefault(_trimmed_end(reply, sentence), []).append(f" {mark}")
+    made = []
+    for at in range(len(reply) + 1):
+        made += inserted.get(at, [])
+        if at < len(reply) and at not in removed:
+            made.append(reply[at])
+    return "".join(made)
+
+
+def sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, int | None]]:
+    """Return the sentences of a reply, each with the index of the passage that supports it best, or None.
+
+    That is the passage of the chunk that holds most of its content words, as EvidenceChain's coverage
+    (`detectors.features.matching`); None below `SUPPORT`.
+    """
+    batch = make_batch([Case(reply, tuple(passages), "qa")])
+    match = best_overlap(make_terms(batch, stems=True))
+    found: list[tuple[Region, int | None]] = []
+    for number in range(len(batch.sentences)):
+        region = Region(int(batch.sentences.start[number]), int(batch.sentences.end[number]))
+        chunk = int(match.chunk[number])
+        supported = chunk >= 0 and match.score[number] >= SUPPORT
+        found.append((region, int(batch.chunk_passage[chunk]) if supported else None))
+    return found
+
+
+def _removed(reply: str, highlight: bool, cite: bool) -> set[int]:
+    """Return the characters of marks that the bot wrote itself, and that would look like the guard's."""
+    patterns = [*([_BRACKETS] if highlight else []), *([_OWN_MARKS] if cite else [])]
+    return {at for pattern in patterns for found in pattern.finditer(reply) for at in range(*found.span())}
+
+
+def _kept(reply: str, removed: set[int], region: Region) -> Iterable[str]:
+    return (reply[at] for at in range(region.start, region.end) if at not in removed)
+
+
+def _joined(places: Iterable[Region]) -> list[Region]:
+    """Return the places in order, those that overlap as one."""
+    joined: list[Region] = []
+    for place in sorted(places):
+        if joined and place.start < joined[-1].end:
+            joined[-1] = Region(joined[-1].start, max(place.end, joined[-1].end))
+        else:
+            joined.append(place)
+    return joined
+
+
+def _trimmed_end(reply: str, region: Region) -> int:
+    """Return the end of a region without the punctuation at its end, so that sentences still end there."""
+    return region.start + len(region.of(reply).rstrip().rstrip(_CLOSERS).rstrip(_STOPS))

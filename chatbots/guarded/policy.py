@@ -1,0 +1,252 @@
+"""The policy of a guarded chatbot: topics, thresholds and the ladder of what is done (MetaRAG section 3.6).
+
+The paper names the hooks and two thresholds. Which words make a topic, the order of the ladder, and what
+happens to a reply that could not be judged, are our choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PlainValidator, field_validator, model_validator
+
+from scenarios.errors import UsageError
+from scenarios.files.digest import digest
+from scenarios.files.paths import expanded, is_there
+from scenarios.files.yaml_text import read_yaml
+from scenarios.transcript import Frozen, Judgement
+
+SCHEMA = "docs/safeguards.md"
+
+BUILT_IN = Path(__file__).parent / "policies"
+"""Folder of the policies that come with hallulab."""
+
+MOST_TOPICS = 20
+"""The served model chooses a topic by one letter, and 20 tokens of its answer are known."""
+
+Rung = Literal["highlight", "cite", "regenerate", "abstain", "human"]
+RUNGS: tuple[Rung, ...] = ("highlight", "cite", "regenerate", "abstain", "human")
+"""The rungs of the ladder, in the only order that they can have."""
+
+
+def _threshold(value: object) -> object:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value != "detector" and not (number and 0 <= value <= 1):  # type: ignore[operator] # it is a number
+        raise ValueError("must be a number from 0 to 1, or `detector`")
+    return float(value) if number else value  # type: ignore[arg-type] # it is a number
+
+
+Threshold = Annotated[float | Literal["detector"], PlainValidator(_threshold)]
+"""A score from which a reply is flagged, or `detector`: the detector's own decision."""
+
+PLACEHOLDER = "{topics}"
+"""Stands for the topics in what the user is told."""
+
+
+class Topic(Frozen):
+    """What makes a topic, and how strict it is."""
+
+    sensitive: bool = False
+    """Whether the stricter threshold and the longer ladder apply."""
+    words: tuple[str, ...] = ()
+    """Words and phrases that tag question, query and passages, in any inflection."""
+    about: str = ""
+    """What it is about, for the model that tags; empty: its name."""
+    threshold: Threshold | None = None
+    """The threshold of this topic; None: the general or the sensitive one."""
+
+
+class Thresholds(Frozen):
+    """Scores from which a reply is flagged, H ≥ τ (MetaRAG section 3.6)."""
+
+    general: Threshold = 0.5
+    """τ_general."""
+    sensitive: Threshold = 0.3
+    """τ_identity."""
+
+
+class Ladder(Frozen):
+    """What is done about a flagged reply, one rung after the other."""
+
+    general: tuple[Rung, ...] = ("highlight", "cite")
+    """Without a sensitive topic."""
+    sensitive: tuple[Rung, ...] = RUNGS
+    """With one."""
+
+    @field_validator("general", "sensitive")
+    @classmethod
+    def _in_order(cls, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
+        wanted = tuple(rung for rung in RUNGS if rung in rungs)
+        if rungs != wanted:
+            raise ValueError(f"each rung stands once, in this order: {', '.join(wanted)}")
+        return rungs
+
+
+Unjudged = Literal["pass", "abstain", "human"]
+
+
+class IfUnjudged(Frozen):
+    """What happens to a reply that the detector failed on or abstained from."""
+
+    general: Unjudged = "pass"
+    """Without a sensitive topic."""
+    sensitive: Unjudged = "abstain"
+    """With one."""
+
+
+class Says(Frozen):
+    """What the user is told in place of a reply, or below it; with `PLACEHOLDER`, if it names the topics."""
+
+    abstain: str = Field(min_length=1)
+    """In place of a reply that is withheld."""
+    human: str = Field(min_length=1)
+    """If the question is handed to a human."""
+
+    @field_validator("abstain", "human")
+    @classmethod
+    def _only_known_placeholders(cls, text: str) -> str:
+        if set("{}") & set(text.replace(PLACEHOLDER, "")):
+            raise ValueError(f"has a brace; the only placeholder is {PLACEHOLDER}")
+        return text
+
+    def said(self, *which: Literal["abstain", "human"], topics: Iterable[str]) -> str:
+        """Return these texts, one after the other."""
+        listed = ", ".join(topics)
+        return " ".join(getattr(self, name).replace(PLACEHOLDER, listed).strip() for name in which)
+
+
+class Policy(Frozen):
+    """A policy file."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    """Its name in the log."""
+    tagger: Literal["rules", "model", "both"] = "rules"
+    """Who finds the topics: words and the passages' labels, the served model, or both."""
+    topics: dict[str, Topic] = Field(min_length=1, max_length=MOST_TOPICS)
+    """The topics by name. A passage with this name as its label has the topic, too."""
+    thresholds: Thresholds = Thresholds()
+    """The thresholds of topics without their own."""
+    ladder: Ladder = Ladder()
+    """What is done about flagged replies."""
+    regenerations: int = Field(default=1, ge=1, le=5)
+    """How often a reply is made again at most."""
+    unjudged: IfUnjudged = IfUnjudged()
+    """What happens to replies that could not be judged."""
+    says: Says
+    """What the user is told."""
+
+    @field_validator("topics")
+    @classmethod
+    def _named(cls, topics: dict[str, Topic]) -> dict[str, Topic]:
+        for name, topic in topics.items():
+            if not name.strip():
+                raise ValueError("a topic has an empty name")
+            if not all(word.strip() for word in topic.words):
+                raise ValueError(f"an empty word would be in every text; remove it from the topic {name}")
+        return topics
+
+    @model_validator(mode="after")
+    def _sensitive_is_stricter(self) -> Self:
+        general, sensitive = self.thresholds.general, self.thresholds.sensitive
+        if not isinstance(general, str) and not isinstance(sensitive, str) and sensitive > general:
+            raise ValueError(
+                f"thresholds: sensitive ({sensitive}) is above general ({general}), and so less strict"
+            )
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Hash of its content, 16 hex digits."""
+        return digest(self.model_dump(mode="json"))[:16]
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether any of its thresholds is a number, and so a score from 0 to 1."""
+        own = (topic.threshold for topic in self.topics.values())
+        return any(
+            isinstance(one, float) for one in (self.thresholds.general, self.thresholds.sensitive, *own)
+        )
+
+    def decision(
+        self, topics: Iterable[str], labels: Mapping[str, float | Literal["detector"]], sensitive: bool
+    ) -> Decision:
+        """Return by what a reply on these topics is flagged, and whether one of them is sensitive.
+
+        Args:
+            topics: names of topics of the policy, and of `labels`.
+            labels: the scenario's stricter thresholds by topic; these topics are sensitive.
+            sensitive: whether to take it for sensitive even if no topic is.
+        """
+        rules: list[Threshold] = [self.thresholds.general]
+        for name in topics:
+            topic = self.topics.get(name, Topic())
+            is_sensitive = topic.sensitive or name in labels
+            sensitive = sensitive or is_sensitive
+            usual = self.thresholds.sensitive if is_sensitive else self.thresholds.general
+            rules.append(usual if topic.threshold is None else topic.threshold)
+            if name in labels:
+                rules.append(labels[name])
+        if sensitive:
+            rules.append(self.thresholds.sensitive)
+        numbers = [rule for rule in rules if not isinstance(rule, str)]
+        return Decision(sensitive, min(numbers, default=None), "detector" in rules)
+
+    def rungs(self, sensitive: bool) -> tuple[Rung, ...]:
+        """Return the ladder for topics of that kind."""
+        return self.ladder.sensitive if sensitive else self.ladder.general
+
+
+@dataclass(frozen=True)
+class Decision:
+    """By what a reply is flagged: the strictest of the general threshold and those of its topics."""
+
+    sensitive: bool
+    """Whether a topic is sensitive."""
+    threshold: float | None
+    """The lowest threshold; None: only the detector's own decision counts."""
+    own: bool
+    """Whether the detector's own decision counts."""
+
+    def flags(self, judgement: Judgement) -> bool | None:
+        """Return whether a reply is flagged; None if it was not judged."""
+        if judgement.score is None:
+            return None
+        reached = self.threshold is not None and judgement.score >= self.threshold
+        return reached or (self.own and bool(judgement.flagged))
+
+
+def built_in_policies() -> list[str]:
+    """Return the names of the policies that come with hallulab."""
+    return sorted(path.stem for path in BUILT_IN.glob("*.yaml"))
+
+
+def load_policy(name_or_path: str) -> Policy:
+    """Read a policy.
+
+    Args:
+        name_or_path: name of a built-in policy, or path of a YAML file.
+
+    Raises:
+        UsageError: there is no such policy, or something in it is wrong; names file, line and remedy.
+    """
+    if name_or_path in built_in_policies():
+        return read_yaml(BUILT_IN / f"{name_or_path}.yaml", SCHEMA).check(Policy)
+    path = expanded(name_or_path)
+    if not is_there(path):
+        raise UsageError(
+            f"{name_or_path}: no such policy. Give the path of a YAML file ({SCHEMA}), or one of: "
+            f"{', '.join(built_in_policies())}."
+        )
+    return read_yaml(path, SCHEMA).check(Policy)
+
+
+def content_of(name_or_path: str) -> Any:
+    """Return a policy's content as JSON knows it: what counts for a chatbot's version.
+
+    Raises:
+        UsageError: see `load_policy`.
+    """
+    return load_policy(name_or_path).model_dump(mode="json")

@@ -1,0 +1,126 @@
+"""Which topics a question and its evidence are on, by rules and by the served model (MetaRAG section 3.6).
+
+Only the topic of query and context is found out. Nothing is inferred about the person who asks.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agents.models.model import Session
+from agents.models.prompt import load_prompt
+from chatbots.guarded.policy import Policy, Topic
+from scenarios.errors import HallulabError
+from scenarios.text.word_forms import TOKEN, read_word
+from scenarios.transcript import Frozen, Passage
+
+PROMPT = "topic"
+"""The prompt file of the model that tags."""
+
+MOST_EVIDENCE = 1000
+"""Characters of the evidence that the model is shown: a topic is told from few words."""
+
+
+class Tags(Frozen):
+    """The topics of a question and its evidence."""
+
+    found: dict[str, str]
+    """Topic → why: the word and where it stands, the passage with this label, or the model's probability."""
+    error: str | None = None
+    """Why the model that tags gave no answer; the topics are then not known for sure."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What topics are looked for in."""
+
+    question: str
+    """The user's message."""
+    query: str | None
+    """The stand-alone query, if the chatbot made one."""
+    passages: Sequence[Passage]
+    """The evidence."""
+
+
+async def tag(policy: Policy, labels: Iterable[str], asked: Asked, session: Session) -> Tags:
+    """Return the topics, as the policy's tagger finds them.
+
+    Args:
+        policy: names the topics and the tagger.
+        labels: topics of the scenario with a stricter threshold; passages may have them as their label.
+        asked: question, query and evidence.
+        session: asks the model, if the tagger is one.
+    """
+    found: dict[str, str] = {}
+    if policy.tagger != "model":
+        found = by_rules(policy.topics, labels, asked)
+    if policy.tagger == "rules":
+        return Tags(found=found)
+    try:
+        name, share = await by_model(policy.topics, asked, session)
+    except HallulabError as error:
+        return Tags(found=found, error=str(error))
+    if name is not None:
+        found.setdefault(name, f"the model, P = {share:.2f}")
+    return Tags(found=found)
+
+
+def by_rules(topics: Mapping[str, Topic], labels: Iterable[str], asked: Asked) -> dict[str, str]:
+    """Return topic → why, for the topics whose words stand in the texts, or that label a passage."""
+    texts = {"question": asked.question}
+    if asked.query is not None:
+        texts["query"] = asked.query
+    texts |= {f"passage {passage.id}": passage.text for passage in asked.passages}
+    stems = {place: _stems(text) for place, text in texts.items()}
+    found = {}
+    for name in dict.fromkeys([*topics, *labels]):
+        why = _why(name, topics.get(name, Topic()), stems, asked.passages)
+        if why is not None:
+            found[name] = why
+    return found
+
+
+def _why(
+    name: str, topic: Topic, stems: Mapping[str, Sequence[str]], passages: Sequence[Passage]
+) -> str | None:
+    for place, said in stems.items():
+        for word in topic.words:
+            if _holds(said, _stems(word)):
+                return f"{word!r} in the {place}"
+    labelled = next((passage.id for passage in passages if passage.topic == name), None)
+    return None if labelled is None else f"the label of passage {labelled}"
+
+
+def _stems(text: str) -> list[str]:
+    return [read_word(spelling).stem for spelling in TOKEN.findall(text)]
+
+
+def _holds(text: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Return whether the words of a phrase stand in a text, one after the other."""
+    length = len(phrase)
+    return length > 0 and any(text[at : at + length] == phrase for at in range(len(text) - length + 1))
+
+
+async def by_model(topics: Mapping[str, Topic], asked: Asked, session: Session) -> tuple[str | None, float]:
+    """Return the model's choice of a topic, None for none of them, and its probability. One call, one token.
+
+    Raises:
+        HallulabError: the model gave no answer, or none of the letters.
+    """
+    names: list[str | None] = [*topics, None]
+    by_letter = dict(zip(string.ascii_uppercase, names, strict=False))
+    lines = [
+        f"{letter}. {'something else' if name is None else f'{name}: {topics[name].about or name}'}"
+        for letter, name in by_letter.items()
+    ]
+    evidence = " ".join(" ".join(passage.text.split()) for passage in asked.passages)
+    messages = load_prompt("chatbots", PROMPT).fill(
+        topics="\n".join(lines),
+        evidence=evidence[:MOST_EVIDENCE] or "(none)",
+        question=asked.query or asked.question,
+    )
+    share = await session.choose("guard.topic", messages, list(by_letter))
+    letter = max(by_letter, key=lambda one: share[one])
+    return by_letter[letter], share[letter]

@@ -1,0 +1,165 @@
+"""Policies: thresholds by topic, the ladder's order, and mistakes of whoever writes one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from chatbots.guarded.policy import Decision, Policy, built_in_policies, load_policy
+from scenarios.errors import UsageError
+from scenarios.transcript import Judgement
+
+SMALL = """\
+name: mine
+topics:
+  visa: {sensitive: true, words: [visa]}
+says: {abstain: No answer., human: Wait.}
+"""
+
+
+def policy(**changes: Any) -> Policy:
+    given = {"name": "p", "topics": {"visa": {"sensitive": True}, "fees": {}}}
+    return Policy.model_validate({**given, "says": {"abstain": "No.", "human": "Wait."}, **changes})
+
+
+def judged(score: float, flagged: bool) -> Judgement:
+    return Judgement(outcome="scored", score=score, flagged=flagged, spans=())
+
+
+def test_the_built_in_policy_has_the_papers_thresholds_and_the_whole_ladder() -> None:
+    found = load_policy("metarag")
+    assert built_in_policies() == ["metarag"]
+    assert (found.thresholds.general, found.thresholds.sensitive) == (0.5, 0.3)
+    assert found.ladder.general == ("highlight", "cite")
+    assert found.ladder.sensitive == ("highlight", "cite", "regenerate", "abstain", "human")
+
+
+@pytest.mark.parametrize(
+    ("topics", "labels", "decision"),
+    [
+        ([], {}, Decision(False, 0.5, False)),
+        (["fees"], {}, Decision(False, 0.5, False)),
+        (["visa"], {}, Decision(True, 0.3, False)),
+        (["asylum"], {"asylum": 0.2}, Decision(True, 0.2, False)),
+        (["fees"], {"fees": 0.4}, Decision(True, 0.3, False)),
+        (["fees"], {"fees": "detector"}, Decision(True, 0.3, True)),
+    ],
+)
+def test_the_strictest_threshold_counts(
+    topics: list[str], labels: dict[str, float | Literal["detector"]], decision: Decision
+) -> None:
+    assert policy().decision(topics, labels, False) == decision
+
+
+def test_a_topic_that_is_not_known_for_sure_counts_as_sensitive() -> None:
+    assert policy().decision([], {}, True) == Decision(True, 0.3, False)
+
+
+def test_a_topic_may_have_its_own_threshold() -> None:
+    own = policy(topics={"visa": {"sensitive": True, "threshold": 0.1}})
+    assert own.decision(["visa"], {}, False).threshold == 0.1
+
+
+@pytest.mark.parametrize(
+    ("decision", "judgement", "flagged"),
+    [
+        (Decision(False, 0.5, False), judged(0.5, False), True),
+        (Decision(False, 0.5, False), judged(0.49, True), False),
+        (Decision(False, None, True), judged(0.1, True), True),
+        (Decision(False, None, True), judged(0.9, False), False),
+        (Decision(True, 0.3, True), judged(0.3, False), True),
+        (Decision(True, 0.3, True), judged(0.1, True), True),
+        (Decision(True, 0.3, False), Judgement(outcome="failed", error="no"), None),
+        (Decision(True, 0.3, True), Judgement(outcome="abstained", error="no"), None),
+    ],
+)
+def test_a_reply_is_flagged_at_the_threshold_or_by_the_detector(
+    decision: Decision, judgement: Judgement, flagged: bool | None
+) -> None:
+    assert decision.flags(judgement) is flagged
+
+
+def test_the_detectors_own_decision_is_a_threshold() -> None:
+    own = policy(thresholds={"general": "detector", "sensitive": 0.3})
+    assert own.decision([], {}, False) == Decision(False, None, True)
+    assert own.decision(["visa"], {}, False) == Decision(True, 0.3, True)
+
+
+def test_the_user_is_told_the_topics() -> None:
+    told = policy(says={"abstain": "Nothing on {topics}.", "human": "Wait."}).says
+    assert told.said("abstain", "human", topics=["visa", "fees"]) == "Nothing on visa, fees. Wait."
+
+
+def test_another_policy_has_another_digest() -> None:
+    assert policy().digest == policy().digest
+    assert policy().digest != policy(regenerations=2).digest
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(SMALL)
+    assert load_policy(str(path)).topics["visa"].words == ("visa",)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "ladder: {general: [cite, highlight]}",
+            "line 5: ladder.general: each rung stands once, in this order: highlight, cite. Correct it; see "
+            "docs/safeguards.md.",
+        ),
+        (
+            "thresholds: {general: 2}",
+            "line 5: thresholds.general: must be a number from 0 to 1, or `detector`. Correct it; see "
+            "docs/safeguards.md.",
+        ),
+        (
+            "thresholds: {general: 0.2}",
+            "line 1: thresholds: sensitive (0.3) is above general (0.2), and so less strict. Correct it; see "
+            "docs/safeguards.md.",
+        ),
+        (
+            "ladders: []",
+            "line 5: ladders: unknown key. Correct its spelling or remove it; see docs/safeguards.md.",
+        ),
+        (
+            "unjudged: {sensitive: clean}",
+            "line 5: unjudged.sensitive: input should be 'pass', 'abstain' or 'human'. Correct it; see "
+            "docs/safeguards.md.",
+        ),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"{SMALL}{line}\n")
+    with pytest.raises(UsageError) as caught:
+        load_policy(str(path))
+    assert str(caught.value) == f"{path}, {message}"
+
+
+@pytest.mark.parametrize("text", ["{name}", "a { b", "{topics!r}"])
+def test_only_the_topics_have_a_placeholder(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(SMALL.replace("No answer.", f"'{text}'"))
+    with pytest.raises(
+        UsageError, match=r"line 4: says.abstain: has a brace; the only placeholder is \{topics\}"
+    ):
+        load_policy(str(path))
+
+
+def test_an_empty_word_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(SMALL.replace("[visa]", "['']"))
+    with pytest.raises(UsageError, match=r"line 2: topics: an empty word would be in every text"):
+        load_policy(str(path))
+
+
+def test_a_policy_that_is_not_there_names_the_built_in_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        load_policy("nowhere.yaml")
+    assert str(caught.value) == (
+        "nowhere.yaml: no such policy. Give the path of a YAML file (docs/safeguards.md), or one of: metarag."
+    )

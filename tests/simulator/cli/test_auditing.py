@@ -1,0 +1,150 @@
+"""A guarded chatbot in a whole run, on the recorded answers of the real model, and `hallulab audit` on it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simulator.experiment.build import Settings, execute_experiment
+from simulator.experiment.config import load_experiment
+from simulator.report.document import read_report
+from simulator.report.reporting import write_reports
+from simulator.runs.folder import RunFolder
+from tests.places import RECORDINGS, ROOT
+from tests.simulator.command_line import Ended
+
+Hallulab = Callable[..., Ended]
+
+EXPERIMENT = ROOT / "docs" / "guarded.yaml"
+
+
+def replayed(folder: Path, **flags: object) -> None:
+    """Run the experiment of docs/safeguards.md from the demo's recording."""
+    settings = Settings(replay=RECORDINGS / "demo.jsonl.gz", quiet=True)
+    experiment = load_experiment(EXPERIMENT, flags)
+    asyncio.run(execute_experiment(experiment, RunFolder(folder), settings, simulate=True))
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        folder = tmp_path_factory.mktemp("runs") / "guarded"
+        replayed(folder)
+        write_reports(RunFolder(folder))
+    return folder
+
+
+@pytest.fixture
+def run(once: Path, tmp_path: Path) -> Path:
+    """A copy of the run, to change."""
+    return Path(shutil.copytree(once, tmp_path / "run"))
+
+
+def test_the_report_says_what_the_guard_did_and_what_it_cost(once: Path) -> None:
+    [row] = read_report(once / "report.json").safeguards
+    assert (row.chatbot, row.detector, row.replies) == ("guarded", "combined", 2)
+    assert (row.flagged, row.human, row.refused_share, row.unjudged) == (1, 1, 0.5, 0)
+    assert (row.hpt_before, row.hpt_after, row.answers, row.hpt_answers) == (0.5, 0.0, 1, 1.0)
+    assert (row.calls_per_reply, row.tokens_per_reply) == (6.0, 4781.0)
+
+
+def test_all_its_calls_are_the_chatbots(once: Path) -> None:
+    costs = {(one.role, one.name): one.calls for one in read_report(once / "report.json").ledger}
+    assert (costs["chatbot", "vanilla"], costs["chatbot", "guarded"]) == (4, 16)
+
+
+def test_the_page_has_the_table_of_safeguards(once: Path) -> None:
+    assert '<section id="safeguards">' in (once / "report.html").read_text()
+
+
+def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, run: Path) -> None:
+    ended = hallulab("audit", run)
+    first, last = ended.out.splitlines()
+    assert ended.code == 0
+    assert first.startswith("line 1, guarded, conversation ")
+    assert first.endswith(
+        "turn 0: handed to a human: H = 0.60 reaches τ = 0.30 on the topic goods: unsupported is “You can go "
+        "to the consumer commission in Agartala.”"
+    )
+    assert last.startswith("2 lines, 1 escalated; the chain is whole, its last hash is ")
+
+
+def test_json_has_the_escalated_lines_and_the_last_hash(hallulab: Hallulab, run: Path) -> None:
+    found = json.loads(hallulab("audit", run, "--json").out)
+    lines = [json.loads(line) for line in (run / "audit.jsonl").read_text().splitlines()]
+    assert (found["lines"], found["head"]) == (2, lines[1]["hash"])
+    assert found["escalated"] == [lines[0]]
+
+
+def test_an_edited_line_is_one_sentence_and_exit_code_1(hallulab: Hallulab, run: Path) -> None:
+    log = run / "audit.jsonl"
+    log.write_text(log.read_text().replace('"human"', '"marked"', 1))
+    ended = hallulab("audit", run)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        f"error: {log}, line 1: the line was edited after it was written: its hash does not fit.\n"
+    )
+
+
+def test_a_line_cut_off_at_the_end_is_missed(hallulab: Hallulab, run: Path) -> None:
+    log = run / "audit.jsonl"
+    head = json.loads(log.read_text().splitlines()[1])["hash"]
+    log.write_text(log.read_text().splitlines(keepends=True)[0])
+    assert hallulab("audit", log).code == 0
+    assert "is missing: lines were removed" in hallulab("audit", run).err
+    kept = hallulab("audit", log, "--head", head)
+    assert (kept.code, kept.err) == (
+        1,
+        f"error: {log}: no line has the hash {head}: the log was cut or written anew.\n",
+    )
+
+
+def test_a_run_without_a_log_is_one_sentence(hallulab: Hallulab, run: Path) -> None:
+    (run / "audit.jsonl").unlink()
+    ended = hallulab("audit", run)
+    assert ended.code == 2
+    assert "there is no audit log. A run with a chatbot of the kind `guarded` writes one" in ended.err
+
+
+def test_a_run_goes_on_with_the_chain_and_writes_what_is_missing(
+    run: Path, once: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    log = run / "audit.jsonl"
+    log.write_text(log.read_text().splitlines(keepends=True)[0])
+    replayed(run)
+    assert log.read_bytes() == (once / "audit.jsonl").read_bytes()
+
+
+def test_a_run_adds_nothing_to_an_edited_log(
+    hallulab: Hallulab, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    log = run / "audit.jsonl"
+    log.write_text(log.read_text().replace('"human"', '"marked"', 1))
+    edited = log.read_text()
+    ended = hallulab(
+        "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "demo.jsonl.gz", "--out", run, "--quiet"
+    )
+    assert (ended.code, log.read_text()) == (1, edited)
+    assert "line 1: the line was edited after it was written" in ended.err
+
+
+def test_another_policy_is_another_experiment(
+    hallulab: Hallulab, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    policy = (ROOT / "docs" / "guarded-policy.yaml").read_text().replace("general: 0.5", "general: 0.4")
+    (tmp_path / "docs" / "guarded-policy.yaml").write_text(policy)
+    monkeypatch.chdir(tmp_path)
+    ended = hallulab(
+        "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "demo.jsonl.gz", "--out", run, "--quiet"
+    )
+    assert ended.code == 2
+    assert "holds another experiment (it differs in options of chatbot guarded)" in ended.err
