@@ -9,17 +9,16 @@ from pathlib import Path
 from scenarios.datasets import load_labelled
 from scenarios.errors import UsageError
 from scenarios.files.paths import expanded, is_file, is_folder
-from scenarios.labelled import LabelledReply
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.library import Library, library_of
 from simulator.bench.labelled_file import write_labelled
 from simulator.bench.planted import FILE
 from simulator.runs.folder import RunFolder
-from simulator.runs.journals import current_verdicts
 from simulator.runs.outputs import check_outputs
 from simulator.stress.kinds import KINDS
 from simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
 from simulator.stress.planting import Planting, plant
+from simulator.stress.run_material import quoting_replies, turns_of
 
 
 @dataclass(frozen=True)
@@ -67,40 +66,14 @@ def plant_command(settings: PlantSettings) -> Planting:
 def _material(settings: PlantSettings) -> tuple[Sequence[Iterator[Clean]], Library]:
     path = expanded(settings.source)
     if is_folder(path) and is_file(path / "conversations.jsonl"):
-        replies = clean_turns(RunFolder(path))
-        if not replies:
-            raise UsageError(
-                f"{path}: no reply was judged and found clean by all detectors. Judge the run with another "
-                "one (`hallulab detect`), or plant into the documents of its pack."
-            )
-    elif is_file(path):
+        turns = turns_of(RunFolder(path))
+        clean = any(turn.label is False for turn in turns)
+        streams = [clean_replies(turns, settings.seed)] if clean else []
+        return [*streams, quoting_replies(turns, settings.seed)], library_of_replies(turns)
+    if is_file(path):
         replies = list(load_labelled(settings.source))
     else:
         scenario = load_scenario(settings.source)
         streams = grounded_streams(scenario, settings.turns, settings.contexts, settings.seed)
         return streams, library_of(scenario)
     return [clean_replies(replies, settings.seed)], library_of_replies(replies)
-
-
-def clean_turns(run: RunFolder) -> list[LabelledReply]:
-    """Return the replies of a run that were judged, and that no detector flags anything in."""
-    journals = run.read_journals()
-    verdicts = current_verdicts(journals.verdicts, run.read_experiment())
-    scored = {(one.conversation, one.turn) for one in verdicts if one.outcome == "scored"}
-    flagged = {(one.conversation, one.turn) for one in verdicts if one.flagged or one.spans}
-    return [
-        LabelledReply(
-            id=f"{conversation.id}-{turn.index}",
-            dataset=run.path.name,
-            task="dialogue",
-            question=turn.user,
-            history=tuple(conversation.history(turn.index)),
-            passages=turn.passages,
-            reply=turn.reply,
-            label=False,
-            group=conversation.persona,
-        )
-        for conversation in journals.conversations
-        for turn in conversation.turns
-        if turn.reply and turn.passages and (conversation.id, turn.index) in scored - flagged
-    ]

@@ -107,7 +107,7 @@ def grounded_replies(scenario: Scenario, turns: int, context: int, seed: int) ->
             question=_question(document),
             history=tuple(message for one in others[:turns] for message in _exchange(*one)),
             passages=tuple(evidence),
-            reply=" ".join(said[first : first + generator.randint(1, _SENTENCES)]),
+            reply=some_of(said[first:], generator),
             group=document.name,
         )
 
@@ -117,6 +117,11 @@ def grounded_streams(
 ) -> list[Iterator[Clean]]:
     """Return `grounded_replies` for each number of turns with each number of passages."""
     return [grounded_replies(scenario, *cell, seed) for cell in product(turns, contexts)]
+
+
+def some_of(said: Sequence[str], generator: random.Random) -> str:
+    """Return the first one to three sentences, as a reply."""
+    return " ".join(said[: generator.randint(1, _SENTENCES)])
 
 
 def body(passage: Passage) -> str:
