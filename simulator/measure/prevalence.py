@@ -134,7 +134,7 @@ def corrected(conversations: Sequence[Flags], accuracy: Accuracy) -> Correction:
     share = count = ends = lacking = None
     if measured is not None and rates is not None and reason is None:
         share, count = (float(value) for value in _solved(measured, rates))
-        lacking = no_interval(len(conversations)) or no_interval(len(groups), "group of planted pairs")
+        lacking = no_interval(len(conversations)) or no_interval(len(groups), "planted group")
         ends = None if lacking else _intervals(said, pairs)
     return Correction(
         pairs=int(number),

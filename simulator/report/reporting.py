@@ -83,10 +83,11 @@ def write_reports(
 def csv_of(report: RunReport) -> str:
     """Return the text of `report.csv`; free-running and corrected numbers stand beside those of the rows."""
     columns, rows = list(RESULTS), [dict(row) for row in report.rows]
+    corrected = {(row.chatbot, row.detector): row for row in report.corrected}
     free = report.fixed_prefix.rows if report.fixed_prefix is not None else ()
     more: tuple[tuple[Sequence[Column], Sequence[Frozen]], ...] = (
         (FIXED_PREFIX, free),
-        (CORRECTED, [row for row in report.corrected if row.chatbot is not None]),
+        (CORRECTED, [corrected[row.chatbot, row.detector] for row in report.rows if corrected]),
     )
     for table, beside in more:
         if beside:

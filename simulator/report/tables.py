@@ -46,8 +46,8 @@ RESULTS = (
 """For `rows`: a chatbot under a detector."""
 
 CORRECTED = (
-    Column("Chatbot", "chatbot", "name of the chatbot; empty in files: all together", lambda name: name or ALL,
-           kind="name", short="Chatbot"),
+    Column("Chatbot", "chatbot", "name of the chatbot; empty in JSON: all together",
+           lambda name: name or ALL, kind="name", short="Chatbot"),
     Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True),
     Column("Pairs", "pairs", "planted errors of which the detector judged both the reply and its clean twin",
            short="Pairs", wide=True),

@@ -6,9 +6,10 @@ import random
 from collections.abc import Iterator, Sequence
 
 from scenarios.labelled import LabelledReply
+from scenarios.text.library import whole_sentences
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import current_verdicts
-from simulator.stress.material import Clean, body, some_of, whole_sentences
+from simulator.stress.material import Clean, body, some_of
 
 
 def turns_of(run: RunFolder) -> list[LabelledReply]:
