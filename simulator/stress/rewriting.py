@@ -23,6 +23,8 @@ _KEPT = 0.4
 """Least share of the sentence's content words that a rewriting keeps, so that it is about the same thing."""
 _ADDED = 3
 """Fewest words that a made-up step or fact adds."""
+_ROW = 4
+"""Words in a row that a good sentence does not have twice."""
 _TOKEN = re.compile(r"\w+(?:[.,:'’/-]\w+)*|[^\w\s]")
 _CONDITION = re.compile(
     r"\b(?:if|unless|only|except|even|provided|until|before|after|without|when|where|whether|regardless|within"
@@ -100,7 +102,8 @@ def flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | None:
     """Return why a rewriting is no error of its kind, or None if it is one.
 
     The reasons: it is not one whole sentence; it is much shorter or longer; it is about something else; it
-    bears no mark of its kind; it stands in the evidence, or a sentence of the evidence has all its words.
+    says something twice; it bears no mark of its kind; it stands in the evidence, or a sentence of the
+    evidence has all its words.
     """
     if whole_sentences(rewritten) != [rewritten] or len(sentences(rewritten)) != 1:
         return "not one whole sentence"
@@ -110,11 +113,11 @@ def flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | None:
     about = {word for word in before if len(word) > 3}
     if kind != "other-rule" and len(about & set(after)) < _KEPT * len(about):
         return "about something else"
+    if _repeats(after) and not _repeats(before):
+        return "says something twice"
     if before == after or not ORDERS[kind].marked(sentence, rewritten, clean):
         return "no error of its kind"
-    if plain(rewritten) in plain(clean.known) or any(
-        set(after) <= set(words(region.of(clean.evidence))) for region in sentences(clean.evidence)
-    ):
+    if plain(rewritten) in plain(clean.known) or (kind != "condition" and _has_all(clean, set(after))):
         return "supported"
     new = _items(rewritten) - _items(sentence)
     return "supported" if new and new <= _items(clean.evidence) else None
@@ -136,6 +139,19 @@ def difference(sentence: str, rewritten: str) -> Region:
 def _alike(one: Sequence[re.Match[str]], other: Sequence[re.Match[str]]) -> int:
     """Return how many words are equal, from the first on."""
     return sum(1 for _ in takewhile(lambda pair: pair[0][0] == pair[1][0], zip(one, other, strict=False)))
+
+
+def _repeats(said: Sequence[str]) -> bool:
+    """Return whether a row of words occurs twice, as small models write when they get stuck."""
+    rows = [tuple(said[at : at + _ROW]) for at in range(len(said) - _ROW + 1)]
+    return len(set(rows)) < len(rows)
+
+
+def _has_all(clean: Clean, said: set[str]) -> bool:
+    """Return whether a sentence of the evidence has all these words; so it has if only a condition is left
+    out."""
+    evidence = clean.evidence
+    return any(said <= set(words(region.of(evidence))) for region in sentences(evidence))
 
 
 def _found(pattern: re.Pattern[str], text: str) -> list[str]:
