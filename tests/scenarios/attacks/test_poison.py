@@ -43,7 +43,10 @@ def test_a_false_value_stands_nowhere_in_the_document() -> None:
 def test_a_higher_ratio_poisons_the_same_documents_and_more() -> None:
     pack = load_scenario("migration-labour-rights")
     few, many = (
-        {one.document: one for one in poisoned(pack.documents, ratio, library_of(pack.documents), 3, False)[1]}
+        {
+            one.document: one
+            for one in poisoned(pack.documents, ratio, library_of(pack.documents), 3, False)[1]
+        }
         for ratio in (0.1, 0.3)
     )
     assert (len(few), len(many)) == (2, 7)

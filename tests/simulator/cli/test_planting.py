@@ -10,8 +10,10 @@ import pytest
 from scenarios.datasets.jsonl import load_jsonl
 from simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
+from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
+RECORDING = ROOT / "tests" / "recordings" / "planted" / "fluent.jsonl.gz"
 FEE = "The fee for a complaint is 200 rupees at the office."
 
 
@@ -100,3 +102,24 @@ def test_wrong_arguments_are_told(
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
     assert not (tmp_path / "p").exists()
+
+
+def test_a_model_writes_errors_as_when_it_was_recorded(hallulab: CommandLine, tmp_path: Path) -> None:
+    """Of 24 sentences, a model of 1.5B made seven wrong; the others were dropped for a told reason."""
+    sentences = ("consumer-grievance-india", "--count", "24", "--contexts", "1", "--turns", "0,2")
+    model = ("--fluent", "--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
+    ended = hallulab("plant", *sentences, *model, "--out", tmp_path / "p")
+    assert (ended.code, ended.out.split(" with ")[0]) == (0, "7 errors")
+    assert sum(int(line.split()[1]) for line in ended.err.splitlines()) == 24 - 7
+    assert "condition: 4 fewer, as the model wrote no error twice: no error of its kind\n" in ended.err
+    replies = load_jsonl(tmp_path / "p" / "planted.jsonl")
+    wrong = [
+        (one.meta["kind"], one.reply[span.start : span.end]) for one in replies for span in one.spans or ()
+    ]
+    assert [(kind, words) for kind, words in wrong if len(words) < 40] == [
+        ("contradiction", "not"),
+        ("contradiction", "do not"),
+        ("generality", "All employers"),
+        ("contradiction", "not"),
+    ]
+    assert {one.meta["by"] for one in replies} == {"model"}
