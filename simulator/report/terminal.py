@@ -61,7 +61,10 @@ def table(report: RunReport, narrow: bool = False) -> Table:
 
 
 def _grouped(
-    columns: Sequence[Column], rows: Sequence[Row | SideBySide | CorrectedRow], detectors: Sequence[str], narrow: bool
+    columns: Sequence[Column],
+    rows: Sequence[Row | SideBySide | CorrectedRow],
+    detectors: Sequence[str],
+    narrow: bool,
 ) -> Table:
     """Make a table of rows in groups by detector."""
     return terminal_table(
