@@ -30,9 +30,9 @@ them is what the clean twin says there.
 
 def main() -> None:
     """Print the list."""
-    scenario = load_scenario(PACK)
-    streams = grounded_streams(scenario, (0, 2, 4), (1, 4, 8), 0)
-    replies = plant(streams, library_of(scenario), tuple(KINDS), COUNT, 0).replies
+    documents = load_scenario(PACK).documents
+    streams = grounded_streams(documents, (0, 2, 4), (1, 4, 8), 0)
+    replies = plant(streams, library_of(documents), tuple(KINDS), COUNT, 0).replies
     pairs = list(zip(replies[::2], replies[1::2], strict=True))
     print(_HEAD)
     print("| kind | reply with the error | clean twin |")

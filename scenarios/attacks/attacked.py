@@ -57,7 +57,11 @@ def attacked(scenario: Scenario, attack: Attack) -> tuple[Scenario, Planted]:
         UsageError: there are not enough distractors, or no document can be poisoned.
     """
     false, poisons = poisoned(
-        scenario.documents, attack.poison_ratio, library_of(scenario), attack.seed, attack.fake_answer
+        scenario.documents,
+        attack.poison_ratio,
+        library_of(scenario.documents),
+        attack.seed,
+        attack.fake_answer,
     )
     if attack.poison_ratio and not poisons:
         raise UsageError(

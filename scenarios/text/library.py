@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from scenarios.packs.pack import Scenario
+from scenarios.packs.pack import Document
 from scenarios.text.items import Item, find_items
 from scenarios.text.spans import sentences
 from scenarios.text.word_forms import TOKEN
@@ -67,12 +68,12 @@ def whole_sentences(text: str) -> list[str]:
     return found
 
 
-def library_of(scenario: Scenario) -> Library:
-    """Return the sentences of a pack, by the sector of their document, or else by the document."""
+def library_of(documents: Sequence[Document]) -> Library:
+    """Return the sentences of documents, by the sector of their document, or else by the document."""
     return Library(
         tuple(
             (document.sector or document.name, sentence)
-            for document in scenario.documents
+            for document in documents
             for sentence in whole_sentences(document.text)
         )
     )

@@ -15,10 +15,10 @@ from typing import Any
 from scenarios.labelled import ChatbotTurn, LabelledReply
 from scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
 from simulator.bench.evaluate import Evaluation
-from simulator.measure.metrics import Row, mean, rows, tally_all
+from simulator.measure.metrics import Row, Tallies, mean, rows, tally_all
 from simulator.measure.numbers import Interval, Rounded
 
-_LABELS = ""
+LABELS = ""
 """Name of the annotators among the detectors; no detector can have it."""
 
 
@@ -72,12 +72,27 @@ ChatbotRows = tuple[ChatbotRow | ChatbotMean, ...]
 
 def chatbot_report(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
     """Make a row for each detector and chatbot, and one for their mean; None without annotated turns."""
+    tallies = annotated_tallies(evaluations)
+    if tallies is None:
+        return None
+    counted = rows(tallies)
+    labels = {row.chatbot: row for row in counted if row.detector == LABELS}
+    found: list[ChatbotRow | ChatbotMean] = []
+    for detector in (one.detector for one in evaluations):
+        own = [_row(labels[row.chatbot], row) for row in counted if row.detector == detector]
+        found += [*own, _mean(own)]
+    return tuple(found)
+
+
+def annotated_tallies(evaluations: Sequence[Evaluation]) -> Tallies | None:
+    """Count each conversation by the labels (as a detector named `LABELS`) and by each detector; None without
+    annotated turns."""
     replies = evaluations[0].replies if evaluations else ()
     told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
     if not told:
         return None
     verdicts = [
-        *(verdict for place in told for verdict in _verdicts(replies[place], _gold(replies[place]), _LABELS)),
+        *(verdict for place in told for verdict in _verdicts(replies[place], _gold(replies[place]), LABELS)),
         *(
             verdict
             for one in evaluations
@@ -88,13 +103,7 @@ def chatbot_report(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
     chatbots = sorted({turn.chatbot for place in told for turn in replies[place].turns})
     detectors = [one.detector for one in evaluations]
     conversations = _conversations([replies[place] for place in told])
-    counted = rows(tally_all(conversations, verdicts, chatbots, [_LABELS, *detectors]))
-    labels = {row.chatbot: row for row in counted if row.detector == _LABELS}
-    found: list[ChatbotRow | ChatbotMean] = []
-    for detector in detectors:
-        own = [_row(labels[row.chatbot], row) for row in counted if row.detector == detector]
-        found += [*own, _mean(own)]
-    return tuple(found)
+    return tally_all(conversations, verdicts, chatbots, [LABELS, *detectors])
 
 
 def _conversations(replies: Sequence[LabelledReply]) -> list[Conversation]:

@@ -49,6 +49,8 @@ class Evaluation:
     """Whether its scores are meant as probabilities."""
     fold_thresholds: tuple[float, ...] = ()
     """Each fold's threshold, for a detector trained once a fold; `threshold` is their mean."""
+    version: str = ""
+    """Version of the detector; empty: a floor, or trained once a fold."""
 
 
 async def evaluate(
@@ -83,6 +85,7 @@ async def evaluate(
         told_origin=detector.traits.reads_origin,
         probabilities=detector.traits.probabilities,
         train_s=train_s,
+        version=detector.version,
     )
 
 
@@ -109,6 +112,7 @@ def joined(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> Eval
         latencies_s=tuple(latencies[place] for place in back),
         train_s=sum(trained) if trained else None,
         fold_thresholds=thresholds,
+        version="",
     )
 
 

@@ -14,6 +14,7 @@ from scenarios.labelled import LabelledReply
 from scenarios.transcript import Frozen, Judgement
 from simulator.bench.evaluate import Evaluation
 from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.prevalence import Accuracy, PairCounts
 from simulator.measure.statistics import Ratio, interval, ratio_of_sums
 
 FILE = "planted.jsonl"
@@ -69,6 +70,37 @@ def planted_rows(evaluations: Sequence[Evaluation]) -> tuple[PlantedRow, ...] | 
     """
     found = [row for one in evaluations for row in _rows(one.detector, list(_pairs(one)))]
     return tuple(found) or None
+
+
+def planted_counts(evaluations: Sequence[Evaluation]) -> tuple[Accuracy, ...] | None:
+    """Count what each detector says of errors and twins, for `hallulab report --planted`.
+
+    None: the data has no pairs.
+    """
+    found = tuple(_accuracy(one, pairs) for one in evaluations if (pairs := list(_pairs(one))))
+    return found or None
+
+
+def _accuracy(evaluation: Evaluation, pairs: Sequence[_Pair]) -> Accuracy:
+    groups: dict[str, list[tuple[Judgement, Judgement]]] = defaultdict(list)
+    for pair in pairs:
+        if pair.wrong and pair.clean and pair.wrong.localised and pair.clean.localised:
+            groups[pair.group].append((pair.wrong, pair.clean))
+    return Accuracy(
+        detector=evaluation.detector,
+        version=evaluation.version,
+        all_pairs=len(pairs),
+        groups=tuple(
+            PairCounts(
+                pairs=len(judged),
+                errors_flagged=sum(bool(wrong.flagged) for wrong, _ in judged),
+                twins_flagged=sum(bool(clean.flagged) for _, clean in judged),
+                error_spans=sum(len(wrong.spans or ()) for wrong, _ in judged),
+                twin_spans=sum(len(clean.spans or ()) for _, clean in judged),
+            )
+            for _, judged in sorted(groups.items())
+        ),
+    )
 
 
 def _pairs(evaluation: Evaluation) -> Iterator[_Pair]:

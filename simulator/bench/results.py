@@ -18,7 +18,7 @@ from simulator.bench.evaluate import Evaluation
 from simulator.bench.floors import FLAG_ALL, MAJORITY, flag_all, majority
 from simulator.bench.friedman import SourceTest, friedman
 from simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
-from simulator.bench.planted import PlantedRow, planted_rows
+from simulator.bench.planted import PlantedRow, planted_counts, planted_rows
 from simulator.bench.raters import RaterAgreement
 from simulator.bench.rows import AnyRow, LevelRow, level_row, span_row
 from simulator.bench.sweep import SweepReport
@@ -26,6 +26,7 @@ from simulator.bench.thresholds import Thresholds
 from simulator.measure.bootstrap import Replicates, replicates
 from simulator.measure.detection import Sample, auroc, average_precision, decisions
 from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.prevalence import Accuracy
 from simulator.measure.statistics import percentiles
 
 Metric = Literal["auroc", "auprc", "f1"]
@@ -81,6 +82,7 @@ class BenchReport(Frozen):
     chats: ChatReport | None
     chatbots: ChatbotRows | None
     planted: tuple[PlantedRow, ...] | None = None
+    planted_counts: tuple[Accuracy, ...] | None = None
     data: BenchData
     sweep: SweepReport | None = None
 
@@ -157,6 +159,7 @@ def measure(evaluations: Sequence[Evaluation], data: BenchData, sweep: SweepRepo
         chats=chat_report(evaluations),
         chatbots=chatbot_report(evaluations),
         planted=planted_rows(evaluations),
+        planted_counts=planted_counts(evaluations),
         sweep=sweep,
     )
     return Results(report, samples)

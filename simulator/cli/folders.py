@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,17 +14,30 @@ from simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
     from scenarios.packs.pack import Scenario
+    from simulator.measure.prevalence import Accuracy
     from simulator.runs.folder import RunFolder
     from simulator.runs.journals import Journals
 
 
-def report(folder: RunArgument, as_json: AsJson = False) -> None:
+def report(
+    folder: RunArgument,
+    as_json: AsJson = False,
+    planted: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON of `hallulab bench` on planted errors: correct the numbers for the detectors' "
+            "mistakes by it."
+        ),
+    ] = None,
+) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
+    from simulator.report.correcting import read_accuracies
     from simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
-    show_report(run, as_json, run.read_journals())
+    accuracies = None if planted is None else read_accuracies(planted)
+    show_report(run, as_json, run.read_journals(), accuracies=accuracies)
 
 
 def view(folder: RunArgument) -> None:
@@ -70,7 +84,11 @@ def export(
 
 
 def show_report(
-    folder: RunFolder, as_json: bool, journals: Journals, scenario: Scenario | None = None
+    folder: RunFolder,
+    as_json: bool,
+    journals: Journals,
+    scenario: Scenario | None = None,
+    accuracies: Mapping[str, Accuracy] | None = None,
 ) -> None:
     """Write the reports, and print the table or the JSON.
 
@@ -83,7 +101,7 @@ def show_report(
 
     if not journals.conversations:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
-    made = write_reports(folder, journals, scenario)
+    made = write_reports(folder, journals, scenario, accuracies)
     if as_json:
         say_json(folder.report.read_text(encoding="utf-8"))
     else:

@@ -7,18 +7,24 @@ from typing import Annotated
 
 import typer
 
-from simulator.cli.options import names, whole_numbers
+from agents.machine.stopping import run_until_stopped
+from simulator.cli.options import ModelOptions, RecordingOptions, grouped, names, whole_numbers
+from simulator.cli.running import flags_of, settings
 from simulator.cli.saying import say
 
 
+@grouped
 def plant(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
             help="Where clean replies come from: a run folder, a labelled JSON-lines file, or a scenario "
-            "pack whose documents replies are made of."
+            "pack or folder of documents that replies are made of."
         ),
     ],
+    models: ModelOptions,
+    recording: RecordingOptions,
     out: Annotated[Path, typer.Option(help="Folder to write planted.jsonl into.")],
     count: Annotated[int, typer.Option(min=1, help="Errors to plant; each has a clean twin.")] = 400,
     kinds: Annotated[
@@ -29,17 +35,22 @@ def plant(
         str, typer.Option(help="Passages in the evidence of a reply made of documents, in turn.")
     ] = "1,4,8",
     seed: Annotated[int, typer.Option(help="Seed of all choices.")] = 0,
+    fluent: Annotated[
+        bool,
+        typer.Option("--fluent", help="Let the model write the errors; else rules do, and none is asked."),
+    ] = False,
 ) -> None:
     """Plant errors of known kinds into clean replies, for `hallulab bench` to measure detectors on.
 
-    Rules plant them, so no model is asked. The file holds every error and its clean twin, with the exact
-    place and the kind.
+    The file holds every error and its clean twin, with the exact place and the kind. What stands after `--`
+    is passed on to the model server.
     """
     from scenarios.text.wording import counted
     from simulator.bench.planted import FILE
-    from simulator.stress.command import PlantSettings, plant_command
+    from simulator.experiment.config import load_experiment
+    from simulator.stress.command import PlantSettings, plant_command, plant_fluently_command
 
-    settings = PlantSettings(
+    chosen = PlantSettings(
         source,
         out,
         count,
@@ -48,7 +59,26 @@ def plant(
         whole_numbers("--contexts", contexts, 1),
         seed,
     )
-    done = plant_command(settings)
+    if fluent:
+        experiment = load_experiment(models.config, flags_of(models))
+        done = run_until_stopped(plant_fluently_command(chosen, experiment, settings(context, recording)))
+    else:
+        _refuse_models(models, recording, context)
+        done = plant_command(chosen)
     say(f"{counted(len(done.replies) // 2, 'error')} with clean twins written to {out / FILE}")
     for kind, lacking in done.lacking.items():
         say(f"{kind}: {lacking} fewer, as no place for them was found", err=True)
+    for (kind, reason), dropped in sorted(done.dropped.items()):
+        say(f"{kind}: {dropped} fewer, as the model wrote no error twice: {reason}", err=True)
+
+
+def _refuse_models(models: ModelOptions, recording: RecordingOptions, context: typer.Context) -> None:
+    """Raise UsageError if anything is given that only a model needs."""
+    from scenarios.errors import UsageError
+
+    given = [models.config, recording.record, recording.replay, *flags_of(models).values()]
+    if context.args or any(value is not None for value in given):
+        raise UsageError(
+            "without --fluent, no model is asked: leave out the options of models and recordings, or add "
+            "--fluent."
+        )

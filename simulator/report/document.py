@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -25,9 +25,11 @@ from simulator.measure.costs import Cost, Efficiency, efficiency, ledger
 from simulator.measure.finding import Finding, findings
 from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
 from simulator.measure.metrics import Row, rows, tally_all
+from simulator.measure.prevalence import Accuracy
 from simulator.measure.safeguards import Safeguards, safeguards
 from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
+from simulator.report.correcting import CorrectedRow, correct
 from simulator.runs.experiment_json import BranchedFrom
 from simulator.runs.journals import Journals
 
@@ -82,6 +84,8 @@ class RunReport(Frozen):
     """Which chatbot hallucinates least, by detector."""
     rows: tuple[Row, ...]
     """Each chatbot under each detector."""
+    corrected: tuple[CorrectedRow, ...] = ()
+    """The rows corrected for the detectors' mistakes; empty without `--planted`."""
     comparisons: tuple[Comparison, ...]
     """Every two chatbots under each detector."""
     fixed_prefix: FixedPrefix | None = None
@@ -158,6 +162,7 @@ def build_report(
     planted: Planted | None = None,
     branched_from: BranchedFrom | None = None,
     free: Journals | None = None,
+    accuracies: Mapping[str, Accuracy] | None = None,
 ) -> RunReport:
     """Compute the report of a run.
 
@@ -173,6 +178,7 @@ def build_report(
         planted: what an attack put into the scenario; None without one.
         branched_from: the run that the conversations branch off from; None: there is none.
         free: the conversations of that run, and the verdicts by these versions of the detectors.
+        accuracies: the detectors on planted errors, by name; None: nothing is corrected.
 
     Raises:
         UsageError: the journals contradict each other or hold two configurations of the same thing.
@@ -193,6 +199,7 @@ def build_report(
     return RunReport(
         findings=findings(tallies, found, comparisons),
         rows=found,
+        corrected=() if accuracies is None else correct(tallies, accuracies),
         comparisons=comparisons,
         fixed_prefix=None
         if branched_from is None

@@ -19,6 +19,7 @@ from simulator.measure.conversations import Flaws
 from simulator.report import charts, tables
 from simulator.report.browser import browser_data
 from simulator.report.charts import chart
+from simulator.report.correcting import correction_lines
 from simulator.report.document import RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
@@ -66,6 +67,8 @@ def render_page(
         report=report,
         tables=tables,
         results=[report.by(detector) for detector in detectors],
+        corrected=[[row for row in report.corrected if row.detector == name] for name in detectors],
+        correction_lines=correction_lines(report.corrected),
         pairs={detector: _pairs(report, detector) for detector in detectors},
         attacks=_by_chatbot(report),
         audited=[[pair for pair in both if pair["all"].detector == detector] for detector in detectors],

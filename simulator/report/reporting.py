@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.users.user_flaws import MIN_TURNS, Flaw, conversation_flaws
@@ -12,11 +12,13 @@ from scenarios.errors import OperationalError, UsageError
 from scenarios.packs.pack import Persona, Scenario
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import in_brief
-from scenarios.transcript import Conversation, Verdict
-from simulator.report.columns import csv_text
+from scenarios.transcript import Conversation, Frozen, Verdict
+from simulator.measure.prevalence import Accuracy
+from simulator.report.columns import Column, csv_text
+from simulator.report.correcting import require_measured
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
-from simulator.report.tables import ATTACKS, FIXED_PREFIX, RESULTS
+from simulator.report.tables import ATTACKS, CORRECTED, FIXED_PREFIX, RESULTS
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals, current_verdicts
@@ -35,7 +37,10 @@ class _Derived:
 
 
 def write_reports(
-    folder: RunFolder, journals: Journals | None = None, scenario: Scenario | None = None
+    folder: RunFolder,
+    journals: Journals | None = None,
+    scenario: Scenario | None = None,
+    accuracies: Mapping[str, Accuracy] | None = None,
 ) -> RunReport:
     """Make the reports from the folder's journals, write them, and return the report.
 
@@ -43,15 +48,17 @@ def write_reports(
         folder: the run.
         journals: those of the folder, if they were read already.
         scenario: the run's pack, if it was read already.
+        accuracies: the detectors on planted errors, by name; None: nothing is corrected.
 
     Raises:
-        UsageError: experiment.json or the journals are wrong, or a report is a link to elsewhere.
+        UsageError: experiment.json or the journals are wrong, a report is a link to elsewhere, or the
+            accuracies are of other detectors.
         OperationalError: a report cannot be written; the old ones are intact.
     """
     folder.require()
     folder.refuse_links_out(folder.derived)
     journals = journals or folder.read_journals()
-    derived = _derive(folder, journals, scenario)
+    derived = _derive(folder, journals, scenario, accuracies)
     page = render_page(
         derived.report,
         journals.conversations,
@@ -74,12 +81,19 @@ def write_reports(
 
 
 def csv_of(report: RunReport) -> str:
-    """Return the text of `report.csv`; fixed-prefix rows have the free-running numbers beside them."""
-    if report.fixed_prefix is None:
-        return csv_text(RESULTS, report.rows)
-    both = zip(report.rows, report.fixed_prefix.rows, strict=True)
-    beside = [column for column in FIXED_PREFIX if column.value not in ("chatbot", "detector")]
-    return csv_text((*RESULTS, *beside), [{**dict(more), **dict(row)} for row, more in both])
+    """Return the text of `report.csv`; free-running and corrected numbers stand beside those of the rows."""
+    columns, rows = list(RESULTS), [dict(row) for row in report.rows]
+    corrected = {(row.chatbot, row.detector): row for row in report.corrected}
+    free = report.fixed_prefix.rows if report.fixed_prefix is not None else ()
+    more: tuple[tuple[Sequence[Column], Sequence[Frozen]], ...] = (
+        (FIXED_PREFIX, free),
+        (CORRECTED, [corrected[row.chatbot, row.detector] for row in report.rows if corrected]),
+    )
+    for table, beside in more:
+        if beside:
+            columns += [column for column in table if column.value not in {known.value for known in columns}]
+            rows = [{**dict(other), **row} for row, other in zip(rows, beside, strict=True)]
+    return csv_text(columns, rows)
 
 
 def report_of(folder: RunFolder, journals: Journals) -> RunReport:
@@ -99,10 +113,17 @@ def require_a_reply(journals: Journals) -> None:
         raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
 
 
-def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = None) -> _Derived:
+def _derive(
+    folder: RunFolder,
+    journals: Journals,
+    scenario: Scenario | None = None,
+    accuracies: Mapping[str, Accuracy] | None = None,
+) -> _Derived:
     saved = folder.read_experiment()
     conversations = journals.conversations
     verdicts = current_verdicts(journals.verdicts, saved)
+    if accuracies is not None:
+        require_measured(accuracies, verdicts)
     personas = _personas(saved, scenario)
     min_turns = saved.experiment.min_turns if saved else MIN_TURNS
     planted = saved.planted if saved else None
@@ -127,6 +148,7 @@ def _derive(folder: RunFolder, journals: Journals, scenario: Scenario | None = N
         planted=planted,
         branched_from=saved.branched_from if saved else None,
         free=_free_running(folder, saved),
+        accuracies=accuracies,
     )
     return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None, planted)
 

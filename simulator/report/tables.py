@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scenarios.text.wording import NOTHING
 from simulator.report.columns import Column, decimals, grouped, listed
+from simulator.report.correcting import ALL
 
 _PERCENT = decimals(0, 100)
 _HPT = "hallucinations over scored turns, all conversations together"
@@ -43,6 +44,28 @@ RESULTS = (
     Column("of", "turns", "all turns of the chatbot's conversations"),
 )  # fmt: skip
 """For `rows`: a chatbot under a detector."""
+
+CORRECTED = (
+    Column("Chatbot", "chatbot", "name of the chatbot; empty in JSON: all together",
+           lambda name: name or ALL, kind="name", short="Chatbot"),
+    Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True),
+    Column("Pairs", "pairs", "planted errors of which the detector judged both the reply and its clean twin",
+           short="Pairs", wide=True),
+    Column("Sensitivity %", "sensitivity", "share of the planted errors whose reply is flagged", _PERCENT,
+           short="Sens.\n%"),
+    Column("Specificity %", "specificity", "share of the clean twins that are not flagged", _PERCENT,
+           short="Spec.\n%"),
+    Column("Turns flagged %", "flagged_turns", "share of the scored turns that the detector flags", _PERCENT,
+           short="Turns\nflagged %"),
+    Column("Hallucinated turns %, corrected", "hallucinated_turns",
+           "that share, corrected for both (Rogan and Gladen)", _PERCENT, beside="hallucinated_turns_ci95",
+           short="corrected %"),
+    Column("HPT-1", "hpt_1", _HPT, decimals(2), short="HPT-1"),
+    Column("HPT-1, corrected", "corrected_hpt_1",
+           "the same, corrected by the spans in planted errors and in clean twins", decimals(2),
+           beside="corrected_hpt_1_ci95", short="corrected"),
+)  # fmt: skip
+"""For `corrected`: the rows corrected for the detectors' mistakes."""
 
 COMPARISONS = (
     Column("a", "a", "a chatbot", kind="name"),
@@ -205,6 +228,7 @@ SAFEGUARDS = (
 
 TABLES = {
     "Results": RESULTS,
+    "Corrected for the detectors' mistakes": CORRECTED,
     "Comparisons": COMPARISONS,
     "Free-running and fixed-prefix": FIXED_PREFIX,
     "Differences that remain with fixed prefixes": REMAINING,

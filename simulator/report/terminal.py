@@ -16,11 +16,12 @@ from simulator.measure.fixed_prefix import SideBySide
 from simulator.measure.metrics import Row
 from simulator.measure.safeguards import Safeguards
 from simulator.report.columns import NARROW, Column, terminal_table
+from simulator.report.correcting import CorrectedRow, correction_lines
 from simulator.report.document import Reading, RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.tables import ATTACKS, FIXED_PREFIX, RESULTS, SAFEGUARDS
+from simulator.report.tables import ATTACKS, CORRECTED, FIXED_PREFIX, RESULTS, SAFEGUARDS
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""
@@ -45,8 +46,12 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
     found = (*headlines(report), *interval_lines(report.rows), *fixed_prefix_lines(report))
     if report.fixed_prefix is not None:
         console.print(_grouped(FIXED_PREFIX, report.fixed_prefix.rows, report.detectors, narrow))
+    if report.corrected:
+        console.print(Text("Corrected for the detectors' mistakes, as measured on planted errors"))
+        console.print(_grouped(CORRECTED, report.corrected, report.detectors, narrow))
     for line in (
         *found,
+        *correction_lines(report.corrected),
         *agreement_lines(report.agreement),
         *notes(report),
         *reading_lines(report.read_how),
@@ -60,7 +65,10 @@ def table(report: RunReport, narrow: bool = False) -> Table:
 
 
 def _grouped(
-    columns: Sequence[Column], rows: Sequence[Row | SideBySide], detectors: Sequence[str], narrow: bool
+    columns: Sequence[Column],
+    rows: Sequence[Row | SideBySide | CorrectedRow],
+    detectors: Sequence[str],
+    narrow: bool,
 ) -> Table:
     """Make a table of rows in groups by detector."""
     return terminal_table(

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from agents.machine.progress import bars
 from scenarios.datasets import load_labelled
-from scenarios.errors import UsageError
-from scenarios.files.paths import expanded, is_file, is_folder
-from scenarios.labelled import LabelledReply
-from scenarios.packs.pack_files import load_scenario
+from scenarios.errors import OperationalError, UsageError
+from scenarios.files.paths import expanded, is_file, is_folder, is_there
+from scenarios.packs.boundary import Boundary
+from scenarios.packs.documents import DocumentDefaults, read_documents
+from scenarios.packs.pack import Document
+from scenarios.packs.pack_files import SCENARIO_FILE, built_in_packs, load_scenario
 from scenarios.text.library import Library, library_of
 from simulator.bench.labelled_file import write_labelled
 from simulator.bench.planted import FILE
+from simulator.experiment.build import Settings, open_pool, open_recording, served
+from simulator.experiment.config import Experiment
 from simulator.runs.folder import RunFolder
-from simulator.runs.journals import current_verdicts
 from simulator.runs.outputs import check_outputs
+from simulator.stress.fluent import plant_fluently
 from simulator.stress.kinds import KINDS
 from simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
 from simulator.stress.planting import Planting, plant
+from simulator.stress.rewriting import ORDERS
+from simulator.stress.run_material import quoting_replies, turns_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class PlantSettings:
     """The command's arguments."""
 
     source: str
-    """Run folder, labelled file, or scenario pack by name or folder."""
+    """Run folder, labelled file, scenario pack by name or folder, or folder of documents."""
     out: Path
     """Folder to write into."""
     count: int
@@ -43,64 +51,86 @@ class PlantSettings:
 
 
 def plant_command(settings: PlantSettings) -> Planting:
-    """Write the errors and their clean twins; only when all are planted.
+    """Write the errors that rules plant, and their clean twins; only when all are planted.
 
     Raises:
         UsageError: the source or a kind does not exist, nothing in it is clean, or no error found a place.
         OperationalError: the file cannot be written.
     """
-    for kind in settings.kinds:
-        if kind not in KINDS:
-            raise UsageError(f"--kinds {kind}: there is no such kind. Give some of: {', '.join(KINDS)}.")
-    target = settings.out / FILE
-    check_outputs({"--out": target}, (expanded(settings.source),))
+    kinds = _checked(settings, KINDS)
     streams, library = _material(settings)
-    done = plant(streams, library, tuple(settings.kinds) or tuple(KINDS), settings.count, settings.seed)
+    done = plant(streams, library, kinds, settings.count, settings.seed)
+    _write(settings, done)
+    return done
+
+
+async def plant_fluently_command(settings: PlantSettings, experiment: Experiment, run: Settings) -> Planting:
+    """Write the errors that a model writes, and their clean twins; only when all are planted.
+
+    Args:
+        experiment: its default model writes.
+        run: recording, replay, progress, flags of the model server.
+
+    Raises:
+        UsageError: as `plant_command`, or the models do not fit together.
+        OperationalError: server, endpoint or model failed, or nothing that the model wrote passed the checks.
+    """
+    kinds = _checked(settings, ORDERS, run)
+    streams, _ = _material(settings)
+    async with open_pool(experiment, open_recording(run)) as pool, served(pool, run):
+        with bars(run.quiet) as shown:
+            task = shown.add_task("sentences", total=settings.count)
+            done = await plant_fluently(
+                streams, kinds, settings.count, settings.seed, pool, lambda: shown.advance(task)
+            )
+    if not done.replies and done.dropped:
+        reasons = "; ".join(dict.fromkeys(reason for _, reason in done.dropped))
+        raise OperationalError(f"nothing that the model wrote is an error, nothing is written: {reasons}.")
+    _write(settings, done)
+    return done
+
+
+def _checked(
+    settings: PlantSettings, known: Mapping[str, Any], run: Settings | None = None
+) -> tuple[str, ...]:
+    """Return the kinds to plant.
+
+    Raises:
+        UsageError: one does not exist, or the output cannot be written.
+    """
+    for kind in settings.kinds:
+        if kind not in known:
+            raise UsageError(f"--kinds {kind}: there is no such kind. Give some of: {', '.join(known)}.")
+    recordings = () if run is None else (run.replay, run.record)
+    check_outputs({"--out": settings.out / FILE}, (expanded(settings.source), *recordings))
+    return tuple(settings.kinds) or tuple(known)
+
+
+def _write(settings: PlantSettings, done: Planting) -> None:
     if not done.replies:
         raise UsageError(
             f"{settings.source}: no error found a place in these texts. Give other --kinds, or longer texts."
         )
-    write_labelled(target, done.replies)
-    return done
+    write_labelled(settings.out / FILE, done.replies)
 
 
 def _material(settings: PlantSettings) -> tuple[Sequence[Iterator[Clean]], Library]:
     path = expanded(settings.source)
     if is_folder(path) and is_file(path / "conversations.jsonl"):
-        replies = clean_turns(RunFolder(path))
-        if not replies:
-            raise UsageError(
-                f"{path}: no reply was judged and found clean by all detectors. Judge the run with another "
-                "one (`hallulab detect`), or plant into the documents of its pack."
-            )
-    elif is_file(path):
+        turns = turns_of(RunFolder(path))
+        clean = any(turn.label is False for turn in turns)
+        streams = [clean_replies(turns, settings.seed)] if clean else []
+        return [*streams, quoting_replies(turns, settings.seed)], library_of_replies(turns)
+    if is_file(path):
         replies = list(load_labelled(settings.source))
-    else:
-        scenario = load_scenario(settings.source)
-        streams = grounded_streams(scenario, settings.turns, settings.contexts, settings.seed)
-        return streams, library_of(scenario)
-    return [clean_replies(replies, settings.seed)], library_of_replies(replies)
+        return [clean_replies(replies, settings.seed)], library_of_replies(replies)
+    documents = _documents(settings.source, path)
+    streams = grounded_streams(documents, settings.turns, settings.contexts, settings.seed)
+    return streams, library_of(documents)
 
 
-def clean_turns(run: RunFolder) -> list[LabelledReply]:
-    """Return the replies of a run that were judged, and that no detector flags anything in."""
-    journals = run.read_journals()
-    verdicts = current_verdicts(journals.verdicts, run.read_experiment())
-    scored = {(one.conversation, one.turn) for one in verdicts if one.outcome == "scored"}
-    flagged = {(one.conversation, one.turn) for one in verdicts if one.flagged or one.spans}
-    return [
-        LabelledReply(
-            id=f"{conversation.id}-{turn.index}",
-            dataset=run.path.name,
-            task="dialogue",
-            question=turn.user,
-            history=tuple(conversation.history(turn.index)),
-            passages=turn.passages,
-            reply=turn.reply,
-            label=False,
-            group=conversation.persona,
-        )
-        for conversation in journals.conversations
-        for turn in conversation.turns
-        if turn.reply and turn.passages and (conversation.id, turn.index) in scored - flagged
-    ]
+def _documents(source: str, path: Path) -> Sequence[Document]:
+    """Return the documents of a pack, or of a folder that is none."""
+    if source in built_in_packs() or not is_folder(path) or is_there(path / SCENARIO_FILE):
+        return load_scenario(source).documents
+    return read_documents(path, DocumentDefaults(), Boundary(path))

@@ -203,12 +203,19 @@ def of_negation(clean: Clean, library: Library, generator: random.Random) -> Pla
 
 def of_contradiction(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
     """Contradict a right statement that the chatbot made a turn before."""
+    asked = asked_again(clean)
+    if asked is None:
+        return None
+    return of_number(asked, library, generator) or of_negation(asked, library, generator)
+
+
+def asked_again(clean: Clean) -> Clean | None:
+    """Return the reply as one that the chatbot gave a turn before, too; None where there is no such turn."""
     if clean.turn == 0:
         return None
     *before, last = clean.history
     said = Message(role="assistant", text=f"{last.text} {clean.reply}".strip())
-    asked = replace(clean, history=(*before, said), question="Can you confirm that once more?")
-    return of_number(asked, library, generator) or of_negation(asked, library, generator)
+    return replace(clean, history=(*before, said), question="Can you confirm that once more?")
 
 
 def of_generality(clean: Clean, library: Library, generator: random.Random) -> Planted | None:

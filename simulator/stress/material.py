@@ -11,7 +11,7 @@ from itertools import product
 
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
-from scenarios.packs.pack import Document, Scenario
+from scenarios.packs.pack import Document
 from scenarios.text.chunking import passages
 from scenarios.text.library import Library, whole_sentences
 from scenarios.transcript import Message, Passage
@@ -78,8 +78,8 @@ def clean_replies(replies: Sequence[LabelledReply], seed: int) -> Iterator[Clean
             )
 
 
-def grounded_replies(scenario: Scenario, turns: int, context: int, seed: int) -> Iterator[Clean]:
-    """Yield replies made of a pack's own sentences, without end: one to three of a passage, in their order.
+def grounded_replies(documents: Sequence[Document], turns: int, context: int, seed: int) -> Iterator[Clean]:
+    """Yield replies made of the documents' own sentences: one to three of a passage, in order; without end.
 
     Args:
         turns: how many turns come before the reply.
@@ -89,10 +89,10 @@ def grounded_replies(scenario: Scenario, turns: int, context: int, seed: int) ->
         UsageError: no passage of the documents has a whole sentence.
     """
     generator = random.Random(f"{seed} {turns} {context}")  # noqa: S311 - a seeded choice of data
-    shelf = [(document, passage) for document in scenario.documents for passage in passages(document)]
+    shelf = [(document, passage) for document in documents for passage in passages(document)]
     usable = [(document, passage) for document, passage in shelf if whole_sentences(body(passage))]
     if not usable:
-        raise UsageError(f"{scenario.name}: the documents have no whole sentence to make replies of.")
+        raise UsageError("the documents have no whole sentence to make replies of.")
     while True:
         document, passage = usable[generator.randrange(len(usable))]
         said = whole_sentences(body(passage))
@@ -107,16 +107,21 @@ def grounded_replies(scenario: Scenario, turns: int, context: int, seed: int) ->
             question=_question(document),
             history=tuple(message for one in others[:turns] for message in _exchange(*one)),
             passages=tuple(evidence),
-            reply=" ".join(said[first : first + generator.randint(1, _SENTENCES)]),
+            reply=some_of(said[first:], generator),
             group=document.name,
         )
 
 
 def grounded_streams(
-    scenario: Scenario, turns: Sequence[int], contexts: Sequence[int], seed: int
+    documents: Sequence[Document], turns: Sequence[int], contexts: Sequence[int], seed: int
 ) -> list[Iterator[Clean]]:
     """Return `grounded_replies` for each number of turns with each number of passages."""
-    return [grounded_replies(scenario, *cell, seed) for cell in product(turns, contexts)]
+    return [grounded_replies(documents, *cell, seed) for cell in product(turns, contexts)]
+
+
+def some_of(said: Sequence[str], generator: random.Random) -> str:
+    """Return the first one to three sentences, as a reply."""
+    return " ".join(said[: generator.randint(1, _SENTENCES)])
 
 
 def body(passage: Passage) -> str:

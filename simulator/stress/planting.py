@@ -30,6 +30,8 @@ class Planting:
     """Each error, followed by its clean twin."""
     lacking: Counter[str] = field(default_factory=Counter)
     """Kind → number of errors asked for that found no place in this material."""
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Kind and reason → number of errors that a model wrote, and that are none."""
 
 
 def plant(
@@ -58,7 +60,7 @@ def plant(
         if planted is None:
             done.lacking[kind] += 1
         else:
-            done.replies += _labelled(kind, number, planted)
+            done.replies += labelled_pair(f"{kind}-{number}", kind, planted, "rules")
     return done
 
 
@@ -105,9 +107,14 @@ def _items(text: str) -> set[tuple[str, str]]:
     return {(item.kind, item.key) for item in find_items(text)}
 
 
-def _labelled(kind: str, number: int, planted: Planted) -> tuple[LabelledReply, LabelledReply]:
+def labelled_pair(name: str, kind: str, planted: Planted, by: str) -> tuple[LabelledReply, LabelledReply]:
+    """Return an error and its clean twin as labelled replies.
+
+    Args:
+        name: identifier of the error.
+        by: who planted it, `rules` or `model`.
+    """
     clean = planted.clean
-    name = f"{kind}-{number}"
     shared = {
         "dataset": "planted",
         "task": "dialogue",
@@ -116,7 +123,7 @@ def _labelled(kind: str, number: int, planted: Planted) -> tuple[LabelledReply, 
         "passages": clean.passages,
         "group": clean.group,
     }
-    told = {"kind": kind, "turn": clean.turn, "context": len(clean.passages), "source": clean.id}
+    told = {"kind": kind, "turn": clean.turn, "context": len(clean.passages), "source": clean.id, "by": by}
     span = GoldSpan(start=planted.start, end=planted.end, label=kind)
     return (
         LabelledReply.model_validate(

@@ -43,7 +43,10 @@ def test_a_false_value_stands_nowhere_in_the_document() -> None:
 def test_a_higher_ratio_poisons_the_same_documents_and_more() -> None:
     pack = load_scenario("migration-labour-rights")
     few, many = (
-        {one.document: one for one in poisoned(pack.documents, ratio, library_of(pack), 3, False)[1]}
+        {
+            one.document: one
+            for one in poisoned(pack.documents, ratio, library_of(pack.documents), 3, False)[1]
+        }
         for ratio in (0.1, 0.3)
     )
     assert (len(few), len(many)) == (2, 7)
@@ -52,7 +55,7 @@ def test_a_higher_ratio_poisons_the_same_documents_and_more() -> None:
 
 def test_equal_seeds_give_equal_documents_and_others_other_ones() -> None:
     pack = load_scenario("consumer-grievance-india")
-    made = [poisoned(pack.documents, 0.3, library_of(pack), seed, False) for seed in (1, 1, 2)]
+    made = [poisoned(pack.documents, 0.3, library_of(pack.documents), seed, False) for seed in (1, 1, 2)]
     assert made[0] == made[1] != made[2]
     assert [len({one.document for one in poisons}) for _, poisons in made] == [22, 22, 22]
 

@@ -44,7 +44,7 @@ def test_nothing_obeys_an_order() -> None:
 def test_a_reply_that_tells_the_truth_repeats_no_falsehood_and_with_the_false_value_it_does() -> None:
     pack = load_scenario("consumer-grievance-india")
     [limit] = [one for one in pack.documents if one.name == "limitation-period"]
-    poisons = poisoned([limit], 1.0, library_of(pack), 0, False)[1]
+    poisons = poisoned([limit], 1.0, library_of(pack.documents), 0, False)[1]
     [false] = [one for one in poisons if one.true_value == "two years" and "from the date" in one.true]
     said = "is two years from the date"
     replies = [text for text in texts() if said in text and '"opposite"' not in text]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios.labelled import LabelledReply
-from scenarios.packs.pack import Scenario
+from scenarios.packs.pack import Document
 from scenarios.packs.pack_files import built_in_packs, load_scenario
 from scenarios.text.library import library_of
 from scenarios.text.spans import plain, sentences
@@ -23,14 +23,14 @@ FEE = "A complaint costs 200 rupees at the office."
 
 
 @cache
-def pack(name: str) -> Scenario:
-    return load_scenario(name)
+def pack(name: str) -> tuple[Document, ...]:
+    return load_scenario(name).documents
 
 
 def planted(name: str, count: int, seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> list[LabelledReply]:
-    scenario = pack(name)
-    streams = grounded_streams(scenario, (0, 2), (1, 4), seed)
-    return plant(streams, library_of(scenario), kinds, count, seed).replies
+    documents = pack(name)
+    streams = grounded_streams(documents, (0, 2), (1, 4), seed)
+    return plant(streams, library_of(documents), kinds, count, seed).replies
 
 
 def test_every_kind_is_planted_into_the_replies_of_the_largest_pack() -> None:

@@ -1,0 +1,269 @@
+"""Measure detectors on errors planted into the demo run: `python -m benchmarks.planted_report`.
+
+The output stands in docs/stress.md. The demo run is replayed, errors are planted into it as by `hallulab
+plant RUN --count 460`, and each detector judges errors and twins. Then the rates of the demo run, and of the
+annotated runs of the data set gold, are corrected by what the detectors found. All answers of the model are
+replayed from tests/recordings. A detector whose recording is missing or unfinished is not measured, and the
+output says so; `--record --base-url URL` asks for missing answers, and may be stopped at any time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from agents.models.recording import Recording
+from benchmarks.detectors_table.recordings import FOLDER as TABLE
+from benchmarks.detectors_table.samples import KEPT, sample
+from hallulab import run
+from scenarios.errors import HallulabError, ReplayMiss, UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.text.wording import NOTHING, number, with_interval
+from simulator.bench.chatbots import LABELS, annotated_tallies
+from simulator.bench.evaluate import Evaluation, evaluate
+from simulator.bench.planted import ALL, PlantedRow, planted_counts, planted_rows
+from simulator.experiment.build import Settings, make_detectors, needs_model, open_pool, served
+from simulator.experiment.config import load_experiment
+from simulator.measure.metrics import Tallies, tally_all
+from simulator.measure.prevalence import Accuracy, Correction
+from simulator.report.correcting import ALL as ALL_CHATBOTS
+from simulator.report.correcting import CorrectedRow, correct, require_measured
+from simulator.runs.folder import RunFolder
+from simulator.stress.command import PlantSettings, plant_command
+from simulator.stress.kinds import KINDS
+
+MODEL = "qwen2.5-coder-1.5b"
+DEMO = Path("docs") / "demo.yaml"
+DEMO_ANSWERS = Path("tests") / "recordings" / "demo.jsonl.gz"
+RECORDINGS = Path("tests") / "recordings" / "planted"
+GOLD_DETECTOR = "halludetect"
+"""The detector by which the annotated runs are corrected."""
+GOLD_ANSWERS = TABLE / f"gold.{GOLD_DETECTOR}.jsonl.gz"
+SEED = 0
+COUNT = 460
+"""Errors asked for; some kinds find no place in so few texts."""
+DETECTORS = ("evidence-chain-rf", "halludetect", "metarag")
+WHOLE = ("other-rule", "case-fact", "step")
+"""Kinds that put a whole wrong sentence into the reply."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--record", action="store_true", help="ask the model what is not recorded yet")
+    parser.add_argument("--recordings", type=Path, default=RECORDINGS, help="folder of the recordings")
+    parser.add_argument("--base-url", help="where the model is served, to record")
+    given = parser.parse_args(arguments)
+    try:
+        with TemporaryDirectory() as folder:
+            report(Path(folder), given)
+    except HallulabError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    return 0
+
+
+def report(folder: Path, given: argparse.Namespace) -> None:
+    """Plant, judge, correct and print.
+
+    Args:
+        folder: for the run and the errors.
+        given: the command's arguments.
+    """
+    demo = RunFolder(folder / "demo")
+    run(DEMO, out=demo.path, replay=DEMO_ANSWERS, model=MODEL, quiet=True)
+    settings = PlantSettings(str(demo.path), folder / "planted", COUNT, (), (0,), (1,), SEED)
+    replies = plant_command(settings).replies
+    evaluations, missing = [], []
+    for name in DETECTORS:
+        try:
+            evaluations.append(asyncio.run(judged(name, replies, _recording(name, given), given.base_url)))
+        except ReplayMiss:
+            missing.append(f"`{name}`")
+    rows = {
+        (row.detector, row.kind, row.turn): row for one in evaluations for row in planted_rows([one]) or ()
+    }
+    accuracies = {one.detector: one for each in evaluations for one in planted_counts([each]) or ()}
+    parts = [_found(rows), _by_depth(rows), _demo(demo, accuracies), *_gold(evaluations)]
+    if missing:
+        parts.append(
+            f"Not measured, as the recording of the model's answers is not finished: {', '.join(missing)}."
+        )
+    print("\n\n".join(parts))
+
+
+async def judged(
+    name: str, replies: Sequence[LabelledReply], recording: Recording, base_url: str | None = None
+) -> Evaluation:
+    """Let a detector judge replies.
+
+    Args:
+        name: the detector's.
+        replies: to judge.
+        recording: has the model's answers, or grows.
+        base_url: where the model is served, to record.
+
+    Raises:
+        ReplayMiss: the recording lacks an answer.
+    """
+    flags = {"detectors": [name], "model": MODEL, "base_url": base_url, "seed": SEED}
+    experiment = load_experiment(None, flags)
+    async with (
+        open_pool(experiment, recording) as pool,
+        served(pool, Settings(quiet=True), needs_model(make_detectors(experiment, pool, {}))),
+    ):
+        [detector] = make_detectors(experiment, pool, {})
+        return await evaluate(detector, replies, experiment.concurrency)
+
+
+def _recording(name: str, given: argparse.Namespace) -> Recording:
+    """Return the growing recording, the one to replay, or an empty one where there is none."""
+    growing = given.recordings / f"{name}.jsonl"
+    if given.record:
+        return Recording.record(growing)
+    packed = growing.with_name(f"{growing.name}.gz")
+    found = next((path for path in (growing, packed) if path.is_file()), None)
+    recording = Recording() if found is None else Recording.replay(found)
+    recording.replaying = True
+    return recording
+
+
+Rows = Mapping[tuple[str, str, str], PlantedRow]
+"""The rows of planted errors by detector, kind and turn; every reply of the demo has four passages."""
+
+
+def _found(rows: Rows) -> str:
+    """Return the table of recall and pairs told apart, by kind."""
+    names = _names(rows)
+    lines = [
+        [_titled(kind), *(_recall(rows[name, kind, ALL]) for name in names)]
+        for kind in (ALL, *KINDS)
+        if (names[0], kind, ALL) in rows
+    ]
+    alarms = ["clean twins flagged", *(_alarms(rows[name, ALL, ALL]) for name in names)]
+    head = ["kind", *(f"`{name}`" for name in names)]
+    return "Recall; share of the pairs told apart; number of pairs:\n\n" + _table([head, *lines, alarms])
+
+
+def _names(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(name for name, _, _ in rows))
+
+
+def _titled(kind: str) -> str:
+    return "all errors" if kind == ALL else f"`{kind}`"
+
+
+def _recall(row: PlantedRow) -> str:
+    return f"{with_interval(row.recall, row.recall_ci95, 2)}; {number(row.told_apart, 2)}; {row.pairs}"
+
+
+def _alarms(row: PlantedRow) -> str:
+    return with_interval(row.false_alarms, row.false_alarms_ci95, 3)
+
+
+def _by_depth(rows: Rows) -> str:
+    """Return the table of recall by kind and by turns before the reply."""
+    turns = sorted({turn for _, _, turn in rows if turn != ALL})
+    cells = [(name, turn) for name in _names(rows) for turn in turns]
+    lines = [
+        [_titled(kind), *(_cell(rows.get((name, kind, turn))) for name, turn in cells)]
+        for kind in (ALL, *KINDS)
+        if any((name, kind, turn) in rows for name, turn in cells)
+    ]
+    head = ["kind", *(f"`{name}`, {turn} before" for name, turn in cells)]
+    return "Recall by turns before the reply; number of pairs:\n\n" + _table([head, *lines])
+
+
+def _cell(row: PlantedRow | None) -> str:
+    return NOTHING if row is None else f"{number(row.recall, 2)}; {row.pairs}"
+
+
+def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
+    """Return the table of the demo run's numbers, as counted and corrected."""
+    journals = demo.read_journals()
+    verdicts = [one for one in journals.verdicts if one.detector in accuracies]
+    require_measured(accuracies, verdicts)
+    chatbots = sorted({one.chatbot for one in journals.conversations})
+    detectors = list(dict.fromkeys(one.detector for one in verdicts))
+    tallies = tally_all(journals.conversations, verdicts, chatbots, detectors)
+    head = ["detector", "chatbot", "turns flagged", "corrected", "HPT-1", "corrected"]
+    lines = [
+        [f"`{row.detector}`", row.chatbot or ALL_CHATBOTS, *_corrected(row)]
+        for row in correct(tallies, accuracies)
+    ]
+    return "The demo run:\n\n" + _table([head, *lines])
+
+
+def _corrected(row: Correction) -> list[str]:
+    return [
+        number(row.flagged_turns, 2),
+        with_interval(row.hallucinated_turns, row.hallucinated_turns_ci95, 2)
+        + (f" (was {row.clipped})" if row.clipped else ""),
+        number(row.hpt_1, 2),
+        with_interval(row.corrected_hpt_1, row.corrected_hpt_1_ci95, 2),
+    ]
+
+
+def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Return tables of the annotated runs: by labels, as counted, and corrected by all and by some kinds."""
+    planted = next(one for one in evaluations if one.detector == GOLD_DETECTOR)
+    annotated = asyncio.run(judged(GOLD_DETECTOR, sample("gold", KEPT, 200), Recording.replay(GOLD_ANSWERS)))
+    if annotated.version != planted.version:
+        raise UsageError(f"{GOLD_ANSWERS}: {GOLD_DETECTOR} has another version here than on planted errors.")
+    tallies = annotated_tallies([annotated]) or {}
+    by_all, by_whole = (
+        {
+            row.chatbot: row
+            for row in _rows(tallies, _of_kinds(planted, kinds))
+            if row.detector == GOLD_DETECTOR
+        }
+        for kinds in (tuple(KINDS), WHOLE)
+    )
+    labels = {row.chatbot: row for row in _rows(tallies, planted) if row.detector == LABELS}
+    head = ["chatbot", "labels", "as counted", "corrected", f"corrected by {', '.join(WHOLE)} alone"]
+    shares, counts = [], []
+    for name, row in by_all.items():
+        flagged, share, counted, hpt = _corrected(row)
+        _, other_share, _, other_hpt = _corrected(by_whole[name])
+        title = name or ALL_CHATBOTS
+        shares.append([title, number(labels[name].flagged_turns, 2), flagged, share, other_share])
+        counts.append([title, number(labels[name].hpt_1, 2), counted, hpt, other_hpt])
+    return [
+        f"The annotated runs, share of hallucinated turns, by `{GOLD_DETECTOR}`:\n\n"
+        + _table([head, *shares]),
+        f"The annotated runs, HPT-1, by `{GOLD_DETECTOR}`:\n\n" + _table([head, *counts]),
+    ]
+
+
+def _rows(tallies: Tallies, planted: Evaluation) -> tuple[CorrectedRow, ...]:
+    return correct(tallies, {one.detector: one for one in planted_counts([planted]) or ()})
+
+
+def _of_kinds(evaluation: Evaluation, kinds: Sequence[str]) -> Evaluation:
+    """Return the evaluation on errors of some kinds and their twins."""
+    kept = [
+        (reply, judgement)
+        for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True)
+        if reply.meta["kind"] in kinds
+    ]
+    return replace(
+        evaluation,
+        replies=tuple(reply for reply, _ in kept),
+        judgements=tuple(judgement for _, judgement in kept),
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    head, *lines = rows
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

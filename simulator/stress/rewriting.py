@@ -1,0 +1,167 @@
+"""Errors in fluent words: a model rewrites a sentence, and rules check what it wrote.
+
+A small model often only rewords the sentence, or changes nothing that matters. So each kind has a mark that
+the rewriting must bear and the sentence does not: another condition word, a negation more or less, a new
+amount. What bears none, or stands in the evidence, is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from scenarios.text.items import find_items
+from scenarios.text.library import whole_sentences
+from scenarios.text.spans import Region, plain, sentences, words
+from simulator.stress.material import Clean
+
+_LENGTHS = (0.5, 2.0)
+"""Least and most words of a rewriting, as a share of the sentence's."""
+_KEPT = 0.4
+"""Least share of the sentence's content words that a rewriting keeps, so that it is about the same thing."""
+_ADDED = 3
+"""Fewest words that a made-up step or fact adds."""
+_ROW = 4
+"""Words in a row that a good sentence does not have twice."""
+_TOKEN = re.compile(r"\w+(?:[.,:'’/-]\w+)*|[^\w\s]")
+_CONDITION = re.compile(
+    r"\b(?:if|unless|only|except|even|provided|until|before|after|without|when|where|whether|regardless|within"
+    r"|at least|at most|more than|less than|up to|no matter)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|neither|cannot|without|\w+n['’]t)\b", re.IGNORECASE
+)
+_GENERAL = re.compile(
+    r"\b(?:all|always|any|every|everyone|everybody|everywhere|never|automatically|any time)\b", re.IGNORECASE
+)
+_STEP = re.compile(
+    r"\b(?:must|need|needs|have to|has to|required|first|then|before|after|once|fee|form)\b", re.IGNORECASE
+)
+_USER = re.compile(r"\b(?:you|your)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A kind of error that a model writes."""
+
+    text: str
+    """What the model is told to do."""
+    marked: Callable[[str, str, Clean], bool]
+    """Whether a rewriting of a sentence bears the kind's mark."""
+
+
+def _condition(before: str, after: str, clean: Clean) -> bool:
+    return _found(_CONDITION, before) != _found(_CONDITION, after)
+
+
+def _opposite(before: str, after: str, clean: Clean) -> bool:
+    return len(_NEGATION.findall(before)) % 2 != len(_NEGATION.findall(after)) % 2
+
+
+def _generality(before: str, after: str, clean: Clean) -> bool:
+    return bool(set(_found(_GENERAL, after)) - set(_found(_GENERAL, before)))
+
+
+def _step(before: str, after: str, clean: Clean) -> bool:
+    return _STEP.search(after) is not None and len(_unknown(after, clean)) >= _ADDED
+
+
+def _own_case(before: str, after: str, clean: Clean) -> bool:
+    return (
+        _USER.search(after) is not None
+        and len(set(words(after)) - set(words(before))) >= _ADDED
+        and len(_unknown(after, clean)) >= 1
+    )
+
+
+def _other_rule(before: str, after: str, clean: Clean) -> bool:
+    return bool(_items(after) - _items(clean.known))
+
+
+ORDERS: Mapping[str, Order] = {
+    "other-rule": Order(
+        "Put another rule in its place, with another deadline, amount or office.", _other_rule
+    ),
+    "condition": Order(
+        "Change the condition, or leave it out, so that it holds in other cases than said.", _condition
+    ),
+    "case-fact": Order("Add something about the user's own case that the user never told.", _own_case),
+    "step": Order("Add a form, a fee or a step that does not exist.", _step),
+    "contradiction": Order("Say the opposite.", _opposite),
+    "generality": Order(
+        "Say that it holds always, for everybody or everywhere, although it does not.", _generality
+    ),
+}
+"""Kind → what the model is told, and how its answer is checked."""
+
+
+def flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | None:
+    """Return why a rewriting is no error of its kind, or None if it is one.
+
+    The reasons: it is not one whole sentence; it is much shorter or longer; it is about something else; it
+    says something twice; it bears no mark of its kind; it stands in the evidence, or a sentence of the
+    evidence has all its words.
+    """
+    if whole_sentences(rewritten) != [rewritten] or len(sentences(rewritten)) != 1:
+        return "not one whole sentence"
+    before, after = words(sentence), words(rewritten)
+    if not _LENGTHS[0] <= len(after) / len(before) <= _LENGTHS[1]:
+        return "much shorter or longer"
+    about = {word for word in before if len(word) > 3}
+    if kind != "other-rule" and len(about & set(after)) < _KEPT * len(about):
+        return "about something else"
+    if _repeats(after) and not _repeats(before):
+        return "says something twice"
+    if before == after or not ORDERS[kind].marked(sentence, rewritten, clean):
+        return "no error of its kind"
+    if plain(rewritten) in plain(clean.known) or (kind != "condition" and _has_all(clean, set(after))):
+        return "supported"
+    new = _items(rewritten) - _items(sentence)
+    return "supported" if new and new <= _items(clean.evidence) else None
+
+
+def difference(sentence: str, rewritten: str) -> Region:
+    """Return the stretch of the rewriting, in whole words, outside of which it is the sentence.
+
+    Where words were only left out, nothing wrong would stand there; then it is the whole rewriting.
+    """
+    old, new = list(_TOKEN.finditer(sentence)), list(_TOKEN.finditer(rewritten))
+    head = _alike(old, new)
+    tail = _alike(old[head:][::-1], new[head:][::-1])
+    if head + tail == len(new):
+        return Region(0, len(rewritten))
+    return Region(new[head].start(), new[len(new) - tail - 1].end())
+
+
+def _alike(one: Sequence[re.Match[str]], other: Sequence[re.Match[str]]) -> int:
+    """Return how many words are equal, from the first on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0][0] == pair[1][0], zip(one, other, strict=False)))
+
+
+def _repeats(said: Sequence[str]) -> bool:
+    """Return whether a row of words occurs twice, as small models write when they get stuck."""
+    rows = [tuple(said[at : at + _ROW]) for at in range(len(said) - _ROW + 1)]
+    return len(set(rows)) < len(rows)
+
+
+def _has_all(clean: Clean, said: set[str]) -> bool:
+    """Return whether a sentence of the evidence has all these words; so it has if only a condition is left
+    out."""
+    evidence = clean.evidence
+    return any(said <= set(words(region.of(evidence))) for region in sentences(evidence))
+
+
+def _found(pattern: re.Pattern[str], text: str) -> list[str]:
+    return sorted(found.lower() for found in pattern.findall(text))
+
+
+def _unknown(text: str, clean: Clean) -> set[str]:
+    """Return the longer words and numbers that neither evidence nor user has."""
+    return {word for word in words(text) if len(word) > 3 or word.isdigit()} - set(words(clean.known))
+
+
+def _items(text: str) -> set[tuple[str, str]]:
+    return {(item.kind, item.key) for item in find_items(text)}

@@ -1,0 +1,80 @@
+"""`hallulab report --planted`: what is read of a benchmark, which rows it gives, and what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.errors import UsageError
+from simulator.measure.metrics import tally_all
+from simulator.measure.prevalence import Accuracy, PairCounts
+from simulator.report.correcting import correct, correction_lines, read_accuracies, require_measured
+from tests.builders import conversation, scored
+
+EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
+MEASURED = Accuracy(detector="d", version="1", all_pairs=70, groups=(EACH,) * 7)
+
+CHATS = [
+    conversation(f"{chatbot}{number}", ["one", "two"], chatbot=chatbot, persona=f"p{number}")
+    for chatbot in ("a", "b")
+    for number in range(6)
+]
+VERDICTS = [
+    *(scored(f"a{number}", turn, [(0, 3)]) for number in range(6) for turn in range(2)),
+    *(scored(f"b{number}", turn) for number in range(6) for turn in range(2)),
+]
+ROWS = correct(tally_all(CHATS, VERDICTS, ["a", "b"], ["d", "e"]), {"d": MEASURED})
+
+
+def test_every_chatbot_has_a_row_and_all_together() -> None:
+    found = [(row.detector, row.chatbot, row.flagged_turns, row.hallucinated_turns) for row in ROWS]
+    assert found == [
+        ("d", "a", 1.0, 1.0),
+        ("d", "b", 0.0, 0.0),
+        ("d", None, 0.5, 0.571429),
+        ("e", "a", None, None),
+        ("e", "b", None, None),
+        ("e", None, None, None),
+    ]
+    assert [(row.hpt_1, row.corrected_hpt_1) for row in ROWS[:3]] == [(1.0, 1.125), (0.0, 0.0), (0.5, 0.5)]
+    assert [row.clipped for row in ROWS[:3]] == ["above 1", "below 0", None]
+
+
+def test_what_is_clipped_or_not_corrected_is_said_once_a_detector() -> None:
+    assert correction_lines(ROWS)[1:] == [
+        "d, a: the corrected share of hallucinated turns was above 1, and is set to 1.",
+        "d, b: the corrected share of hallucinated turns was below 0, and is set to 0.",
+        "e, a, b, all chatbots: not corrected: the file of planted errors does not measure this detector.",
+    ]
+    assert correction_lines(()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1", "not valid JSON"),
+        ('{"rows": []}', "it holds no `planted_counts`"),
+        ('{"planted_counts": null}', "it holds no `planted_counts`"),
+        ('{"planted_counts": [{"detector": "d"}]}', "field `planted_counts.0.version`"),
+    ],
+)
+def test_files_of_other_kinds_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text(text)
+    with pytest.raises(UsageError) as refused:
+        read_accuracies(path)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "said"),
+    [
+        (MEASURED.model_copy(update={"version": "0"}), "it measures version 0 of d, and version 1 judged"),
+        (MEASURED.model_copy(update={"detector": "x"}), "it measures none of d."),
+    ],
+)
+def test_another_version_or_detector_is_refused(accuracy: Accuracy, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        require_measured({accuracy.detector: accuracy}, VERDICTS)
+    assert said in str(refused.value)
