@@ -41,7 +41,7 @@ from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals, read_journals
-from simulator.runs.saved_experiment import check_folder, enter_folder, say_what_is_made_anew
+from simulator.runs.saved_experiment import Making, check_folder, enter_folder, say_what_is_made_anew
 
 _log = logging.getLogger(__name__)
 
@@ -139,19 +139,9 @@ async def execute_experiment(
                 if not settings.fresh:
                     say_what_is_made_anew(folder, held, detectors, made_by)
                 read_how = pool.read_how if needed else ()
+                making = Making(made_by, verifying, planted, branching) if simulate else None
                 enter_folder(
-                    experiment,
-                    scenario,
-                    detectors,
-                    revision,
-                    folder,
-                    simulate,
-                    verifying,
-                    made_by,
-                    read_how,
-                    settings.fresh,
-                    planted,
-                    branching,
+                    folder, experiment, scenario, detectors, making, revision, read_how, settings.fresh
                 )
                 bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
                 with bars, _long_lived_objects_left_alone():

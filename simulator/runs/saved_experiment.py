@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version as installed
 from typing import Any
 
@@ -112,42 +113,49 @@ def check_folder(
         )
 
 
+@dataclass(frozen=True)
+class Making:
+    """What a run that makes conversations says of them."""
+
+    made_by: Makers | None = None
+    """Who makes them; None: `makers`, with models known by their names."""
+    verifying: Mapping[str, ClaimCheck | None] = field(default_factory=dict)
+    """Name of a chatbot → how it verifies its claims; the other chatbots' entries stay."""
+    planted: Planted | None = None
+    """What the attack put into the scenario; None without one."""
+    branching: Branching | None = None
+    """The run that they branch off from; its journals are copied. None: there is none."""
+
+
 def enter_folder(
+    folder: RunFolder,
     experiment: Experiment,
     scenario: Scenario,
     detectors: Sequence[Detector],
-    revision: str | None,
-    folder: RunFolder,
-    simulate: bool,
-    verifying: Mapping[str, ClaimCheck | None] | None = None,
-    made_by: Makers | None = None,
+    making: Making | None,
+    revision: str | None = None,
     read_how: Sequence[ReadHow] = (),
     fresh: bool = False,
-    planted: Planted | None = None,
-    branching: Branching | None = None,
 ) -> None:
     """Write experiment.json, or update the existing one.
 
     Args:
         detectors: those that judge now; their versions are kept.
+        making: about the conversations that are made; None: none are. Then what the file says of them stays,
+            and a new file gets only the fields of the experiment that were set.
         revision: of the served model; None: not known.
-        simulate: whether the run makes conversations. If not, what the file says of them stays. A new file
-            then gets only the fields of the experiment that were set.
-        verifying: name of a chatbot → how it verifies its claims; the other chatbots' entries stay.
-        made_by: who makes conversations now; None: `makers`, with models known by their names.
         read_how: how the models' answers are read now; earlier entries stay.
         fresh: nothing stays; the run's files are deleted when everything else is right.
-        planted: what the attack put into the scenario; None without one.
-        branching: the run that conversations branch off from; its journals are copied. None: there is none.
 
     Raises:
         OperationalError: it cannot be written.
         UsageError: a detector's description of itself is invalid, or experiment.json is damaged.
     """
     saved = None if fresh else folder.read_experiment()
-    kept = Experiment.model_validate(experiment.model_dump()) if simulate else experiment
+    kept = experiment if making is None else Experiment.model_validate(experiment.model_dump())
     before = saved or SavedExperiment(experiment=kept, identity={}, detectors={})
     checks = before.claim_checks
+    verifying = {} if making is None else making.verifying
     judges = {one.name: judging(one, model_name(experiment, "detector")) for one in detectors}
     update: dict[str, Any] = {
         "hallulab": installed("hallulab"),
@@ -155,23 +163,24 @@ def enter_folder(
         "model_revision": revision or before.model_revision,
         "detectors": {**before.detectors, **{detector.name: detector.version for detector in detectors}},
         "claim_checks": ClaimChecks(
-            chatbots={**checks.chatbots, **(verifying or {})}, detectors={**checks.detectors, **judges}
+            chatbots={**checks.chatbots, **verifying}, detectors={**checks.detectors, **judges}
         ),
         "read_how": tuple(dict.fromkeys((*before.read_how, *read_how))),
     }
-    if simulate:
+    if making is not None:
+        identity = experiment_identity(experiment, scenario, making.branching)
         update["experiment"] = kept
-        update["identity"] = {**before.identity, **experiment_identity(experiment, scenario, branching)}
-        update["branched_from"] = branching and branching.saved()
+        update["identity"] = {**before.identity, **identity}
+        update["branched_from"] = making.branching and making.branching.saved()
         update["seeds"] = tuple(range(experiment.seed, experiment.seed + experiment.repeats))
-        update["made_by"] = (made_by or makers(experiment)).joining(before.made_by)
-        update["planted"] = _joined(planted, before.planted)
+        update["made_by"] = (making.made_by or makers(experiment)).joining(before.made_by)
+        update["planted"] = _joined(making.planted, before.planted)
     elif saved is None:
         update["seeds"] = tuple(sorted({one.seed for one in folder.read_conversations()}))
     if fresh:
         folder.clear()
-    if branching is not None:
-        folder.write_free_running(branching.free)
+    if making is not None and making.branching is not None:
+        folder.write_free_running(making.branching.free)
     folder.write_experiment(before.model_copy(update=update))
 
 

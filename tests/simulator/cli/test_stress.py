@@ -16,7 +16,7 @@ DATA = RECORDINGS / "rag_trust"
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--config", EXAMPLE], "no data: give HotpotQA's folder with --data"),
+        (["--model", "m"], "no data: give HotpotQA's folder with --data"),
         (["--config", EXAMPLE, "--data", "nowhere"], "nowhere"),
         (["--config", "nothing.yaml"], "nothing.yaml: cannot be read"),
         (["--data", DATA, "--questions", "0"], "field `questions`: "),

@@ -183,7 +183,7 @@ def folder_with(tmp_path: Path, **entries: Any) -> RunFolder:
     """A run folder with a conversation of `bot`, whose experiment.json has those entries."""
     folder = RunFolder(tmp_path)
     made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
-    enter_folder(made, load_scenario("pregnancy-medication"), [], None, folder, simulate=False)
+    enter_folder(folder, made, load_scenario("pregnancy-medication"), [], None)
     saved = {**json.loads(folder.experiment.read_text()), "detectors": {"d": "1"}, **entries}
     folder.experiment.write_text(json.dumps(saved))
     folder.conversations.write_text(conversation("a", ["x"], "bot").model_dump_json() + "\n")
@@ -211,7 +211,7 @@ def test_what_was_known_of_chatbots_stays_when_a_folder_is_judged_again(tmp_path
     checks = {"chatbots": {"bot": {"models": ["m"], "prompts": VERIFY}}, "detectors": {}}
     folder = folder_with(tmp_path, claim_checks=checks)
     made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
-    enter_folder(made, load_scenario("pregnancy-medication"), [], None, folder, simulate=False)
+    enter_folder(folder, made, load_scenario("pregnancy-medication"), [], None)
     saved = folder.read_experiment()
     assert saved is not None
     assert saved.claim_checks.chatbots == {"bot": ClaimCheck(models=("m",), prompts=VERIFY)}

@@ -16,7 +16,7 @@ from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment, load_experiment
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
-from simulator.runs.saved_experiment import check_folder, enter_folder
+from simulator.runs.saved_experiment import Making, check_folder, enter_folder
 from tests.builders import conversation, scored
 
 PACK = "pregnancy-medication"
@@ -29,7 +29,7 @@ def experiment(**fields: Any) -> Experiment:
 def entered(folder: Path, **fields: Any) -> RunFolder:
     """A folder of that experiment, without conversations."""
     made = RunFolder(folder)
-    enter_folder(experiment(**fields), load_scenario(PACK), [], None, made, simulate=True)
+    enter_folder(made, experiment(**fields), load_scenario(PACK), [], Making())
     return made
 
 
