@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +32,7 @@ from scenarios.packs.pack_files import load_scenario
 from simulator.experiment.branching import REPLIES, branch_jobs
 from simulator.experiment.config import Component, Experiment
 from simulator.experiment.conversation import GivenMessage, User
-from simulator.experiment.execution import Cast, execute
+from simulator.experiment.execution import Cast, execute, long_lived_objects_left_alone
 from simulator.experiment.makers import Makers, makers
 from simulator.experiment.ordering_user import OrderingUser
 from simulator.experiment.plan import Job, check_plan, plan
@@ -144,7 +143,7 @@ async def execute_experiment(
                     folder, experiment, scenario, detectors, making, revision, read_how, settings.fresh
                 )
                 bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
-                with bars, _long_lived_objects_left_alone():
+                with bars, long_lived_objects_left_alone():
                     journals = await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
     return Ran(journals, scenario)
 
@@ -187,20 +186,6 @@ def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
     if not simulate and not held.of(folder.read_makers()).conversations:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
     return held
-
-
-@contextmanager
-def _long_lived_objects_left_alone() -> Iterator[None]:
-    """Collect garbage without the libraries' objects, which live as long as the process anyway.
-
-    The embedding model's libraries have over 600 000 objects. Each full collection looks at all of them and
-    stops every conversation for 0.4 s, an eighth of the runner's time (`python -m benchmarks.orchestration`).
-    """
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 async def _build(knowledge: KnowledgeBase, quiet: bool) -> None:

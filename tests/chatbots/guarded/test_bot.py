@@ -199,7 +199,7 @@ def test_the_guards_version_is_part_of_it() -> None:
 
 def test_its_options_are_resolved_with_those_of_the_wrapped_chatbot() -> None:
     found = chatbot_options("guarded", {"detector": "lexical"})
-    assert found["chatbot"] == {"kind": "vanilla", "options": {"temperature": 0.0, "max_tokens": 220}}
+    assert found["chatbot"] == {"kind": "vanilla", "options": chatbot_options("vanilla", {})}
     assert found["detector"] == {"kind": "lexical", "options": {}, "model": None}
     assert found["policy"]["name"] == "metarag"
 

@@ -84,7 +84,7 @@ def guarded(**parts: str) -> str:
     wrapped = {"kind": "fact-checker", "options": {"verifier": "judge"}}
     bot = {"name": "guarded", "options": {"chatbot": wrapped, "detector": "lexical"}}
     asked = load_experiment(None, {"chatbots": [bot], "model": "m", "models": {"judge": {"model": "j"}}})
-    return makers(asked, {"judge": parts.pop("judge", "root one")}, parts).chatbots["guarded"]
+    return makers(asked, {"judge": parts.pop("judge", "root one")}, parts=parts).chatbots["guarded"]
 
 
 def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(
