@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.places import RECORDINGS, ROOT
-from tests.simulator.command_line import CodeAndError
+from tests.simulator.command_line import CodeAndError, CommandLine
 
 EXAMPLE = ROOT / "examples" / "rag_trust.yaml"
 DATA = RECORDINGS / "rag_trust"
@@ -30,3 +30,13 @@ def test_bad_input_is_a_sentence_and_writes_nothing(
     assert code == 2
     assert said in error
     assert not (tmp_path / "out").exists()
+
+
+def test_the_recorded_grid_gives_the_tables_of_the_docs(hallulab: CommandLine, tmp_path: Path) -> None:
+    """Six questions, answered and judged by the default model."""
+    recorded = ["--questions", "6", "--replay", DATA / "answers.jsonl.gz", "--quiet"]
+    ended = hallulab("stress", "--config", EXAMPLE, *recorded, "--out", tmp_path / "out")
+    assert (ended.code, ended.err) == (0, "")
+    tables, _, _ = ended.out.partition("\nreport: ")
+    shown = "\n".join(line.rstrip() for line in tables.splitlines()).strip()
+    assert shown in (ROOT / "docs" / "rag-trust.md").read_text(encoding="utf-8")
