@@ -67,15 +67,16 @@ def test_a_detector_tells_the_prompts_that_it_asks_by(kind: str) -> None:
 
 
 def test_a_detector_that_tells_nothing_judges_by_the_served_model_if_it_asks_one() -> None:
-    assert judging(Theirs(), "m") == ClaimCheck(models=("m",))
-    assert judging(Free(), "m") == ClaimCheck()
+    assert judging(Theirs(), "m") == ClaimCheck(models=("m",), methods=(f"{__name__}.Theirs",))
+    assert judging(Free(), "m") == ClaimCheck(methods=(f"{__name__}.Free",))
 
 
 def test_what_a_detector_tells_goes_before_the_served_model() -> None:
     class Telling(Theirs):
         claim_check = ClaimCheck(models=("own",))
 
-    assert judging(Telling(), "m") == ClaimCheck(models=("own",))
+    told = judging(Telling(), "m")
+    assert (told.models, told.prompts) == (("own",), {})
 
 
 @pytest.mark.parametrize("kind", DETECTORS)
