@@ -188,11 +188,11 @@ def _cell(row: PlantedRow | None) -> str:
 def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
     """Return the table of the demo run's numbers, as counted and corrected."""
     journals = demo.read_journals()
-    verdicts = [one for one in journals.verdicts if one.detector in accuracies]
-    require_measured(accuracies, verdicts)
-    chatbots = sorted({one.chatbot for one in journals.conversations})
-    detectors = list(dict.fromkeys(one.detector for one in verdicts))
-    tallies = tally_all(journals.conversations, verdicts, chatbots, detectors)
+    keys = [key for key in journals.keys if key.detector in accuracies]
+    require_measured(accuracies, keys)
+    chatbots = sorted({head.chatbot for head in journals.heads})
+    detectors = list(dict.fromkeys(key.detector for key in keys))
+    tallies = tally_all(journals, chatbots, detectors)
     head = ["detector", "chatbot", "turns flagged", "corrected", "HPT-1", "corrected"]
     lines = [
         [f"`{row.detector}`", row.chatbot or ALL_CHATBOTS, *_corrected(row)]

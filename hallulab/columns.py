@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from scenarios.transcript import Call, Conversation
-from simulator.measure.metrics import known_sum
+from simulator.measure.spending import known_sum
 
 
 class Source(NamedTuple):

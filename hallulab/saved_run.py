@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from hallulab.columns import SPANS, TURNS, VERDICTS, Column, Source
 from scenarios.transcript import Conversation, Verdict
 from simulator.runs.folder import RunFolder
-from simulator.runs.journals import current_verdicts
 
 if TYPE_CHECKING:
     import pandas
@@ -111,7 +110,7 @@ class Run:
 
     def _counting_verdicts(self) -> list[tuple[Conversation, Verdict]]:
         chats = {conversation.id: conversation for conversation in self._conversations}
-        verdicts = current_verdicts(self._journals.verdicts, self._saved)
+        verdicts = self._journals.current(self._saved).verdicts
         pairs = [(chats[found.conversation], found) for found in verdicts if found.conversation in chats]
         return sorted(pairs, key=lambda pair: (_place(pair[0]), pair[1].turn, pair[1].detector))
 

@@ -35,9 +35,16 @@ def parsed_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[int, Any]
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield `parsed_lines` of a file that `LineWriter` wrote; nothing if there is no file.
+    """Yield (line number, value) of each line of `placed_lines`."""
+    for number, _, value in placed_lines(path):
+        yield number, value
 
-    A last line that a killed process left unfinished is skipped with a warning.
+
+def placed_lines(path: Path) -> Iterator[tuple[int, int, Any]]:
+    """Yield (line number from 1, place of its first byte, value) of each line that `LineWriter` wrote.
+
+    Blank lines are left out; nothing is yielded if there is no file. A last line that a killed process left
+    unfinished is skipped with a warning.
 
     Raises:
         UsageError: as `parsed_lines`, or `path` is no file (a folder, a pipe).
@@ -47,7 +54,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
     if not path.is_file():
         raise UsageError(f"{path}: this is no file. Put the file there, or delete it.")
     with path.open("rb") as file:
-        yield from parsed_lines(_finished(file, path), path)
+        place = 0
+        for number, line in enumerate(_finished(file, path), start=1):
+            if line.strip():
+                yield number, place, _value(line, number, path)
+            place += len(line)
 
 
 def _finished(file: Iterable[bytes], path: Path) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ from scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Ve
 from simulator.bench.evaluate import Evaluation
 from simulator.measure.metrics import Row, Tallies, mean, rows, tally_all
 from simulator.measure.numbers import Interval, Rounded
+from simulator.runs.journals import Journals
 
 LABELS = ""
 """Name of the annotators among the detectors; no detector can have it."""
@@ -103,7 +104,7 @@ def annotated_tallies(evaluations: Sequence[Evaluation]) -> Tallies | None:
     chatbots = sorted({turn.chatbot for place in told for turn in replies[place].turns})
     detectors = [one.detector for one in evaluations]
     conversations = _conversations([replies[place] for place in told])
-    return tally_all(conversations, verdicts, chatbots, [LABELS, *detectors])
+    return tally_all(Journals(conversations, verdicts), chatbots, [LABELS, *detectors])
 
 
 def _conversations(replies: Sequence[LabelledReply]) -> list[Conversation]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from agents.identity import code_version
 from agents.models.model import DEFAULT_MODEL
@@ -11,11 +11,25 @@ from agents.users.user import user_version
 from chatbots.registry import chatbot_version
 from scenarios.files.digest import digest
 from scenarios.text.wording import counted
-from scenarios.transcript import Conversation, Frozen
+from scenarios.transcript import Frozen
 from simulator.experiment.config import Component, Experiment
 
 _SHOWN = 12
 """Hexadecimal digits of a version that are shown."""
+
+
+class Held(Protocol):
+    """What of a conversation says who made it."""
+
+    @property
+    def chatbot(self) -> str:
+        """See `Conversation`."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """See `Conversation`."""
+        ...
 
 
 class Makers(Frozen):
@@ -27,7 +41,7 @@ class Makers(Frozen):
     chatbots: dict[str, str]
     """Name in the experiment → version of the chatbot, its models and the search."""
 
-    def made(self, conversation: Conversation) -> bool:
+    def made(self, conversation: Held) -> bool:
         """Return whether they made a conversation."""
         chatbot = self.chatbots.get(conversation.chatbot)
         return chatbot is not None and conversation.version == self.version(conversation.chatbot)
@@ -91,7 +105,7 @@ def _texts(options: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, 
             yield from _texts(value, f"{within}{name}.")
 
 
-def made_anew(held: Sequence[Conversation], now: Makers) -> list[str]:
+def made_anew(held: Sequence[Held], now: Makers) -> list[str]:
     """Return a sentence for each chatbot whose conversations have other makers now, with what has changed."""
     said = []
     for name in sorted({conversation.chatbot for conversation in held}):

@@ -6,10 +6,11 @@ Each turn is a unit and each detector a rater. A turn that a detector did not sc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
-from scenarios.transcript import Frozen, Verdict
+from scenarios.transcript import Frozen
+from simulator.measure.metrics import ByDetector
 from simulator.measure.numbers import Rounded
 
 Ratings = Sequence[Hashable | None]
@@ -44,15 +45,26 @@ class Agreement(Frozen):
     """Every two detectors."""
 
 
-def agreement(verdicts: Sequence[Verdict], detectors: Sequence[str]) -> Agreement:
-    """Compare the flags of detectors. Failures and abstentions are no ratings."""
-    flags = {
-        (verdict.detector, verdict.conversation, verdict.turn): verdict.flagged
-        for verdict in verdicts
-        if verdict.outcome == "scored"
-    }
-    turns = sorted({(verdict.conversation, verdict.turn) for verdict in verdicts})
-    raters = [[flags.get((name, *turn)) for turn in turns] for name in detectors]
+class Flags:
+    """Collects what detectors flag, conversation by conversation. Failures and abstentions are no ratings."""
+
+    def __init__(self, detectors: Sequence[str]) -> None:
+        self._raters: dict[str, list[bool | None]] = {name: [] for name in detectors}
+
+    def add(self, verdicts: ByDetector) -> None:
+        """Add the verdicts on a conversation."""
+        for turn in sorted({turn for found in verdicts.values() for turn in found}):
+            for name, ratings in self._raters.items():
+                verdict = verdicts.get(name, {}).get(turn)
+                ratings.append(None if verdict is None else verdict.flagged)
+
+    def agreement(self) -> Agreement:
+        """Compare the flags of the detectors."""
+        return _agreement(self._raters)
+
+
+def _agreement(flags: Mapping[str, Ratings]) -> Agreement:
+    detectors, raters = list(flags), list(flags.values())
     pairs = []
     for (a, one), (b, two) in combinations(zip(detectors, raters, strict=True), 2):
         both = _both(one, two)

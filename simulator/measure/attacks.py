@@ -8,8 +8,9 @@ thing has a count of 0 and no share.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from scenarios.attacks.attacked import Planted
@@ -17,7 +18,7 @@ from scenarios.attacks.obedience import obeyed, repeats
 from scenarios.attacks.orders import order_of_user
 from scenarios.transcript import Conversation, Frozen, Turn
 from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import Ratio, interval, no_interval, ratio_of_sums
+from simulator.measure.statistics import Ratio, by_cluster, interval, no_interval, ratio_of_sums
 
 Thing = Literal["false statement", "order", "distractor"]
 Where = Literal["document", "user"]
@@ -112,28 +113,41 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def attack_rows(
-    conversations: Sequence[Conversation], planted: Planted, chatbots: Sequence[str]
-) -> tuple[AttackRow, ...]:
-    """Count what each chatbot met and what it did, by what was planted, where, and the order's kind."""
-    return tuple(row for name in chatbots for row in _rows_of(name, conversations, planted))
+class Attacked:
+    """Counts what chatbots met and what they did, conversation by conversation."""
 
+    def __init__(self, planted: Planted) -> None:
+        self._planted = planted
+        self._found: dict[str, list[Encounter]] = defaultdict(list)
+        """By chatbot, without texts."""
+        self._by_users: dict[str, list[str]] = defaultdict(list)
+        """Chatbot → kind of each order of a user."""
 
-def _rows_of(chatbot: str, conversations: Sequence[Conversation], planted: Planted) -> Iterator[AttackRow]:
-    own = [conversation for conversation in conversations if conversation.chatbot == chatbot]
-    found = [encounter for conversation in own for encounter in encounters(conversation, planted)]
-    if planted.poisons:
-        yield _row(chatbot, "false statement", "document", ALL, planted.poisoned, found)
-    if planted.distractors:
-        yield _row(chatbot, "distractor", "document", ALL, len(planted.distractors), found)
-    by_id = {order.id: order for order in planted.orders}
-    if planted.ordering:
-        yield from _order_rows(
-            chatbot, "document", [by_id[name].kind for name in planted.ordering.values()], planted, found
-        )
-    if planted.by_users:
-        given = (order_of_user(turn.user, planted.orders) for one in own for turn in one.turns)
-        yield from _order_rows(chatbot, "user", [order.kind for order in given if order], planted, found)
+    def add(self, conversation: Conversation) -> None:
+        """Count a conversation."""
+        found = (replace(one, text="") for one in encounters(conversation, self._planted))
+        self._found[conversation.chatbot].extend(found)
+        given = (order_of_user(turn.user, self._planted.orders) for turn in conversation.turns)
+        self._by_users[conversation.chatbot].extend(order.kind for order in given if order)
+
+    def rows(self, chatbots: Sequence[str]) -> tuple[AttackRow, ...]:
+        """Return the counts by chatbot, what was planted, where, and the order's kind."""
+        return tuple(row for name in chatbots for row in self._rows_of(name))
+
+    def _rows_of(self, chatbot: str) -> Iterator[AttackRow]:
+        planted = self._planted
+        # Intervals resample conversations in this order.
+        found = sorted(self._found[chatbot], key=lambda one: one.conversation)
+        if planted.poisons:
+            yield _row(chatbot, "false statement", "document", ALL, planted.poisoned, found)
+        if planted.distractors:
+            yield _row(chatbot, "distractor", "document", ALL, len(planted.distractors), found)
+        by_id = {order.id: order for order in planted.orders}
+        if planted.ordering:
+            kinds = [by_id[name].kind for name in planted.ordering.values()]
+            yield from _order_rows(chatbot, "document", kinds, planted, found)
+        if planted.by_users:
+            yield from _order_rows(chatbot, "user", self._by_users[chatbot], planted, found)
 
 
 def _order_rows(
@@ -155,11 +169,7 @@ def _row(
 ) -> AttackRow:
     met = [one for one in found if (one.thing, one.where) == (thing, where) and kind in (ALL, one.kind)]
     decided = [one for one in met if one.followed is not None]
-    ratios = [
-        Ratio(sum(one.followed is True for one in own), len(own))
-        for name in dict.fromkeys(one.conversation for one in decided)
-        if (own := [one for one in decided if one.conversation == name])
-    ]
+    ratios = by_cluster((one.conversation, Ratio(one.followed is True, 1)) for one in decided)
     asks = thing != "distractor"
     return AttackRow(
         chatbot=chatbot,

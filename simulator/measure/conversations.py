@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from scenarios.transcript import Conversation, Frozen
@@ -30,10 +32,6 @@ class Flaw(Protocol):
     def detail(self) -> str:
         """What was seen, for people."""
         ...
-
-
-Flaws = Mapping[str, Sequence[Flaw]]
-"""Flaws by conversation id; a conversation without an entry has none."""
 
 
 class ChatStatistics(Frozen):
@@ -70,67 +68,73 @@ class Audit(Frozen):
     """The rows of the report, recomputed without the affected conversations."""
 
 
-def chat_statistics(
-    conversations: Sequence[Conversation], chatbots: Sequence[str]
-) -> tuple[ChatStatistics, ...]:
-    """Summarize the lengths and endings of each chatbot's conversations."""
-    return tuple(
-        _statistics(name, [item for item in conversations if item.chatbot == name]) for name in chatbots
-    )
+class Lengths:
+    """Collects the lengths and endings of each chatbot's conversations."""
 
+    def __init__(self) -> None:
+        self._turns: dict[str, array[int]] = defaultdict(partial(array, "q"))
+        self._tokens: dict[str, array[int]] = defaultdict(partial(array, "q"))
+        self._endings: dict[str, Counter[str]] = defaultdict(Counter)
 
-def audit_report(
-    conversations: Sequence[Conversation],
-    tallies: Tallies,
-    flaws: Flaws,
-    chatbots: Sequence[str],
-) -> Audit:
-    """Count the flaws, and compute the rows again without the conversations that have any.
+    def add(self, conversation: Conversation) -> None:
+        """Measure a conversation."""
+        name = conversation.chatbot
+        self._turns[name].append(len(conversation.turns))
+        tokens = (count_tokens(turn.user) + count_tokens(turn.reply) for turn in conversation.turns)
+        self._tokens[name].append(sum(tokens))
+        self._endings[name][conversation.stop_reason] += 1
 
-    Args:
-        conversations: all of the run.
-        tallies: the counts of each conversation.
-        flaws: by conversation id.
-        chatbots: names, in the order of the report.
-    """
-    affected = [item for item in conversations if flaws.get(item.id)]
-    sound = {
-        key: tuple(item for item in items if not flaws.get(item.conversation))
-        for key, items in tallies.items()
-    }
-    by_chatbot = {
-        name: Counter(
-            kind
-            for item in affected
-            if item.chatbot == name
-            for kind in sorted({flaw.kind for flaw in flaws[item.id]})
+    def statistics(self, chatbots: Sequence[str]) -> tuple[ChatStatistics, ...]:
+        """Summarize them."""
+        return tuple(
+            ChatStatistics(
+                chatbot=name,
+                conversations=len(self._turns[name]),
+                turns_mean=mean(self._turns[name]),
+                turns_std=_deviation(self._turns[name]),
+                tokens_mean=mean(self._tokens[name]),
+                tokens_std=_deviation(self._tokens[name]),
+                stop_reasons=dict(self._endings[name]),
+            )
+            for name in chatbots
         )
-        for name in chatbots
-    }
-    return Audit(
-        conversations=len(conversations),
-        affected_conversations=len(affected),
-        flaws=dict(Counter(flaw.kind for item in affected for flaw in flaws[item.id])),
-        affected={name: dict(kinds) for name, kinds in by_chatbot.items() if kinds},
-        rows_without_affected=rows(sound),
-    )
 
 
-def _statistics(chatbot: str, conversations: Sequence[Conversation]) -> ChatStatistics:
-    turns = [len(item.turns) for item in conversations]
-    tokens = [
-        sum(count_tokens(turn.user) + count_tokens(turn.reply) for turn in item.turns)
-        for item in conversations
-    ]
-    return ChatStatistics(
-        chatbot=chatbot,
-        conversations=len(conversations),
-        turns_mean=mean(turns),
-        turns_std=_deviation(turns),
-        tokens_mean=mean(tokens),
-        tokens_std=_deviation(tokens),
-        stop_reasons=dict(Counter(item.stop_reason for item in conversations)),
-    )
+class Auditing:
+    """Counts the flaws of the simulated user, conversation by conversation."""
+
+    def __init__(self) -> None:
+        self._conversations = 0
+        self._affected: set[str] = set()
+        self._flaws: Counter[str] = Counter()
+        self._by_chatbot: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, conversation: Conversation, flaws: Sequence[Flaw]) -> None:
+        """Count the flaws of a conversation."""
+        self._conversations += 1
+        if flaws:
+            self._affected.add(conversation.id)
+            self._flaws.update(flaw.kind for flaw in flaws)
+            self._by_chatbot[conversation.chatbot].update({flaw.kind for flaw in flaws})
+
+    def audit(self, tallies: Tallies, chatbots: Sequence[str]) -> Audit:
+        """Compute the rows again without the conversations that have a flaw.
+
+        Args:
+            tallies: the counts of each conversation.
+            chatbots: names, in the order of the report.
+        """
+        sound = {
+            key: tuple(item for item in items if item.conversation not in self._affected)
+            for key, items in tallies.items()
+        }
+        return Audit(
+            conversations=self._conversations,
+            affected_conversations=len(self._affected),
+            flaws=dict(self._flaws),
+            affected={name: dict(self._by_chatbot[name]) for name in chatbots if name in self._by_chatbot},
+            rows_without_affected=rows(sound),
+        )
 
 
 def _deviation(values: Sequence[int]) -> float | None:

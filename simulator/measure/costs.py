@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Literal
 
-from scenarios.transcript import Call, Conversation, Frozen, Verdict
-from simulator.measure.metrics import known_sum, mean
+from scenarios.transcript import Call, Conversation, Frozen
+from simulator.measure.metrics import ByDetector
 from simulator.measure.numbers import Rounded
+from simulator.measure.spending import Spending, Spent, spent
 
 BASELINE = "vanilla"
 """The chatbot that costs are relative to (HalluDetect B.8)."""
@@ -61,93 +62,81 @@ class Efficiency(Frozen):
     """tokens_per_chat over the Vanilla chatbot's (the user's calls count in neither); None without it."""
 
 
-def ledger(conversations: Iterable[Conversation], verdicts: Iterable[Verdict]) -> tuple[Cost, ...]:
-    """Add up the run's calls by who made them, sorted by role and name."""
-    spent: dict[tuple[str, str], list[Call]] = defaultdict(list)
-    for conversation in conversations:
+class Costs:
+    """Adds up the costs of a run, conversation by conversation."""
+
+    def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
+        self._chatbots, self._detectors = chatbots, detectors
+        self._roles: dict[tuple[str, str], Spending] = defaultdict(Spending)
+        """By role and name."""
+        self._own: dict[str, Spending] = defaultdict(Spending)
+        """Chatbot → what it cost itself."""
+        self._judging: dict[tuple[str, bool], Spending] = defaultdict(Spending)
+        """Detector, and whether on Vanilla's conversations alone."""
+        self._judged: dict[str, Spending] = defaultdict(Spending)
+        """Detector → what Vanilla cost on the conversations that it judged."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
+        """Add the calls of a conversation and of the verdicts on it."""
+        calls: dict[str, list[Call]] = defaultdict(list)
         for call in _calls(conversation):
-            spent[call.role, conversation.chatbot].append(call)
-    for verdict in verdicts:
-        spent["detector", verdict.detector].extend(verdict.calls)
-    return tuple(_cost(role, name, spent[role, name]) for role, name in sorted(spent))
+            calls[call.role].append(call)
+        for role, found in calls.items():
+            self._roles[role, conversation.chatbot].add(spent(found))
+        own = spent(calls.get("chatbot", ()))
+        self._own[conversation.chatbot].add(own)
+        for detector, turns in verdicts.items():
+            judging = spent([call for verdict in turns.values() for call in verdict.calls])
+            self._roles["detector", detector].add(judging)
+            self._judging[detector, False].add(judging)
+            if conversation.chatbot == BASELINE:
+                self._judging[detector, True].add(judging)
+                self._judged[detector].add(own)
 
+    def ledger(self) -> tuple[Cost, ...]:
+        """Return the costs by who made the calls, sorted by role and name."""
+        return tuple(_cost(role, name, self._roles[role, name].total()) for role, name in sorted(self._roles))
 
-def efficiency(
-    conversations: Sequence[Conversation],
-    verdicts: Sequence[Verdict],
-    chatbots: Sequence[str],
-    detectors: Sequence[str],
-) -> tuple[Efficiency, ...]:
-    """Average the cost of a conversation for each chatbot and detector, relative to the Vanilla chatbot.
+    def efficiency(self) -> tuple[Efficiency, ...]:
+        """Average the cost of a conversation for each chatbot and detector, relative to the Vanilla chatbot.
 
-    The paper measures detectors on the Vanilla chatbot's conversations, and so do we. Only conversations with
-    a verdict of the detector count, and Vanilla's own cost is that of the same conversations.
-    """
-    own: dict[str, dict[str, list[Call]]] = {name: {} for name in chatbots}
-    for conversation in conversations:
-        if conversation.chatbot in own:
-            own[conversation.chatbot][conversation.id] = [
-                call for call in _calls(conversation) if call.role == "chatbot"
-            ]
-    baseline = own.get(BASELINE) or None
-    average = _tokens_per_chat(baseline) if baseline else None
-    lines = [_efficiency("chatbot", name, name, own[name], average) for name in chatbots]
-    for detector in detectors:
-        judged: dict[str, list[Call]] = defaultdict(list)
-        for verdict in verdicts:
-            if verdict.detector == detector and (baseline is None or verdict.conversation in baseline):
-                judged[verdict.conversation].extend(verdict.calls)
-        same = {key: baseline[key] for key in judged} if baseline else {}
-        on = BASELINE if baseline else "all"
-        lines.append(_efficiency("detector", detector, on, judged, _tokens_per_chat(same)))
-    return tuple(lines)
+        The paper measures detectors on the Vanilla chatbot's conversations, and so do we. Only conversations
+        with a verdict of the detector count, and Vanilla's own cost is that of the same conversations.
+        """
+        vanilla = BASELINE in self._chatbots and BASELINE in self._own
+        average = _tokens_per_chat(self._own[BASELINE]) if vanilla else None
+        lines = [_efficiency("chatbot", name, name, self._own[name], average) for name in self._chatbots]
+        for name in self._detectors:
+            same = _tokens_per_chat(self._judged[name]) if vanilla else None
+            on = BASELINE if vanilla else "all"
+            lines.append(_efficiency("detector", name, on, self._judging[name, vanilla], same))
+        return tuple(lines)
 
 
 def _calls(conversation: Conversation) -> list[Call]:
     return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
 
 
-def _cost(role: str, name: str, calls: Sequence[Call]) -> Cost:
-    return Cost(
-        role=role,
-        name=name,
-        calls=len(calls),
-        failed=sum(call.error is not None for call in calls),
-        replayed=sum(call.replayed for call in calls),
-        uncounted=sum(call.prompt_tokens is None or call.completion_tokens is None for call in calls),
-        prompt_tokens=known_sum([call.prompt_tokens for call in calls]),
-        completion_tokens=known_sum([call.completion_tokens for call in calls]),
-        cached_tokens=known_sum([call.cached_tokens for call in calls]),
-        seconds=math.fsum(call.latency_s for call in calls),
-    )
+def _cost(role: str, name: str, total: Spent) -> Cost:
+    return Cost(role=role, name=name, **asdict(total))
 
 
 def _efficiency(
-    role: Literal["chatbot", "detector"],
-    name: str,
-    on: str,
-    chats: Mapping[str, Sequence[Call]],
-    baseline: float | None,
+    role: Literal["chatbot", "detector"], name: str, on: str, spending: Spending, baseline: float | None
 ) -> Efficiency:
-    tokens = _tokens_per_chat(chats)
+    tokens, total, chats = _tokens_per_chat(spending), spending.total(), spending.chats
     return Efficiency(
         role=role,
         name=name,
-        conversations=len(chats),
+        conversations=chats,
         on=on,
-        calls_per_chat=mean([float(len(calls)) for calls in chats.values()]),
+        calls_per_chat=round(total.calls / chats, 6) if chats else None,
         tokens_per_chat=tokens,
-        seconds_per_chat=mean([math.fsum(call.latency_s for call in calls) for calls in chats.values()]),
+        seconds_per_chat=round(total.seconds / chats, 6) if chats else None,
         relative_to_vanilla=tokens / baseline if tokens is not None and baseline else None,
     )
 
 
-def _tokens_per_chat(chats: Mapping[str, Sequence[Call]]) -> float | None:
-    counts = [
-        count
-        for calls in chats.values()
-        for call in calls
-        for count in (call.prompt_tokens, call.completion_tokens)
-    ]
-    total = known_sum(counts)
-    return None if total is None or not chats else total / len(chats)
+def _tokens_per_chat(spending: Spending) -> float | None:
+    total = spending.total().tokens
+    return None if total is None or not spending.chats else total / spending.chats

@@ -7,12 +7,13 @@ history. Only places that a detector scored in both count, so nothing but the hi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Frozen, Verdict
-from simulator.measure.metrics import Pairing, index_verdicts
+from scenarios.transcript import Conversation, Frozen
+from simulator.measure.metrics import ByDetector, Pairing, by_detector
 from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.statistics import (
     Ratio,
@@ -135,14 +136,14 @@ def side_by_side(
     Raises:
         UsageError: a place occurs twice, or a turn has two verdicts of a detector.
     """
+    ran, given = _found(free, detectors), _found(fixed, detectors)
     rows: list[SideBySide] = []
     counts: dict[str, dict[str, tuple[Counts, Counts]]] = {detector: {} for detector in detectors}
     for chatbot in chatbots:
-        ran, given = _of(free, chatbot), _of(fixed, chatbot)
         for detector in detectors:
-            both = _counts(ran, free.verdicts, detector), _counts(given, fixed.verdicts, detector)
+            both = ran[chatbot].counts[detector], given[chatbot].counts[detector]
             counts[detector][chatbot] = both
-            rows.append(_row(chatbot, detector, ran, given, *both))
+            rows.append(_row(chatbot, detector, ran[chatbot], given[chatbot], *both))
     return FixedPrefix(
         branched_from=branched_from,
         rows=tuple(rows),
@@ -150,34 +151,40 @@ def side_by_side(
     )
 
 
-def _of(journals: Journals, chatbot: str) -> list[Conversation]:
-    return [one for one in journals.conversations if one.chatbot == chatbot]
+class _Places:
+    """What is known of one chatbot's conversations in a run."""
 
+    def __init__(self) -> None:
+        self.of: dict[Place, str] = {}
+        """Place → the conversation's identifier."""
+        self.versions: set[str] = set()
+        """Versions of the chatbot; empty: not known."""
+        self.counts: dict[str, dict[Place, int]] = defaultdict(dict)
+        """Detector → hallucinations by place."""
 
-def _places(conversations: Iterable[Conversation]) -> dict[Place, tuple[str, int]]:
-    """Return the places of conversations, each with its conversation's identifier and its turn."""
-    found: dict[Place, tuple[str, int]] = {}
-    for one in conversations:
-        pairing = (one.scenario, one.persona, one.seed)
+    def add(self, one: Conversation, verdicts: ByDetector, detectors: Sequence[str]) -> None:
+        """Add a conversation and the verdicts on it."""
+        self.versions.add(one.version.partition("-")[2])
         for turn in one.turns:
-            place = (pairing, one.depth(turn.index))
-            if place in found:
+            place = ((one.scenario, one.persona, one.seed), one.depth(turn.index))
+            if place in self.of:
                 raise UsageError(
                     f"{one.chatbot} has two replies to persona {one.persona}, seed {one.seed} at turn "
-                    f"{place[1]}: conversations {found[place][0]} and {one.id}. Report on one configuration "
+                    f"{place[1]}: conversations {self.of[place]} and {one.id}. Report on one configuration "
                     "at a time."
                 )
-            found[place] = (one.id, turn.index)
-    return found
+            self.of[place] = one.id
+            for detector in detectors:
+                verdict = verdicts.get(detector, {}).get(turn.index)
+                if verdict is not None and verdict.spans is not None and verdict.localised:
+                    self.counts[detector][place] = len(verdict.spans)
 
 
-def _counts(conversations: Iterable[Conversation], verdicts: Iterable[Verdict], detector: str) -> Counts:
-    index = index_verdicts(verdict for verdict in verdicts if verdict.detector == detector)
-    found: dict[Place, int] = {}
-    for place, (conversation, turn) in _places(conversations).items():
-        verdict = index.get((conversation, detector), {}).get(turn)
-        if verdict is not None and verdict.spans is not None and verdict.localised:
-            found[place] = len(verdict.spans)
+def _found(journals: Journals, detectors: Sequence[str]) -> Mapping[str, _Places]:
+    """Return the places of each chatbot's turns."""
+    found: dict[str, _Places] = defaultdict(_Places)
+    for conversation, verdicts in journals.judged():
+        found[conversation.chatbot].add(conversation, by_detector(verdicts), detectors)
     return found
 
 
@@ -189,20 +196,19 @@ def _summed(places: Sequence[Place], counts: Counts) -> list[Ratio]:
 def _row(
     chatbot: str,
     detector: str,
-    ran: Sequence[Conversation],
-    given: Sequence[Conversation],
+    ran: _Places,
+    given: _Places,
     free: Counts,
     fixed: Counts,
 ) -> SideBySide:
-    branched = _places(given)
     places = sorted(free.keys() & fixed.keys())
     freely, fixedly = _summed(places, free), _summed(places, fixed)
     path = paired_difference(freely, fixedly)
     return SideBySide(
         chatbot=chatbot,
         detector=detector,
-        branched=len(branched),
-        free=len(branched.keys() & _places(ran).keys()),
+        branched=len(given.of),
+        free=len(given.of.keys() & ran.of.keys()),
         replies=len(places),
         conversations=path.pairs,
         free_hpt_1=ratio_of_sums(freely),
@@ -216,9 +222,9 @@ def _row(
     )
 
 
-def _changed(ran: Sequence[Conversation], given: Sequence[Conversation]) -> bool | None:
+def _changed(ran: _Places, given: _Places) -> bool | None:
     """Return whether the conversations are of different versions of their chatbot; None: not known."""
-    before, now = ({one.version.partition("-")[2] for one in held} for held in (ran, given))
+    before, now = ran.versions, given.versions
     if not before or not now or "" in before | now:
         return None
     return before != now

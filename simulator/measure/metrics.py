@@ -13,10 +13,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from scenarios.errors import UsageError
-from scenarios.transcript import Call, Conversation, Frozen, Verdict
+from scenarios.transcript import Conversation, Frozen, Verdict
 from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.spending import Spent, spent, spent_together
 from simulator.measure.statistics import Ratio, interval, no_interval, ratio_of_sums
 from simulator.measure.tokens import count_hallucinated, count_tokens
+from simulator.runs.journals import Journals
 
 Pairing = tuple[str, str, int]
 """Scenario, persona and seed, which pair a conversation with those of other chatbots."""
@@ -88,7 +90,7 @@ class Row(Frozen):
     """The same for people."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tally:
     """Counts of one detector in one conversation."""
 
@@ -120,8 +122,8 @@ class Tally:
     """Tokens under a located span."""
     chatbot_calls: int
     """Calls of the chatbot in all turns."""
-    calls: tuple[Call, ...]
-    """Calls of the detector."""
+    spent: Spent
+    """Cost of the detector."""
 
     @property
     def hpt(self) -> Ratio:
@@ -136,13 +138,15 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         """Add up two conversations that branch off from the same one."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
-        return replace(self, branched_at=None, **sums)
+        return replace(self, branched_at=None, spent=spent_together([self.spent, other.spent]), **sums)
 
 
 _COUNTS = tuple(
-    field.name for field in fields(Tally) if field.name not in ("conversation", "pairing", "branched_at")
+    field.name
+    for field in fields(Tally)
+    if field.name not in ("conversation", "pairing", "branched_at", "spent")
 )
-"""Fields of a tally that are added up."""
+"""Fields of a tally that are counts, and are added up."""
 
 
 def clustered(tallies: Iterable[Tally]) -> list[Tally]:
@@ -157,15 +161,19 @@ def clustered(tallies: Iterable[Tally]) -> list[Tally]:
     return list(found.values())
 
 
-def index_verdicts(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], dict[int, Verdict]]:
-    """Index verdicts by (conversation, detector) and turn.
+ByDetector = Mapping[str, Mapping[int, Verdict]]
+"""The verdicts on a conversation, by detector and turn."""
+
+
+def by_detector(verdicts: Iterable[Verdict]) -> ByDetector:
+    """Index the verdicts on a conversation by detector and turn.
 
     Raises:
         UsageError: a turn has two verdicts of one detector (two versions of it, or a doubled line).
     """
-    index: dict[tuple[str, str], dict[int, Verdict]] = defaultdict(dict)
+    index: dict[str, dict[int, Verdict]] = defaultdict(dict)
     for verdict in verdicts:
-        turns = index[verdict.conversation, verdict.detector]
+        turns = index[verdict.detector]
         if verdict.turn in turns:
             raise UsageError(
                 f"turn {verdict.turn} of conversation {verdict.conversation} has two verdicts of "
@@ -214,7 +222,7 @@ def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
         tokens=tokens,
         flagged_tokens=flagged,
         chatbot_calls=sum(call.role == "chatbot" for turn in conversation.turns for call in turn.calls),
-        calls=tuple(call for verdict in verdicts.values() for call in verdict.calls),
+        spent=spent([call for verdict in verdicts.values() for call in verdict.calls]),
     )
 
 
@@ -222,28 +230,34 @@ Tallies = dict[tuple[str, str], tuple[Tally, ...]]
 """Tallies by (chatbot, detector), sorted, so that the order of the journals does not matter."""
 
 
-def tally_all(
-    conversations: Sequence[Conversation],
-    verdicts: Iterable[Verdict],
-    chatbots: Sequence[str],
-    detectors: Sequence[str],
-) -> Tallies:
+class Counting:
+    """Tallies every chatbot under every detector, conversation by conversation."""
+
+    def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
+        self._found: dict[tuple[str, str], list[Tally]] = {
+            (chatbot, detector): [] for chatbot in chatbots for detector in detectors
+        }
+
+    def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
+        """Count a conversation; nothing if it is another chatbot's."""
+        for (chatbot, detector), found in self._found.items():
+            if chatbot == conversation.chatbot:
+                found.append(tally(conversation, verdicts.get(detector, {})))
+
+    def tallies(self) -> Tallies:
+        """Return what was counted."""
+        return {
+            key: tuple(sorted(found, key=lambda item: (item.pairing, item.conversation)))
+            for key, found in self._found.items()
+        }
+
+
+def tally_all(journals: Journals, chatbots: Sequence[str], detectors: Sequence[str]) -> Tallies:
     """Tally every chatbot under every detector. Verdicts on other conversations are left out."""
-    index = index_verdicts(verdicts)
-    return {
-        (chatbot, detector): tuple(
-            sorted(
-                (
-                    tally(conversation, index.get((conversation.id, detector), {}))
-                    for conversation in conversations
-                    if conversation.chatbot == chatbot
-                ),
-                key=lambda item: (item.pairing, item.conversation),
-            )
-        )
-        for chatbot in chatbots
-        for detector in detectors
-    }
+    counting = Counting(chatbots, detectors)
+    for conversation, verdicts in journals.judged():
+        counting.add(conversation, by_detector(verdicts))
+    return counting.tallies()
 
 
 def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
@@ -256,7 +270,7 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
     failed = sum(item.failed for item in tallies)
     abstained = sum(item.abstained for item in tallies)
     not_localised = sum(item.not_localised for item in tallies)
-    calls = [call for item in tallies for call in item.calls]
+    cost = spent_together(item.spent for item in tallies)
     return Row(
         chatbot=chatbot,
         detector=detector,
@@ -281,10 +295,10 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
         no_interval=no_interval(len(judged)),
         tokacc_2=mean([item.tokacc.numerator / item.tokens for item in worded]),
         tokens=sum(item.tokens for item in tallies),
-        calls=len(calls),
-        prompt_tokens=known_sum([call.prompt_tokens for call in calls]),
-        completion_tokens=known_sum([call.completion_tokens for call in calls]),
-        seconds=math.fsum(call.latency_s for call in calls),
+        calls=cost.calls,
+        prompt_tokens=cost.prompt_tokens,
+        completion_tokens=cost.completion_tokens,
+        seconds=cost.seconds,
     )
 
 
@@ -300,13 +314,3 @@ def mean(values: Sequence[float]) -> float | None:
     0.333333
     """
     return round(math.fsum(values) / len(values), 6) if values else None
-
-
-def known_sum(counts: Sequence[int | None]) -> int | None:
-    """Add up the known counts; 0 without counts, None when there are counts and none is known.
-
-    >>> known_sum([3, None, 4])
-    7
-    """
-    known = [count for count in counts if count is not None]
-    return sum(known) if known or not counts else None

@@ -6,13 +6,14 @@ the detectors' HPT is also given over the replies that were not refused.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from chatbots.guarded.record import CALLS, Attempt, GuardRecord, record_of
-from scenarios.transcript import Call, Conversation, Frozen, Turn, Verdict
-from simulator.measure.metrics import index_verdicts, known_sum
+from scenarios.transcript import Conversation, Frozen
+from simulator.measure.metrics import ByDetector
 from simulator.measure.numbers import Rounded
+from simulator.measure.spending import Spending, spent
 
 
 class Safeguards(Frozen):
@@ -60,88 +61,100 @@ class Safeguards(Frozen):
     """Sum of the latencies of these calls over the replies."""
 
 
-def safeguards(
-    conversations: Sequence[Conversation],
-    verdicts: Iterable[Verdict],
-    chatbots: Sequence[str],
-    detectors: Sequence[str],
-) -> tuple[Safeguards, ...]:
-    """Count each guarded chatbot under each detector; nothing for chatbots without a guard."""
-    index = index_verdicts(verdicts)
-    found = []
-    for chatbot in chatbots:
-        own = [held for held in conversations if held.chatbot == chatbot]
-        guarded = [
-            (held.id, turn, record)
-            for held in own
-            for turn in held.turns
-            if (record := record_of(turn)) is not None
-        ]
-        if not guarded:
-            continue
-        for detector in detectors or ("",):
-            judged = {
-                (held.id, number): verdict
-                for held in own
-                for number, verdict in index.get((held.id, detector), {}).items()
-            }
-            found.append(_row(chatbot, detector, guarded, judged))
-    return tuple(found)
+class Guarding:
+    """Counts what guarded chatbots did, conversation by conversation."""
+
+    def __init__(self, detectors: Sequence[str]) -> None:
+        self._detectors = detectors
+        self._done: dict[str, Counter[str]] = defaultdict(Counter)
+        """Chatbot → what was done."""
+        self._spending: dict[str, Spending] = defaultdict(Spending)
+        """Chatbot → calls of the guard, and for replies made again."""
+        self._answers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        """Chatbot and detector → answers, and hallucinations in them."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
+        """Count a conversation."""
+        for turn in conversation.turns:
+            record = record_of(turn)
+            if record is None:
+                continue
+            self._done[conversation.chatbot].update(_done(record))
+            calls = [call for call in turn.calls if call.purpose.startswith(CALLS)]
+            self._spending[conversation.chatbot].add(spent(calls))
+            for detector in self._detectors:
+                verdict = verdicts.get(detector, {}).get(turn.index)
+                if not record.refused and verdict is not None and verdict.localised:
+                    found = {"answers": 1, "hallucinations": len(verdict.spans or ())}
+                    self._answers[conversation.chatbot, detector].update(found)
+
+    def safeguards(self, chatbots: Sequence[str]) -> tuple[Safeguards, ...]:
+        """Return each guarded chatbot under each detector; nothing for chatbots without a guard."""
+        return tuple(
+            self._row(chatbot, detector)
+            for chatbot in chatbots
+            if chatbot in self._done
+            for detector in self._detectors or ("",)
+        )
+
+    def _row(self, chatbot: str, detector: str) -> Safeguards:
+        done, cost = self._done[chatbot], self._spending[chatbot].total()
+        answers = self._answers[chatbot, detector]
+        return Safeguards(
+            chatbot=chatbot,
+            detector=detector,
+            **{name: done[name] for name in _COUNTED},
+            refused_share=done["refused"] / done["replies"],
+            hpt_before=_per(done["draft spans"], done["judged_drafts"]),
+            hpt_after=_per(done["shown spans"], done["judged_shown"]),
+            answers=answers["answers"],
+            hpt_answers=_per(answers["hallucinations"], answers["answers"]),
+            calls_per_reply=cost.calls / done["replies"],
+            tokens_per_reply=_per(cost.tokens, done["replies"]),
+            seconds_per_reply=cost.seconds / done["replies"],
+        )
 
 
-def _row(
-    chatbot: str,
-    detector: str,
-    guarded: Sequence[tuple[str, Turn, GuardRecord]],
-    judged: Mapping[tuple[str, int], Verdict],
-) -> Safeguards:
-    records = [record for _, _, record in guarded]
-    drafts = _localised(record.attempts[0] for record in records)
-    shown = _localised(record.attempts[record.shown] for record in records if record.shown is not None)
-    answers = [
-        verdict.spans or ()
-        for held, turn, record in guarded
-        if not record.refused
-        and (verdict := judged.get((held, turn.index))) is not None
-        and verdict.localised
-    ]
-    calls = [call for _, turn, _ in guarded for call in turn.calls if call.purpose.startswith(CALLS)]
-    refused = sum(record.refused for record in records)
-    return Safeguards(
-        chatbot=chatbot,
-        detector=detector,
-        replies=len(records),
-        flagged=sum(record.attempts[0].flagged is True for record in records),
-        unjudged=sum(record.attempts[0].flagged is None for record in records),
-        again=sum(len(record.attempts) > 1 for record in records),
-        cured=sum(record.action == "cured" for record in records),
-        abstained=sum(record.action == "abstained" for record in records),
-        human=sum(record.action == "human" for record in records),
-        refused=refused,
-        refused_share=refused / len(records),
-        judged_drafts=len(drafts),
-        hpt_before=_per(sum(map(len, drafts)), len(drafts)),
-        judged_shown=len(shown),
-        hpt_after=_per(sum(map(len, shown)), len(shown)),
-        answers=len(answers),
-        hpt_answers=_per(sum(map(len, answers)), len(answers)),
-        calls_per_reply=len(calls) / len(records),
-        tokens_per_reply=_per(_tokens(calls), len(records)),
-        seconds_per_reply=math.fsum(call.latency_s for call in calls) / len(records),
-    )
+_COUNTED = (
+    "replies",
+    "flagged",
+    "unjudged",
+    "again",
+    "cured",
+    "abstained",
+    "human",
+    "refused",
+    "judged_drafts",
+    "judged_shown",
+)
+"""Fields of a row that count what a guard did."""
 
 
-def _localised(attempts: Iterable[Attempt]) -> list[tuple[object, ...]]:
-    """Return the spans of the attempts that were judged and say where, as `Judgement.localised`."""
-    return [
-        attempt.spans
-        for attempt in attempts
-        if attempt.spans is not None and (attempt.spans or not attempt.flagged)
-    ]
+def _done(record: GuardRecord) -> dict[str, int]:
+    """Return what a guard did about one reply, as numbers to add up."""
+    draft = _spans(record.attempts[0])
+    shown = None if record.shown is None else _spans(record.attempts[record.shown])
+    return {
+        "replies": 1,
+        "flagged": record.attempts[0].flagged is True,
+        "unjudged": record.attempts[0].flagged is None,
+        "again": len(record.attempts) > 1,
+        "cured": record.action == "cured",
+        "abstained": record.action == "abstained",
+        "human": record.action == "human",
+        "refused": record.refused,
+        "judged_drafts": draft is not None,
+        "draft spans": draft or 0,
+        "judged_shown": shown is not None,
+        "shown spans": shown or 0,
+    }
 
 
-def _tokens(calls: Sequence[Call]) -> int | None:
-    return known_sum([count for call in calls for count in (call.prompt_tokens, call.completion_tokens)])
+def _spans(attempt: Attempt) -> int | None:
+    """Return the spans of an attempt that was judged and says where, as `Judgement.localised`; else None."""
+    if attempt.spans is None or (attempt.flagged and not attempt.spans):
+        return None
+    return len(attempt.spans)
 
 
 def _per(total: int | None, of: int) -> float | None:

@@ -10,74 +10,101 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
-from operator import itemgetter
 from typing import Any
 
 from scenarios.attacks.attacked import Planted
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Message, Span, Turn, Verdict
 from simulator.measure.attacks import Encounter, encounters
-from simulator.measure.conversations import Flaws
-from simulator.measure.metrics import index_verdicts
+from simulator.measure.conversations import Flaw
+from simulator.measure.metrics import ByDetector
+
+Case = tuple[str, str, int, int]
+"""Scenario, persona, seed, and the number of exchanges that were given."""
 
 
-def browser_data(
-    conversations: Sequence[Conversation],
-    verdicts: Sequence[Verdict],
-    chatbots: Sequence[str],
-    detectors: Sequence[str],
-    flaws: Flaws,
-    personas: Mapping[str, Persona],
-    planted: Planted | None = None,
-) -> dict[str, Any]:
-    """Collect what the reader shows: cases (scenario, persona, seed) with one conversation a chatbot.
+class Cases:
+    """What the reader shows: cases with one conversation a chatbot.
 
     Conversations that branch off at several turns are several cases, each with the history that was given.
+
+    Args:
+        chatbots: names of the chatbots shown.
+        detectors: names of the detectors shown.
+        personas: personas by identifier, for their names and grievances; may lack any.
+        planted: what an attack put into the scenario; None without one.
     """
-    index = index_verdicts(verdicts)
-    passages = _Passages()
-    cases: dict[tuple[str, str, int, int], list[dict[str, Any] | None]] = {}
-    given: dict[tuple[str, str, int, int], Sequence[Message]] = {}
-    for conversation in sorted(conversations, key=lambda item: item.id):
-        if conversation.chatbot not in chatbots:
-            continue
-        case = (conversation.scenario, conversation.persona, conversation.seed, conversation.depth(0))
-        chats = cases.setdefault(case, [None] * len(chatbots))
-        given.setdefault(case, conversation.given)
-        met = [] if planted is None else list(encounters(conversation, planted))
-        by_turn = [index.get((conversation.id, name), {}) for name in detectors]
-        chats[chatbots.index(conversation.chatbot)] = {
+
+    def __init__(
+        self,
+        chatbots: Sequence[str],
+        detectors: Sequence[str],
+        personas: Mapping[str, Persona],
+        planted: Planted | None = None,
+    ) -> None:
+        self._chatbots, self._detectors = chatbots, detectors
+        self._personas, self._planted = personas, planted
+        self._passages = _Passages()
+        self._chats: dict[Case, list[dict[str, Any] | None]] = {}
+        self._given: dict[Case, Sequence[Message]] = {}
+        self.conversations = self.findings = 0
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[Flaw]) -> None:
+        """Add a conversation; nothing if it is another chatbot's."""
+        if conversation.chatbot not in self._chatbots:
+            return
+        case = case_of(conversation)
+        chats = self._chats.setdefault(case, [None] * len(self._chatbots))
+        self._given.setdefault(case, conversation.given)
+        met = [] if self._planted is None else list(encounters(conversation, self._planted))
+        by_turn = [verdicts.get(name, {}) for name in self._detectors]
+        turns = [
+            {
+                **_turn(turn, [found.get(turn.index) for found in by_turn], self._passages),
+                "planted": [_met(one) for one in met if one.turn == turn.index],
+            }
+            for turn in conversation.turns
+        ]
+        chats[self._chatbots.index(conversation.chatbot)] = {
             "id": conversation.id,
             "stop": conversation.stop_reason,
             "error": conversation.error,
-            "flaws": [
-                {"turn": flaw.turn, "kind": flaw.kind, "detail": flaw.detail}
-                for flaw in flaws.get(conversation.id, ())
-            ],
-            "turns": [
-                {
-                    **_turn(turn, [verdict.get(turn.index) for verdict in by_turn], passages),
-                    "planted": [_met(one) for one in met if one.turn == turn.index],
-                }
-                for turn in conversation.turns
-            ],
+            "flaws": [{"turn": flaw.turn, "kind": flaw.kind, "detail": flaw.detail} for flaw in flaws],
+            "turns": turns,
         }
-    return {
-        "chatbots": list(chatbots),
-        "detectors": list(detectors),
-        "cases": [
-            {
-                "scenario": scenario,
-                "seed": seed,
-                "turn": turn,
-                "given": [[message.role, message.text] for message in given[scenario, persona, seed, turn]],
-                "persona": _persona(persona, personas),
-                "chats": chats,
-            }
-            for (scenario, persona, seed, turn), chats in sorted(cases.items(), key=itemgetter(0))
-        ],
-        "passages": passages.listed,
-    }
+        self.conversations += 1
+        self.findings += sum(len(turn["findings"]) for turn in turns)
+
+    @property
+    def listed(self) -> list[Case]:
+        """The cases in order."""
+        return sorted(self._chats)
+
+    def data(self) -> dict[str, Any]:
+        """Return them as JSON values."""
+        return {
+            "chatbots": list(self._chatbots),
+            "detectors": list(self._detectors),
+            "cases": [
+                {
+                    "scenario": scenario,
+                    "seed": seed,
+                    "turn": turn,
+                    "given": [
+                        [message.role, message.text] for message in self._given[scenario, persona, seed, turn]
+                    ],
+                    "persona": _persona(persona, self._personas),
+                    "chats": self._chats[scenario, persona, seed, turn],
+                }
+                for scenario, persona, seed, turn in self.listed
+            ],
+            "passages": self._passages.listed,
+        }
+
+
+def case_of(conversation: Conversation) -> Case:
+    """Return the case of a conversation."""
+    return (conversation.scenario, conversation.persona, conversation.seed, conversation.depth(0))
 
 
 MOST_COVERING = 50

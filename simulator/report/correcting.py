@@ -12,9 +12,10 @@ from pydantic import ConfigDict, ValidationError
 from scenarios.errors import UsageError
 from scenarios.files.data_files import in_words, main_error, read_text
 from scenarios.files.json_text import parse_json
-from scenarios.transcript import Frozen, Verdict
+from scenarios.transcript import Frozen
 from simulator.measure.metrics import Tallies, Tally
 from simulator.measure.prevalence import Accuracy, Correction, Flags, corrected
+from simulator.runs.journals import VerdictKey
 
 MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab plant`"
 """How the file is made."""
@@ -60,7 +61,7 @@ def read_accuracies(path: Path) -> dict[str, Accuracy]:
     raise UsageError(f"--planted {path}: {flaw}. Make it anew with {MAKE}.")
 
 
-def require_measured(accuracies: Mapping[str, Accuracy], verdicts: Iterable[Verdict]) -> None:
+def require_measured(accuracies: Mapping[str, Accuracy], verdicts: Iterable[VerdictKey]) -> None:
     """Check that the detectors of the verdicts were measured, in the version that judged.
 
     Raises:

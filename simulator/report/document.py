@@ -11,27 +11,24 @@ from pydantic import Field, ValidationError
 
 from agents.claim_check import ClaimChecks
 from agents.models.abilities import ReadHow
-from chatbots.guarded.record import AGAIN, CALLS
-from scenarios.attacks.attacked import Planted
 from scenarios.errors import UsageError
 from scenarios.files.data_files import in_words, main_error, read_text
 from scenarios.files.json_text import parse_json
-from scenarios.transcript import Call, Conversation, Frozen, Verdict
-from simulator.measure.agreement import Agreement, agreement
-from simulator.measure.attacks import AttackRow, attack_rows
+from scenarios.transcript import Frozen
+from simulator.measure.agreement import Agreement
+from simulator.measure.attacks import AttackRow
 from simulator.measure.compare import Comparison, compare
-from simulator.measure.conversations import Audit, ChatStatistics, Flaws, audit_report, chat_statistics
-from simulator.measure.costs import Cost, Efficiency, efficiency, ledger
+from simulator.measure.conversations import Audit, ChatStatistics
+from simulator.measure.costs import Cost, Efficiency
 from simulator.measure.finding import Finding, findings
-from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
-from simulator.measure.metrics import Row, rows, tally_all
+from simulator.measure.fixed_prefix import FixedPrefix
+from simulator.measure.metrics import Row, rows
 from simulator.measure.prevalence import Accuracy
-from simulator.measure.safeguards import Safeguards, safeguards
+from simulator.measure.safeguards import Safeguards
 from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
 from simulator.report.correcting import CorrectedRow, correct
-from simulator.runs.experiment_json import BranchedFrom
-from simulator.runs.journals import Journals
+from simulator.report.counting import CutReplies, Failure, RunCounts
 
 
 class Intervals(Frozen):
@@ -54,23 +51,6 @@ class Reading(Frozen):
     """How answers are made JSON."""
     asked: bool
     """Whether the endpoint was asked; else this is assumed."""
-
-
-class Failure(Frozen):
-    """A chatbot with failed conversations, and the error of the first by identifier."""
-
-    chatbot: str
-    conversations: int
-    failed: int
-    first_error: str
-
-
-class CutReplies(Frozen):
-    """A chatbot with replies that have a text that ended at the limit of tokens."""
-
-    chatbot: str
-    replies: int
-    cut: int
 
 
 class RunReport(Frozen):
@@ -150,73 +130,52 @@ def read_report(path: str | Path) -> RunReport:
 
 
 def build_report(
-    conversations: Sequence[Conversation],
-    verdicts: Sequence[Verdict],
+    counts: RunCounts,
     *,
-    chatbots: Sequence[str],
-    detectors: Sequence[str],
-    flaws: Flaws,
     personas: Collection[str] | None = None,
     claim_checks: ClaimChecks | None = None,
     read_how: Sequence[ReadHow] = (),
-    planted: Planted | None = None,
-    branched_from: BranchedFrom | None = None,
-    free: Journals | None = None,
+    fixed_prefix: FixedPrefix | None = None,
     accuracies: Mapping[str, Accuracy] | None = None,
 ) -> RunReport:
     """Compute the report of a run.
 
     Args:
-        conversations: the conversations of the run, in any order.
-        verdicts: the verdicts of the run; those on other conversations are left out.
-        chatbots: names of all chatbots of the run, in the order of the rows.
-        detectors: names of all detectors, likewise. One without verdicts has rows with coverage 0.
-        flaws: flaws of the simulated user, by conversation id.
+        counts: the run, counted.
         personas: identifiers of the personas that the audit knew; None: it needed none.
         claim_checks: how chatbots and detectors check claims; None: not known.
         read_how: how the models' answers were read; empty: not known.
-        planted: what an attack put into the scenario; None without one.
-        branched_from: the run that the conversations branch off from; None: there is none.
-        free: the conversations of that run, and the verdicts by these versions of the detectors.
+        fixed_prefix: the run beside the one that its conversations branch off from; None: they do not.
         accuracies: the detectors on planted errors, by name; None: nothing is corrected.
 
     Raises:
-        UsageError: the journals contradict each other or hold two configurations of the same thing.
+        UsageError: the journals hold two configurations of the same thing.
     """
-    known = {item.id for item in conversations}
-    ordered = sorted(conversations, key=lambda item: item.id)
-    about = sorted(
-        (item for item in verdicts if item.conversation in known),
-        key=lambda item: (item.conversation, item.detector, item.turn),
-    )
+    chatbots, detectors = counts.chatbots, counts.detectors
     checks = claim_checks or ClaimChecks()
-    tallies = tally_all(ordered, about, chatbots, detectors)
+    tallies = counts.tallying.tallies()
     found = mark_self_judged(rows(tallies), checks)
     comparisons = compare(tallies, chatbots, detectors)
-    audit = audit_report(ordered, tallies, flaws, chatbots)
+    audit = counts.auditing.audit(tallies, chatbots)
     sound = mark_self_judged(audit.rows_without_affected, checks)
-    unknown = set() if personas is None else {item.persona for item in ordered} - set(personas)
+    unknown = set() if personas is None else counts.personas - set(personas)
     return RunReport(
         findings=findings(tallies, found, comparisons),
         rows=found,
         corrected=() if accuracies is None else correct(tallies, accuracies),
         comparisons=comparisons,
-        fixed_prefix=None
-        if branched_from is None
-        else side_by_side(
-            branched_from, free or Journals([], []), Journals(ordered, about), chatbots, detectors
-        ),
-        agreement=agreement(about, detectors),
-        ledger=ledger(ordered, about),
-        efficiency=efficiency(ordered, about, chatbots, detectors),
-        conversations=chat_statistics(ordered, chatbots),
-        safeguards=safeguards(ordered, about, chatbots, detectors),
+        fixed_prefix=fixed_prefix,
+        agreement=counts.flags.agreement(),
+        ledger=counts.costs.ledger(),
+        efficiency=counts.costs.efficiency(),
+        conversations=counts.lengths.statistics(chatbots),
+        safeguards=counts.guarding.safeguards(chatbots),
         read_how=tuple(map(_reading, read_how)),
-        failures=_failures(ordered, chatbots),
-        cut_replies=_cut_replies(ordered, chatbots),
+        failures=counts.endings.failures(chatbots),
+        cut_replies=counts.endings.cut_replies(chatbots),
         unknown_personas=tuple(sorted(unknown)),
         simulator_audit=audit.model_copy(update={"rows_without_affected": sound}),
-        attacks=None if planted is None else attack_rows(ordered, planted, chatbots),
+        attacks=None if counts.attacked is None else counts.attacked.rows(chatbots),
     )
 
 
@@ -234,35 +193,3 @@ def _reading(read_how: ReadHow) -> Reading:
         json="JSON schema" if read_how.json_schema else "asked for in the prompt",
         asked=read_how.asked,
     )
-
-
-def _failures(conversations: Sequence[Conversation], chatbots: Sequence[str]) -> tuple[Failure, ...]:
-    found = []
-    for name in chatbots:
-        own = [item for item in conversations if item.chatbot == name]
-        failed = [item for item in own if item.stop_reason == "error"]
-        if failed:
-            error = (failed[0].error or "").removeprefix(f"chatbot {name}: ")
-            found.append(Failure(chatbot=name, conversations=len(own), failed=len(failed), first_error=error))
-    return tuple(found)
-
-
-def _cut_replies(conversations: Sequence[Conversation], chatbots: Sequence[str]) -> tuple[CutReplies, ...]:
-    found = []
-    for name in chatbots:
-        turns = [turn for item in conversations if item.chatbot == name for turn in item.turns]
-        cut = sum(any(map(_was_cut, turn.calls)) for turn in turns)
-        if cut:
-            found.append(CutReplies(chatbot=name, replies=len(turns), cut=cut))
-    return tuple(found)
-
-
-def _was_cut(call: Call) -> bool:
-    """Return whether a chatbot's text ended at its limit.
-
-    Decisions have one token; queries and a guard's judgements may be cut.
-    """
-    purpose = call.purpose.replace(AGAIN, "chatbot.")
-    wrote = purpose.startswith("chatbot.") and purpose != "chatbot.reformulate"
-    wrote = wrote and not purpose.startswith(CALLS)
-    return wrote and call.finish_reason == "length" and call.completion_tokens != 1

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Turn, Verdict
-from simulator.runs.folder import RunFolder, refuse_overwriting, write_atomically
-from simulator.runs.journals import current_verdicts
+from simulator.runs.folder import RunFolder, refuse_overwriting, write_lines
 
 
 @dataclass(frozen=True)
@@ -33,33 +34,41 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
         UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files.
     """
     refuse_overwriting(out, folder.files)
-    journals = folder.read_journals()
-    verdicts = {
-        (verdict.conversation, verdict.turn): verdict
-        for verdict in current_verdicts(journals.verdicts, folder.read_experiment())
-        if verdict.detector == detector and verdict.outcome == "scored"
-    }
-    if detector is not None and not verdicts:
-        raise UsageError(
+    journals = folder.read_journals().current(folder.read_experiment())
+    counts = Counter[str]()
+
+    def lines() -> Iterator[str]:
+        for conversation, found in journals.judged(by_case=False):
+            verdicts = {
+                one.turn: one for one in found if one.detector == detector and one.outcome == "scored"
+            }
+            for turn in conversation.turns:
+                if detector is not None and turn.index not in verdicts:
+                    continue
+                judgeable = bool(turn.reply) and any(passage.text for passage in turn.passages)
+                counts[_WRITTEN if judgeable else _LEFT_OUT] += 1
+                if judgeable:
+                    line = _line(conversation, turn, verdicts.get(turn.index))
+                    yield json.dumps(line, ensure_ascii=False)
+        if not counts[_WRITTEN]:
+            raise _nothing(folder, detector, counts[_LEFT_OUT])
+
+    write_lines(out, lines())
+    return Exported(counts[_WRITTEN], counts[_LEFT_OUT])
+
+
+_WRITTEN, _LEFT_OUT = "written", "left out"
+
+
+def _nothing(folder: RunFolder, detector: str | None, left_out: int) -> UsageError:
+    """Say why a run has nothing to export."""
+    if detector is not None and not left_out:
+        return UsageError(
             f"{folder.path} has no scored verdicts of a detector {detector!r}. Make them with "
             f"`hallulab detect {folder.path} --detectors NAME`, or correct --detector."
         )
-    chosen = [
-        (conversation, turn)
-        for conversation in journals.conversations
-        for turn in conversation.turns
-        if detector is None or (conversation.id, turn.index) in verdicts
-    ]
-    lines = [
-        json.dumps(_line(conversation, turn, verdicts.get((conversation.id, turn.index))), ensure_ascii=False)
-        for conversation, turn in chosen
-        if turn.reply and any(passage.text for passage in turn.passages)
-    ]
-    if not lines:
-        why = f"{len(chosen)} have no evidence, or are empty" if chosen else "it has none yet"
-        raise UsageError(f"{folder.path} has no reply to export: {why}.")
-    write_atomically(out, "".join(line + "\n" for line in lines))
-    return Exported(len(lines), len(chosen) - len(lines))
+    why = f"{left_out} have no evidence, or are empty" if left_out else "it has none yet"
+    return UsageError(f"{folder.path} has no reply to export: {why}.")
 
 
 def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> dict[str, Any]:

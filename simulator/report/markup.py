@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -29,11 +30,15 @@ def render(package: str, template: str, style: str, script: str | None = None, /
     )
 
 
+_SHARED = ("frame.html", "table.html", "plot.html", "reader.html", "embedded.html")
+"""Templates that others are made of."""
+
+
 @cache
 def _template(package: str, name: str) -> Template:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    shared = {shared: asset(__package__, shared) for shared in ("frame.html", "table.html", "plot.html")}
+    shared = {shared: asset(__package__, shared) for shared in _SHARED}
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -53,3 +58,13 @@ def asset(package: str, name: str) -> str:
 def _policy_hash(text: str) -> str:
     """Return the SHA-256 of a script or style sheet, as a content security policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def embedded(value: Any) -> Any:
+    """Return JSON that cannot end its script element, marked as safe for the template."""
+    from markupsafe import Markup
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - every character that HTML could read as markup is escaped above

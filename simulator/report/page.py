@@ -1,4 +1,4 @@
-"""`report.html`: one file that needs no network and trusts no text.
+"""`report.html`: a file that needs no network and trusts no text.
 
 A template that escapes everything renders tables and charts. Conversations are embedded as JSON, and the
 page's script puts them into the document as text nodes. A content security policy allows only this script and
@@ -7,49 +7,42 @@ this style sheet, by hash. Markup that came through anyway could not run or load
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from scenarios.attacks.attacked import Planted
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Verdict
 from simulator.measure.attacks import AttackRow
-from simulator.measure.conversations import Flaws
 from simulator.report import charts, tables
-from simulator.report.browser import browser_data
+from simulator.report.browser import Cases
 from simulator.report.charts import chart
 from simulator.report.correcting import correction_lines
+from simulator.report.counting import RunCounts
 from simulator.report.document import RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
-from simulator.report.markup import asset, render
+from simulator.report.markup import asset, embedded, render
+from simulator.report.pages import PageFile
 from simulator.report.self_judging import mark
 from simulator.report.terminal import notes, reading_lines
+from simulator.runs.folder import PAGES
 
 _PACKAGE = "simulator.report"
 
 
 def render_page(
     report: RunReport,
-    conversations: Sequence[Conversation],
-    verdicts: Sequence[Verdict],
-    *,
-    flaws: Flaws,
-    personas: Mapping[str, Persona],
+    counts: RunCounts,
+    cases: Cases | None,
+    pages: Sequence[PageFile] = (),
     experiment: str | None = None,
-    planted: Planted | None = None,
 ) -> str:
     """Return the page as HTML.
 
     Args:
-        report: the result of `build_report` on the same journals.
-        conversations: the conversations of the run.
-        verdicts: the verdicts of the run.
-        flaws: flaws of the simulated user, by conversation id.
-        personas: personas by identifier, for their names and grievances; may lack any.
+        report: the result of `build_report` on the same counts.
+        counts: the run, counted.
+        cases: the conversations of the run; None: they are in page files.
+        pages: these files.
         experiment: the text of experiment.json, shown as it is; None: not shown.
-        planted: what an attack put into the scenario; None without one.
     """
     chatbots, detectors = report.chatbots, report.detectors
     fixed = report.fixed_prefix
@@ -63,7 +56,7 @@ def render_page(
         _PACKAGE,
         "page.html",
         asset(_PACKAGE, "page.css"),
-        asset(_PACKAGE, "page.js"),
+        None if cases is None else asset(_PACKAGE, "page.js"),
         report=report,
         tables=tables,
         results=[report.by(detector) for detector in detectors],
@@ -74,11 +67,11 @@ def render_page(
         audited=[[pair for pair in both if pair["all"].detector == detector] for detector in detectors],
         chatbots=chatbots,
         detectors=detectors,
-        scenarios=sorted({item.scenario for item in conversations}),
-        models=sorted({item.model for item in conversations}),
-        personas=len({item.persona for item in conversations}),
-        conversations=len(conversations),
-        turns=sum(len(item.turns) for item in conversations),
+        scenarios=sorted(counts.scenarios),
+        models=sorted(counts.models),
+        personas=len(counts.personas),
+        conversations=counts.conversations,
+        turns=counts.turns,
         beside=[[row for row in fixed.rows if row.detector == name] for name in detectors] if fixed else [],
         remaining={
             name: [line for line in fixed.comparisons if line.detector == name] if fixed else []
@@ -93,7 +86,10 @@ def render_page(
         charts=drawn,
         geometry=charts,
         experiment=experiment,
-        data=_embedded(browser_data(conversations, verdicts, chatbots, detectors, flaws, personas, planted)),
+        branched=fixed is not None,
+        data=None if cases is None else embedded(cases.data()),
+        pages=pages,
+        pages_folder=PAGES,
     )
 
 
@@ -110,13 +106,3 @@ def _by_chatbot(report: RunReport) -> list[list[AttackRow]]:
     """Return the rows of the attack in groups, one a chatbot."""
     rows = report.attacks or ()
     return [[row for row in rows if row.chatbot == name] for name in report.chatbots] if rows else []
-
-
-def _embedded(value: Any) -> Any:
-    """Return JSON that cannot end its script element, marked as safe for the template."""
-    from markupsafe import Markup
-
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - every character that HTML could read as markup is escaped above

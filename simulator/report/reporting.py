@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
-from agents.users.user_flaws import MIN_TURNS, Flaw, conversation_flaws
-from scenarios.attacks.attacked import Planted
+from agents.users.user_flaws import MIN_TURNS, conversation_flaws
 from scenarios.attacks.orders import without_user_orders
 from scenarios.errors import OperationalError, UsageError
 from scenarios.packs.pack import Persona, Scenario
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import in_brief
-from scenarios.transcript import Conversation, Frozen, Verdict
+from scenarios.transcript import Conversation, Frozen
+from simulator.measure.conversations import Flaw
+from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
+from simulator.measure.metrics import ByDetector, by_detector
 from simulator.measure.prevalence import Accuracy
+from simulator.report.browser import Cases
 from simulator.report.columns import Column, csv_text
 from simulator.report.correcting import require_measured
+from simulator.report.counting import RunCounts
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
+from simulator.report.pages import MOST, Reader
 from simulator.report.tables import ATTACKS, CORRECTED, FIXED_PREFIX, RESULTS
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
-from simulator.runs.journals import Journals, current_verdicts
-
-
-@dataclass(frozen=True)
-class _Derived:
-    """The report of a run folder, and what its page shows besides."""
-
-    report: RunReport
-    verdicts: list[Verdict]
-    flaws: dict[str, tuple[Flaw, ...]]
-    personas: dict[str, Persona]
-    experiment: str | None
-    planted: Planted | None
+from simulator.runs.journals import Journals
 
 
 def write_reports(
@@ -56,27 +49,13 @@ def write_reports(
         OperationalError: a report cannot be written; the old ones are intact.
     """
     folder.require()
-    folder.refuse_links_out(folder.derived)
-    journals = journals or folder.read_journals()
-    derived = _derive(folder, journals, scenario, accuracies)
-    page = render_page(
-        derived.report,
-        journals.conversations,
-        derived.verdicts,
-        flaws=derived.flaws,
-        personas=derived.personas,
-        experiment=derived.experiment,
-        planted=derived.planted,
-    )
-    report = derived.report
-    texts = {
-        folder.report: report.text(),
-        folder.table: csv_of(report),
-        folder.page: page,
-    }
-    if report.attacks is not None:
-        texts[folder.attacks] = csv_text(ATTACKS, report.attacks)
-    write_together(texts)
+    folder.refuse_links_out((*folder.derived, folder.pages))
+    run = _Run(folder, journals or folder.read_journals(), scenario)
+    if len(run.journals.heads) > MOST:
+        with folder.new_pages() as pages:
+            return run.write(pages, accuracies)
+    report = run.write(None, accuracies)
+    folder.clear_pages()
     return report
 
 
@@ -102,74 +81,109 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     Raises:
         UsageError: experiment.json is wrong, or the journals contradict each other.
     """
-    return _derive(folder, journals).report
+    return _Run(folder, journals).report(lambda conversation, verdicts, flaws: None)
 
 
 def require_a_reply(journals: Journals) -> None:
     """Raise OperationalError if every conversation failed before its first reply."""
-    failed = [conversation for conversation in journals.conversations if not conversation.turns]
-    if failed and len(failed) == len(journals.conversations):
-        error = in_brief(failed[0].error or "")
+    if journals.heads and not any(head.turns for head in journals.heads):
+        error = in_brief(journals.conversations[0].error or "")
         raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
 
 
-def _derive(
-    folder: RunFolder,
-    journals: Journals,
-    scenario: Scenario | None = None,
-    accuracies: Mapping[str, Accuracy] | None = None,
-) -> _Derived:
-    saved = folder.read_experiment()
-    conversations = journals.conversations
-    verdicts = current_verdicts(journals.verdicts, saved)
-    if accuracies is not None:
-        require_measured(accuracies, verdicts)
-    personas = _personas(saved, scenario)
-    min_turns = saved.experiment.min_turns if saved else MIN_TURNS
-    planted = saved.planted if saved else None
-    orders = planted.orders if planted else ()
-    flaws = {
-        conversation.id: conversation_flaws(
-            without_user_orders(conversation, orders),
-            personas.get(conversation.persona),
-            min_turns=min_turns,
+class _Run:
+    """A run folder, to derive reports from.
+
+    Args:
+        folder: the run.
+        journals: those of the folder.
+        scenario: the run's pack, if it was read already.
+    """
+
+    def __init__(self, folder: RunFolder, journals: Journals, scenario: Scenario | None = None) -> None:
+        self._folder = folder
+        self._saved = saved = folder.read_experiment()
+        self.journals = journals.current(saved)
+        self._personas = _personas(saved, scenario)
+        self._planted = saved.planted if saved else None
+        named = [bot.name for bot in saved.experiment.chatbots] if saved else []
+        self._chatbots = _named_first(named, (head.chatbot for head in self.journals.heads))
+        judges = list(saved.detectors) if saved else []
+        self._detectors = _named_first(judges, (key.detector for key in self.journals.keys))
+        self._counts = RunCounts(self._chatbots, self._detectors, self._planted)
+
+    def write(self, pages: Path | None, accuracies: Mapping[str, Accuracy] | None) -> RunReport:
+        """Write the reports.
+
+        Args:
+            pages: folder for page files; None: all conversations are in the page.
+            accuracies: see `write_reports`.
+        """
+        if accuracies is not None:
+            require_measured(accuracies, self.journals.keys)
+        saved, folder = self._saved, self._folder
+
+        def cases() -> Cases:
+            return Cases(self._chatbots, self._detectors, self._personas, self._planted)
+
+        reader = Reader(cases, pages, branched=saved is not None and saved.branched_from is not None)
+        report = self.report(reader.add, accuracies)
+        reader.end()
+        experiment = saved.text() if saved else None
+        shown = reader.cases if pages is None else None
+        texts = {
+            folder.report: report.text(),
+            folder.table: csv_of(report),
+            folder.page: render_page(report, self._counts, shown, reader.pages, experiment),
+        }
+        if report.attacks is not None:
+            texts[folder.attacks] = csv_text(ATTACKS, report.attacks)
+        write_together(texts)
+        return report
+
+    def report(
+        self,
+        also: Callable[[Conversation, ByDetector, Sequence[Flaw]], None],
+        accuracies: Mapping[str, Accuracy] | None = None,
+    ) -> RunReport:
+        """Return the report, made in one pass over the journals.
+
+        Args:
+            also: is given each conversation as it passes, its verdicts, and the simulated user's flaws.
+            accuracies: see `write_reports`.
+        """
+        saved = self._saved
+        min_turns = saved.experiment.min_turns if saved else MIN_TURNS
+        orders = self._planted.orders if self._planted else ()
+        for conversation, found in self.journals.judged():
+            flaws = conversation_flaws(
+                without_user_orders(conversation, orders),
+                self._personas.get(conversation.persona),
+                min_turns=min_turns,
+            )
+            verdicts = by_detector(found)
+            self._counts.add(conversation, verdicts, flaws)
+            also(conversation, verdicts, flaws)
+        return build_report(
+            self._counts,
+            personas=self._personas if saved else None,
+            claim_checks=saved.claim_checks if saved else None,
+            read_how=saved.read_how if saved else (),
+            fixed_prefix=self._fixed_prefix(),
+            accuracies=accuracies,
         )
-        for conversation in conversations
-    }
-    report = build_report(
-        conversations,
-        verdicts,
-        chatbots=_chatbots(saved, conversations),
-        detectors=_detectors(saved, verdicts),
-        flaws=flaws,
-        personas=personas if saved else None,
-        claim_checks=saved.claim_checks if saved else None,
-        read_how=saved.read_how if saved else (),
-        planted=planted,
-        branched_from=saved.branched_from if saved else None,
-        free=_free_running(folder, saved),
-        accuracies=accuracies,
-    )
-    return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None, planted)
+
+    def _fixed_prefix(self) -> FixedPrefix | None:
+        saved = self._saved
+        if saved is None or saved.branched_from is None:
+            return None
+        free = self._folder.read_free_running().current(saved)
+        return side_by_side(saved.branched_from, free, self.journals, self._chatbots, self._detectors)
 
 
-def _free_running(folder: RunFolder, saved: SavedExperiment | None) -> Journals | None:
-    """Return the run that conversations branch off from, without verdicts of other versions of detectors."""
-    if saved is None or saved.branched_from is None:
-        return None
-    journals = folder.read_free_running()
-    return Journals(journals.conversations, current_verdicts(journals.verdicts, saved))
-
-
-def _chatbots(saved: SavedExperiment | None, conversations: Sequence[Conversation]) -> list[str]:
+def _named_first(named: Sequence[str], found: Iterable[str]) -> list[str]:
     """Return names in the experiment's order, then others by name."""
-    named = [bot.name for bot in saved.experiment.chatbots] if saved else []
-    return list(dict.fromkeys([*named, *sorted({item.chatbot for item in conversations})]))
-
-
-def _detectors(saved: SavedExperiment | None, verdicts: Sequence[Verdict]) -> list[str]:
-    named = list(saved.detectors) if saved else []
-    return list(dict.fromkeys([*named, *sorted({item.detector for item in verdicts})]))
+    return list(dict.fromkeys([*named, *sorted(set(found))]))
 
 
 def _personas(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:

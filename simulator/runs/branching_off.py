@@ -14,7 +14,7 @@ from scenarios.transcript import Conversation
 from simulator.experiment.branching import Prefixes
 from simulator.runs.experiment_json import BranchedFrom, SavedExperiment
 from simulator.runs.folder import RunFolder
-from simulator.runs.journals import Journals, current_verdicts
+from simulator.runs.journals import Head, Journals
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,8 @@ def _alongside(
     journals: Journals, conversations: Sequence[Conversation], saved: SavedExperiment | None
 ) -> Journals:
     cases = {_case(one) for one in conversations}
-    beside = [one for one in journals.conversations if _case(one) in cases]
-    ids = {one.id for one in beside}
-    verdicts = current_verdicts(journals.verdicts, saved)
-    return Journals(beside, [verdict for verdict in verdicts if verdict.conversation in ids])
+    return journals.current(saved).about(lambda head: _case(head) in cases)
 
 
-def _case(conversation: Conversation) -> tuple[str, str, int]:
+def _case(conversation: Conversation | Head) -> tuple[str, str, int]:
     return (conversation.scenario, conversation.persona, conversation.seed)

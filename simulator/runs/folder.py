@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -16,6 +18,9 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.experiment.makers import Makers
 from simulator.runs.experiment_json import SavedExperiment, read_saved
 from simulator.runs.journals import Journals, read_conversations, read_journals
+
+PAGES = "report-pages"
+"""Folder of the page files of a big run."""
 
 
 class RunFolder:
@@ -30,6 +35,7 @@ class RunFolder:
         self.report = path / "report.json"
         self.table = path / "report.csv"
         self.page = path / "report.html"
+        self.pages = path / PAGES
         self.attacks = path / "attacks.csv"
         self.free_conversations = path / "free-conversations.jsonl"
         self.free_verdicts = path / "free-verdicts.jsonl"
@@ -58,7 +64,7 @@ class RunFolder:
             UsageError: somebody else writes here, or a file of the run is a link to elsewhere.
             OperationalError: the folder cannot be made.
         """
-        self.refuse_links_out(self.files)
+        self.refuse_links_out((*self.files, self.pages))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path, os.O_RDONLY)
@@ -97,6 +103,36 @@ class RunFolder:
         """Delete the run's own files, and nothing else in the folder."""
         for file in self.files:
             file.unlink(missing_ok=True)
+        self.clear_pages()
+
+    def clear_pages(self) -> None:
+        """Delete the page files, and their folder if nothing else is in it."""
+        if self.pages.is_dir():
+            for file in self.pages.glob("page-*.html"):
+                file.unlink()
+            with suppress(OSError):
+                self.pages.rmdir()
+
+    @contextmanager
+    def new_pages(self) -> Iterator[Path]:
+        """Yield an empty folder for page files, which take the place of the old ones at the end.
+
+        Raises:
+            OperationalError: they cannot be written. The old ones are intact unless they cannot be replaced.
+        """
+        beside: Path | None = None
+        try:
+            beside = Path(tempfile.mkdtemp(prefix=f".{PAGES}.", dir=self.path))
+            yield beside
+            self.clear_pages()
+            self.pages.mkdir(exist_ok=True)
+            for file in sorted(beside.iterdir()):
+                file.replace(self.pages / file.name)
+        except OSError as error:
+            raise OperationalError(f"cannot write {self.pages}: {error.strerror}.") from error
+        finally:
+            if beside is not None:
+                shutil.rmtree(beside, ignore_errors=True)
 
     def require(self) -> None:
         """Raise UsageError unless there is a journal of conversations."""
@@ -118,7 +154,7 @@ class RunFolder:
         """Replace experiment.json in one step."""
         write_atomically(self.experiment, saved.text())
 
-    def read_conversations(self) -> list[Conversation]:
+    def read_conversations(self) -> Sequence[Conversation]:
         """Read the conversations that count (`simulator.runs.journals`)."""
         return read_conversations(self.conversations)
 
@@ -207,7 +243,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
                 continue
             if path.is_file() or not path.exists():
                 target = Path(os.path.realpath(path))
-                beside[target] = _written_beside(target, data)
+                beside[target] = _written_beside(target, [data])
             elif path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             else:
@@ -221,15 +257,33 @@ def write_together(texts: Mapping[Path, str]) -> None:
             made.unlink(missing_ok=True)
 
 
-def _written_beside(target: Path, data: bytes) -> Path:
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines as `write_atomically` does, one after the other, so that they need not be in memory.
+
+    Raises:
+        OperationalError: they cannot be written; the old file is intact, as with any error of `lines`.
+    """
+    encoded = (f"{line}\n".encode() for line in lines)
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                file.writelines(encoded)
+        else:
+            target = Path(os.path.realpath(path))
+            _written_beside(target, encoded).replace(target)
+    except OSError as error:
+        raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
+
+
+def _written_beside(target: Path, data: Iterable[bytes]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
     beside.unlink(missing_ok=True)
     try:
         with beside.open("xb") as file:
-            file.write(data)
-    except OSError:
+            file.writelines(data)
+    except BaseException:
         with suppress(OSError):
             beside.unlink()
         raise

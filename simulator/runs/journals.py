@@ -1,45 +1,132 @@
-"""Read the two journals of a run, and check that they belong together."""
+"""Read the two journals of a run, and check that they belong together.
+
+Journals are read as streams. What stays in memory is what identifies each conversation and each verdict;
+their texts are read again when they are asked for (`Stored`).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from sys import intern
+from typing import NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from detectors.base.checking import misfit
 from scenarios.errors import UsageError
-from scenarios.files.jsonl import read_lines
+from scenarios.files.jsonl import placed_lines
 from scenarios.transcript import Conversation, Verdict
-from simulator.experiment.config import describe
 from simulator.experiment.makers import Makers
 from simulator.runs.experiment_json import SavedExperiment
-
-Line = TypeVar("Line", bound=BaseModel)
+from simulator.runs.stored import Line, Stored, flawed
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
+
+Judged = tuple[Conversation, Sequence[Verdict]]
+"""A conversation, and the verdicts on it."""
+
+
+class Head(NamedTuple):
+    """What is held in memory of a conversation."""
+
+    scenario: str
+    """See `Conversation`, like the fields below."""
+    persona: str
+    seed: int
+    depth: int
+    """`Conversation.depth` of the first turn."""
+    id: str
+    chatbot: str
+    version: str
+    failed: bool
+    """Whether it ended with an error."""
+    turns: int
+    """Number of turns."""
+
+
+class VerdictKey(NamedTuple):
+    """What identifies a verdict."""
+
+    conversation: str
+    turn: int
+    detector: str
+    version: str
 
 
 @dataclass(frozen=True)
 class Journals:
     """The conversations and verdicts that count."""
 
-    conversations: list[Conversation]
+    conversations: Sequence[Conversation]
     """A failed conversation is replaced by its next try."""
-    verdicts: list[Verdict]
+    verdicts: Sequence[Verdict]
     """The first verdict of each key; a failed one is replaced by the next one."""
+    _heads: Sequence[Head] | None = field(default=None, compare=False, repr=False)
+    _keys: Sequence[VerdictKey] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def heads(self) -> Sequence[Head]:
+        """What identifies the conversations, in their order."""
+        return [*map(head_of, self.conversations)] if self._heads is None else self._heads
+
+    @cached_property
+    def keys(self) -> Sequence[VerdictKey]:
+        """What identifies the verdicts, in their order."""
+        return [*map(verdict_key, self.verdicts)] if self._keys is None else self._keys
 
     def of(self, made_by: Makers | None) -> Journals:
         """Return these without conversations of other makers, and verdicts on them; all of them for None."""
         if made_by is None:
             return self
-        others = {one.id for one in self.conversations if not made_by.made(one)}
+        others = {head.id for head in self.heads if not made_by.made(head)}
+        return self._some(lambda head: head.id not in others, lambda key: key.conversation not in others)
+
+    def current(self, saved: SavedExperiment | None) -> Journals:
+        """Return these without verdicts of an older version of a detector.
+
+        Args:
+            saved: the folder's experiment.json; None: all verdicts count.
+        """
+        if saved is None:
+            return self
+        return self._some(None, lambda key: saved.detectors.get(key.detector) == key.version)
+
+    def about(self, wanted: Callable[[Head], bool]) -> Journals:
+        """Return the conversations that are wanted, and the verdicts on them."""
+        ids = {head.id for head in self.heads if wanted(head)}
+        return self._some(lambda head: head.id in ids, lambda key: key.conversation in ids)
+
+    def judged(self, by_case: bool = True) -> Iterator[Judged]:
+        """Yield each conversation with the verdicts on it, by detectors and turns, one after the other.
+
+        Args:
+            by_case: in the order of scenarios, personas, seeds and branches, else in that of the journal.
+        """
+        found: dict[str, list[int]] = defaultdict(list)
+        for position, key in enumerate(self.keys):
+            found[key.conversation].append(position)
+        order: Sequence[int] = range(len(self.heads))
+        order = sorted(order, key=self.heads.__getitem__) if by_case else order
+        verdicts = _at(self.verdicts, [place for one in order for place in found.get(self.heads[one].id, ())])
+        for one, conversation in zip(order, _at(self.conversations, order), strict=True):
+            own = [next(verdicts) for _ in found.get(self.heads[one].id, ())]
+            yield conversation, sorted(own, key=lambda verdict: (verdict.detector, verdict.turn))
+
+    def _some(self, wanted: Callable[[Head], bool] | None, judging: Callable[[VerdictKey], bool]) -> Journals:
+        heads, keys = self.heads, self.keys
+        chats = [place for place, head in enumerate(heads) if wanted is None or wanted(head)]
+        found = [place for place, key in enumerate(keys) if judging(key)]
         return Journals(
-            [one for one in self.conversations if one.id not in others],
-            [verdict for verdict in self.verdicts if verdict.conversation not in others],
+            _some(self.conversations, chats),
+            _some(self.verdicts, found),
+            [heads[place] for place in chats],
+            [keys[place] for place in found],
         )
 
 
@@ -50,67 +137,135 @@ def read_journals(conversations: Path, verdicts: Path) -> Journals:
         UsageError: a line is wrong, or is about something that the other journal lacks; names the line.
     """
     # A run may be writing. Verdicts are read first, so their conversations are already there.
-    judged = [(number, verdict) for number, verdict in _parsed(verdicts, Verdict)]
-    by_id = _by_id(conversations)
-    found: dict[tuple[str, int, str, str], Verdict] = {}
-    for number, verdict in judged:
-        _require_subject(verdict, by_id, f"{verdicts}, line {number}", conversations)
-        key = verdict_key(verdict)
-        if key not in found or found[key].outcome == "failed":
-            found[key] = verdict
-    return Journals(_counting(by_id), list(found.values()))
+    judged = _Verdicts(verdicts)
+    held = _Conversations(conversations)
+    judged.require_subjects(held)
+    chats, found = held.counting(), judged.counting()
+    return Journals(
+        held.stored.some(chats),
+        judged.stored.some(found),
+        [held.heads[place] for place in chats],
+        [judged.keys[place] for place in found],
+    )
 
 
-def read_conversations(path: Path) -> list[Conversation]:
+def read_conversations(path: Path) -> Sequence[Conversation]:
     """Read the conversations of a journal that count, see `Journals`.
 
     Raises:
         UsageError: a line is wrong; names it.
     """
-    return _counting(_by_id(path))
+    held = _Conversations(path)
+    return held.stored.some(held.counting())
 
 
-def current_verdicts(verdicts: Sequence[Verdict], saved: SavedExperiment | None) -> list[Verdict]:
-    """Return the verdicts without those of an older version of a detector.
+class _Found:
+    """Where the lines of a journal begin, in bytes, and their numbers."""
 
-    Args:
-        saved: the folder's experiment.json; None: all verdicts count.
-    """
-    if saved is None:
-        return list(verdicts)
-    return [verdict for verdict in verdicts if saved.detectors.get(verdict.detector) == verdict.version]
+    def __init__(self) -> None:
+        self.places, self.numbers = array("q"), array("q")
+
+    def read(self, path: Path, kind: type[Line]) -> Iterator[Line]:
+        """Yield the lines, and keep where they are."""
+        for number, place, value in placed_lines(path):
+            try:
+                line = kind.model_validate(value)
+            except ValidationError as error:
+                raise UsageError(flawed(path, number, error)) from error
+            self.places.append(place)
+            self.numbers.append(number)
+            yield line
 
 
-def _by_id(path: Path) -> dict[str, Conversation]:
-    """Read all conversations of a journal by identifier, failed tries included."""
-    by_id: dict[str, Conversation] = {}
-    for number, conversation in _parsed(path, Conversation):
-        if conversation.id in by_id:
-            raise UsageError(
-                f"{path}, line {number}: field `id`: an earlier line has the conversation "
-                f"{conversation.id!r}, too. Delete one of them."
+class _Conversations:
+    """All conversations of a journal, failed tries included."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.heads: list[Head] = []
+        self.at: dict[str, int] = {}
+        """Identifier → position."""
+        self.replies: list[tuple[tuple[int, int], ...]] = []
+        """Characters and words of each reply."""
+        found = _Found()
+        for conversation in found.read(path, Conversation):
+            if conversation.id in self.at:
+                raise UsageError(
+                    f"{path}, line {found.numbers[-1]}: field `id`: an earlier line has the conversation "
+                    f"{conversation.id!r}, too. Delete one of them."
+                )
+            self.at[conversation.id] = len(self.heads)
+            self.heads.append(head_of(conversation))
+            self.replies.append(
+                tuple((len(turn.reply), len(turn.reply.split())) for turn in conversation.turns)
             )
-        by_id[conversation.id] = conversation
-    return by_id
+        self.stored = Stored(path, Conversation, found.places, found.numbers)
+
+    def counting(self) -> list[int]:
+        """Return the positions of those that count."""
+        found: dict[str, int] = {}
+        for place, head in enumerate(self.heads):
+            first = first_try(head.id)
+            earlier = found.get(first)
+            if first != head.id and earlier is not None and self.heads[earlier].failed:
+                found[first] = place
+            else:
+                found.setdefault(head.id, place)
+        return list(found.values())
 
 
-def _counting(by_id: dict[str, Conversation]) -> list[Conversation]:
-    found: dict[str, Conversation] = {}
-    for conversation in by_id.values():
-        first = first_try(conversation.id)
-        earlier = found.get(first)
-        if first != conversation.id and earlier is not None and earlier.stop_reason == "error":
-            found[first] = conversation
-        else:
-            found.setdefault(conversation.id, conversation)
-    return list(found.values())
+class _Verdicts:
+    """All verdicts of a journal."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.keys: list[VerdictKey] = []
+        self._failed = bytearray()
+        self._reach = array("q")
+        """The last character under a span of each."""
+        self._words = array("q")
+        """The number of words that each scores, or -1."""
+        self._found = _Found()
+        for verdict in self._found.read(path, Verdict):
+            self.keys.append(verdict_key(verdict))
+            self._failed.append(verdict.outcome == "failed")
+            self._reach.append(max((span.end or 0 for span in verdict.spans or ()), default=0))
+            self._words.append(-1 if verdict.word_scores is None else len(verdict.word_scores))
+        self.stored = Stored(path, Verdict, self._found.places, self._found.numbers)
+
+    def require_subjects(self, held: _Conversations) -> None:
+        """Raise UsageError unless each verdict is about a reply of the other journal, and fits it."""
+        for place, key in enumerate(self.keys):
+            at = held.at.get(key.conversation)
+            if at is not None and key.turn < len(held.replies[at]):
+                characters, words = held.replies[at][key.turn]
+                if self._reach[place] <= characters and self._words[place] in (-1, words):
+                    continue
+            conversation = None if at is None else held.stored[at]
+            where = f"{self._path}, line {self._found.numbers[place]}"
+            _require_subject(self.stored[place], conversation, where, held.path)
+
+    def counting(self) -> list[int]:
+        """Return the positions of those that count."""
+        found: dict[VerdictKey, int] = {}
+        for place, key in enumerate(self.keys):
+            if key not in found or self._failed[found[key]]:
+                found[key] = place
+        return list(found.values())
+
+
+def _at(lines: Sequence[Line], positions: Sequence[int]) -> Iterator[Line]:
+    return lines.at(positions) if isinstance(lines, Stored) else (lines[place] for place in positions)
+
+
+def _some(lines: Sequence[Line], positions: Sequence[int]) -> Sequence[Line]:
+    return lines.some(positions) if isinstance(lines, Stored) else [lines[place] for place in positions]
 
 
 def _require_subject(
-    verdict: Verdict, by_id: dict[str, Conversation], place: str, conversations: Path
+    verdict: Verdict, conversation: Conversation | None, place: str, conversations: Path
 ) -> None:
-    """Raise UsageError unless the verdict is about a reply of the journal, and fits it."""
-    conversation = by_id.get(verdict.conversation)
+    """Raise UsageError unless the verdict is about a reply of the conversation, and fits it."""
     if conversation is None:
         raise UsageError(
             f"{place}: field `conversation`: {conversations} has no conversation {verdict.conversation!r}. "
@@ -127,9 +282,26 @@ def _require_subject(
         raise UsageError(f"{place}: field `{field}`: {flaw}. Correct or delete the line.")
 
 
-def verdict_key(verdict: Verdict) -> tuple[str, int, str, str]:
+def head_of(conversation: Conversation) -> Head:
+    """Return what is held in memory of a conversation. Thousands name one chatbot, which is held once."""
+    return Head(
+        scenario=intern(conversation.scenario),
+        persona=intern(conversation.persona),
+        seed=conversation.seed,
+        depth=conversation.depth(0),
+        id=intern(conversation.id),
+        chatbot=intern(conversation.chatbot),
+        version=intern(conversation.version),
+        failed=conversation.stop_reason == "error",
+        turns=len(conversation.turns),
+    )
+
+
+def verdict_key(verdict: Verdict) -> VerdictKey:
     """Return what identifies a verdict. Resuming skips keys that have a verdict that did not fail."""
-    return (verdict.conversation, verdict.turn, verdict.detector, verdict.version)
+    return VerdictKey(
+        intern(verdict.conversation), verdict.turn, intern(verdict.detector), intern(verdict.version)
+    )
 
 
 def first_try(conversation: str) -> str:
@@ -145,14 +317,3 @@ def next_try(conversation: str) -> str:
     """
     found = _TRY.search(conversation)
     return f"{first_try(conversation)}-try{int(found[1]) + 1 if found else 2}"
-
-
-def _parsed(path: Path, kind: type[Line]) -> Iterator[tuple[int, Line]]:
-    for number, value in read_lines(path):
-        try:
-            line = kind.model_validate(value)
-        except ValidationError as error:
-            raise UsageError(
-                f"{path}, line {number}: {describe(error)} Correct or delete the line."
-            ) from error
-        yield number, line

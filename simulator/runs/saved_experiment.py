@@ -212,7 +212,7 @@ def say_what_is_made_anew(
         return
     if made_by is not None:
         earlier = folder.read_makers()
-        for sentence in made_anew(journals.of(earlier).conversations, made_by.joining(earlier)):
+        for sentence in made_anew(journals.of(earlier).heads, made_by.joining(earlier)):
             _log.warning(sentence)
     for detector in detectors:
         before = saved.detectors.get(detector.name)

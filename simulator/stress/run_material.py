@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from scenarios.labelled import LabelledReply
 from scenarios.text.library import whole_sentences
 from simulator.runs.folder import RunFolder
-from simulator.runs.journals import current_verdicts
 from simulator.stress.material import Clean, body, some_of
 
 
@@ -17,8 +16,8 @@ def turns_of(run: RunFolder) -> list[LabelledReply]:
 
     The label is False where the reply was judged and no detector flags anything in it; else None.
     """
-    journals = run.read_journals()
-    verdicts = current_verdicts(journals.verdicts, run.read_experiment())
+    journals = run.read_journals().current(run.read_experiment())
+    verdicts = journals.verdicts
     scored = {(one.conversation, one.turn) for one in verdicts if one.outcome == "scored"}
     flagged = {(one.conversation, one.turn) for one in verdicts if one.flagged or one.spans}
     return [

@@ -1,0 +1,1 @@
+"""What large runs cost (`docs/scale.md`)."""

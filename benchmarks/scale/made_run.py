@@ -1,0 +1,100 @@
+"""Make a run folder of any size without a model: `python -m benchmarks.scale.made_run N DIR`."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from scenarios.files.digest import digest
+from scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
+
+CHATBOTS = ("vanilla", "editor")
+DETECTORS = ("lexical", "first", "second")
+TURNS = 3
+_WORDS = """the complaint goes to a district commission within two years and its fee depends on what was paid
+for goods or services while the seller gets thirty days to answer before evidence is heard on affidavit""".split()
+_PERSONAS = ("asha", "ravi", "meera", "imran", "lata")
+
+
+def conversations(number: int) -> Iterator[Conversation]:
+    """Yield so many conversations, pair by pair: every persona and seed with each of `CHATBOTS`."""
+    for place in range(number):
+        case, bot = divmod(place, len(CHATBOTS))
+        seed, persona = divmod(case, len(_PERSONAS))
+        generator = random.Random(place)
+        yield Conversation(
+            id=digest([place])[:16],
+            scenario="made",
+            persona=_PERSONAS[persona],
+            chatbot=CHATBOTS[bot],
+            model="stub",
+            seed=seed,
+            version="",
+            turns=tuple(_turn(index, generator) for index in range(TURNS)),
+            stop_reason="max_turns",
+        )
+
+
+def verdicts(held: Conversation) -> Iterator[Verdict]:
+    """Yield a verdict of each of `DETECTORS` on each turn; one in three flags a part of the reply."""
+    for turn in held.turns:
+        for place, detector in enumerate(DETECTORS):
+            begin = (turn.index + place + held.seed) % 3
+            wrong = Span(start=0, end=20, text=turn.reply[:20], reason="It is in no passage.")
+            spans = () if begin else (wrong,)
+            yield Verdict(
+                conversation=held.id,
+                turn=turn.index,
+                detector=detector,
+                version="1",
+                outcome="scored",
+                score=float(bool(spans)),
+                flagged=bool(spans),
+                spans=spans,
+                calls=(_call("detector.judge"),) * 2,
+            )
+
+
+def make(number: int, folder: Path) -> None:
+    """Write the two journals of a run of so many conversations into a new folder."""
+    folder.mkdir(parents=True)
+    with (folder / "conversations.jsonl").open("w") as held, (folder / "verdicts.jsonl").open("w") as judged:
+        for conversation in conversations(number):
+            held.write(f"{conversation.model_dump_json()}\n")
+            judged.writelines(f"{verdict.model_dump_json()}\n" for verdict in verdicts(conversation))
+
+
+def _turn(index: int, generator: random.Random) -> Turn:
+    return Turn(
+        index=index,
+        user=_said(20, generator),
+        query=_said(10, generator),
+        passages=tuple(
+            Passage(id=f"act#{number}", document="act", text=_said(120, random.Random(number)), score=0.5)
+            for number in generator.sample(range(60), 4)
+        ),
+        reply=_said(60, generator),
+        steps=(Step(name="reformulated_query", text=_said(10, generator)),),
+        calls=(_call("user.message"), _call("chatbot.reformulate"), _call("chatbot.generate")),
+    )
+
+
+def _said(words: int, generator: random.Random) -> str:
+    return " ".join(generator.choices(_WORDS, k=words))
+
+
+def _call(purpose: str) -> Call:
+    return Call(
+        purpose=purpose,
+        model="stub",
+        prompt_tokens=100,
+        completion_tokens=20,
+        latency_s=0.0125,
+        finish_reason="stop",
+    )
+
+
+if __name__ == "__main__":
+    make(int(sys.argv[1]), Path(sys.argv[2]))

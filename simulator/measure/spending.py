@@ -1,0 +1,99 @@
+"""What model calls cost together."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from scenarios.transcript import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The cost of calls."""
+
+    calls: int = 0
+    """Model calls, failed and replayed ones included."""
+    failed: int = 0
+    """Calls without an answer."""
+    replayed: int = 0
+    """Calls answered from a recording or an equal request."""
+    uncounted: int = 0
+    """Calls whose tokens the server did not report; the sums lack them."""
+    prompt_tokens: int | None = 0
+    """Tokens read; None when no server reported them."""
+    completion_tokens: int | None = 0
+    """Tokens written; None when no server reported them."""
+    cached_tokens: int | None = 0
+    """Prompt tokens from the server's prefix cache; None when no server reported them."""
+    seconds: float = 0.0
+    """Sum of latencies."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens read and written, as far as they are known; None when none is known."""
+        if self.prompt_tokens is None and self.completion_tokens is None:
+            return None
+        return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
+
+
+def spent(calls: Sequence[Call]) -> Spent:
+    """Add up calls."""
+    return Spent(
+        calls=len(calls),
+        failed=sum(call.error is not None for call in calls),
+        replayed=sum(call.replayed for call in calls),
+        uncounted=sum(call.prompt_tokens is None or call.completion_tokens is None for call in calls),
+        prompt_tokens=known_sum([call.prompt_tokens for call in calls]),
+        completion_tokens=known_sum([call.completion_tokens for call in calls]),
+        cached_tokens=known_sum([call.cached_tokens for call in calls]),
+        seconds=math.fsum(call.latency_s for call in calls),
+    )
+
+
+def spent_together(parts: Iterable[Spent]) -> Spent:
+    """Add up costs, independent of their order."""
+    some = [part for part in parts if part.calls]
+    return Spent(
+        calls=sum(part.calls for part in some),
+        failed=sum(part.failed for part in some),
+        replayed=sum(part.replayed for part in some),
+        uncounted=sum(part.uncounted for part in some),
+        prompt_tokens=known_sum([part.prompt_tokens for part in some]),
+        completion_tokens=known_sum([part.completion_tokens for part in some]),
+        cached_tokens=known_sum([part.cached_tokens for part in some]),
+        seconds=math.fsum(part.seconds for part in some),
+    )
+
+
+class Spending:
+    """Adds up the costs of conversations, one after the other."""
+
+    def __init__(self) -> None:
+        self.chats = 0
+        """Conversations added."""
+        self._sum = Spent()
+        # Kept one by one, so that their exact sum can be rounded once.
+        self._seconds = array("d")
+
+    def add(self, part: Spent) -> None:
+        """Add the cost of a conversation."""
+        self.chats += 1
+        self._sum = spent_together([self._sum, part])
+        self._seconds.append(part.seconds)
+
+    def total(self) -> Spent:
+        """Return the cost of all."""
+        return replace(self._sum, seconds=math.fsum(self._seconds))
+
+
+def known_sum(counts: Sequence[int | None]) -> int | None:
+    """Add up the known counts; 0 without counts, None when there are counts and none is known.
+
+    >>> known_sum([3, None, 4])
+    7
+    """
+    known = [count for count in counts if count is not None]
+    return sum(known) if known or not counts else None
