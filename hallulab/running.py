@@ -54,9 +54,10 @@ def run(
     folder = RunFolder(_path(out) or folder_by_time())
     wanted = _resolved(experiment, fields)
     check_outputs({}, folders={"--out": folder.path})
-    ran = result_of(execute_experiment(wanted, folder, settings, simulate=True))
-    write_reports(folder, ran.journals, ran.scenario)
-    require_a_reply(ran.journals)
+    scenario = result_of(execute_experiment(wanted, folder, settings, simulate=True))
+    journals = folder.read_journals()
+    write_reports(folder, journals, scenario)
+    require_a_reply(journals)
     return Run(folder.path)
 
 

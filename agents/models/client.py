@@ -111,6 +111,7 @@ class ModelClient:
         self._attempts = attempts
         self._backoff = _as_told_or(backoff or wait_random_exponential(multiplier=0.5, max=20))
         self._shared: dict[str, asyncio.Future[tuple[Completion, Exchange]]] = {}
+        """Requests under way, by key."""
 
     async def create(
         self, messages: Sequence[WireMessage], extra: Mapping[str, Any], exchange: Exchange
@@ -149,13 +150,15 @@ class ModelClient:
             answer = self._wire.known(key, exchange) or await self._ask(key, url, body, exchange)
             completion = self._read(answer, tools_offered="tools" in extra)
         except BaseException as error:
-            del self._shared[key]
             if isinstance(error, Exception):
                 future.set_exception(error)
                 future.exception()  # marks it as retrieved: perhaps nobody waits
             else:
                 future.cancel()
             raise
+        finally:
+            # From here on the recording has the answer.
+            del self._shared[key]
         future.set_result((completion, exchange))
         return completion
 

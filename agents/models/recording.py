@@ -10,7 +10,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,6 +53,11 @@ class Recording:
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, str], Any] = {}
+        self._used: dict[tuple[str, str], int] = {}
+        """The last stretch that had begun when an answer was last used; answers in the order of last use."""
+        self._begun = 0
+        self._under_way: dict[int, None] = {}
+        """Stretches under way, in the order in which they began."""
         self._file: Path | None = None
         self._writer: LineWriter | None = None
         self.replaying = False
@@ -108,16 +113,49 @@ class Recording:
             _check(f"{path}, line {number}", entry["kind"], entry["answer"])
             self._answers.setdefault((entry["kind"], entry["key"]), entry["answer"])
 
+    @contextmanager
+    def stretch(self) -> Iterator[None]:
+        """Keep the answers that are used until this ends, and all stretches that have begun by then.
+
+        Answers outside any stretch are kept for ever, and so are those of a file: forgotten and asked again,
+        they could be others than the recorded ones.
+        """
+        self._begun += 1
+        own = self._begun
+        self._under_way[own] = None
+        try:
+            yield
+        finally:
+            del self._under_way[own]
+            self._forget()
+
+    def _forget(self) -> None:
+        oldest = next(iter(self._under_way), self._begun + 1)
+        while self._used:
+            answer = next(iter(self._used))
+            if self._used[answer] >= oldest:
+                return
+            del self._used[answer], self._answers[answer]
+
+    def _note_use(self, answer: tuple[str, str]) -> None:
+        if self._under_way and self.source is None:
+            self._used.pop(answer, None)
+            self._used[answer] = self._begun
+
     def get(self, kind: str, key: str) -> Any | None:
         """Return the recorded answer, or None."""
-        return self._answers.get((kind, key))
+        answer = self._answers.get((kind, key))
+        if answer is not None:
+            self._note_use((kind, key))
+        return answer
 
     def put(self, kind: str, key: str, answer: Any) -> Any:
         """Keep `answer` unless the key has one already; return the one that is kept."""
-        known = self._answers.get((kind, key))
+        known = self.get(kind, key)
         if known is not None:
             return known
         self._answers[(kind, key)] = answer
+        self._note_use((kind, key))
         if self._file is not None:
             self._writer = self._writer or LineWriter(self._file)
             entry = {"kind": kind, "key": key, "answer": answer}

@@ -13,8 +13,9 @@ from scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, 
 CHATBOTS = ("vanilla", "editor")
 DETECTORS = ("lexical", "first", "second")
 TURNS = 3
-_WORDS = """the complaint goes to a district commission within two years and its fee depends on what was paid
-for goods or services while the seller gets thirty days to answer before evidence is heard on affidavit""".split()
+_TEXT = """the complaint goes to a district commission within two years and its fee depends on what was paid
+for goods or services while the seller gets thirty days to answer before evidence is heard on affidavit"""
+_WORDS = _TEXT.split()
 _PERSONAS = ("asha", "ravi", "meera", "imran", "lata")
 
 

@@ -60,5 +60,5 @@ def branch(
     experiment = saved_experiment(old, models.config, flags, names(chatbots), ANSWERING)
     check_outputs({}, folders={"--out": new.path})
     how = settings(context, recording, folder.fresh)
-    ran = run_until_stopped(execute_experiment(experiment, new, how, simulate=True, branching=branching))
-    show_report(new, as_json, ran.journals, ran.scenario)
+    pack = run_until_stopped(execute_experiment(experiment, new, how, simulate=True, branching=branching))
+    show_report(new, as_json, new.read_journals(), pack)

@@ -99,7 +99,7 @@ def show_report(
     from simulator.report.reporting import require_a_reply, write_reports
     from simulator.report.terminal import print_report
 
-    if not journals.conversations:
+    if not journals.heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
     made = write_reports(folder, journals, scenario, accuracies)
     if as_json:

@@ -47,7 +47,11 @@ class ConversationOptions:
     repeats: Annotated[
         int | None, typer.Option(help="Conversations per persona and chatbot, with rising seeds.")
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of the first repeat.")] = None
+    count: Annotated[
+        int | None,
+        typer.Option(help="Draw this many users, a persona and a seed each; instead of --repeats."),
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of the first repeat, or of the first users.")] = None
     min_turns: Annotated[int | None, typer.Option(help="Replies before the user may stop.")] = None
     max_turns: Annotated[int | None, typer.Option(help="Replies after which a conversation stops.")] = None
     reply_tokens: Annotated[

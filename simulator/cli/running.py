@@ -25,7 +25,8 @@ from simulator.cli.options import (
 from simulator.cli.saying import say
 
 if TYPE_CHECKING:
-    from simulator.experiment.build import Ran, Settings
+    from scenarios.packs.pack import Scenario
+    from simulator.experiment.build import Settings
     from simulator.experiment.config import Experiment
     from simulator.runs.folder import RunFolder
 
@@ -64,8 +65,8 @@ def run(
     from simulator.cli.folders import show_report
 
     flags = {**flags_of(models), **flags_of(conversations), "detectors": names(detectors)}
-    out, ran = _execute(context, models.config, flags, folder, recording)
-    show_report(out, as_json, ran.journals, ran.scenario)
+    out, scenario = _execute(context, models.config, flags, folder, recording)
+    show_report(out, as_json, out.read_journals(), scenario)
 
 
 @grouped
@@ -106,8 +107,10 @@ def detect(
     run.require()
     flags = {**flags_of(models), "detectors": names(detectors)}
     experiment = saved_experiment(run, models.config, flags)
-    ran = run_until_stopped(execute_experiment(experiment, run, settings(context, recording), simulate=False))
-    show_report(run, as_json, ran.journals, ran.scenario)
+    scenario = run_until_stopped(
+        execute_experiment(experiment, run, settings(context, recording), simulate=False)
+    )
+    show_report(run, as_json, run.read_journals(), scenario)
 
 
 def saved_experiment(
@@ -182,7 +185,7 @@ def _execute(
     folder: FolderOptions,
     recording: RecordingOptions,
     judge: bool = True,
-) -> tuple[RunFolder, Ran]:
+) -> tuple[RunFolder, Scenario]:
     from simulator.experiment.build import execute_experiment
     from simulator.experiment.config import load_experiment
     from simulator.runs.folder import RunFolder, folder_by_time
@@ -191,9 +194,9 @@ def _execute(
     run = RunFolder(folder.out or folder_by_time())
     experiment = load_experiment(config, flags)
     check_outputs({}, folders={"--out": run.path})
-    ran = run_until_stopped(
+    scenario = run_until_stopped(
         execute_experiment(
             experiment, run, settings(context, recording, folder.fresh), simulate=True, judge=judge
         )
     )
-    return run, ran
+    return run, scenario

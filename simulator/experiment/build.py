@@ -35,7 +35,7 @@ from simulator.experiment.conversation import GivenMessage, User
 from simulator.experiment.execution import Cast, execute, long_lived_objects_left_alone
 from simulator.experiment.makers import Makers, makers
 from simulator.experiment.ordering_user import OrderingUser
-from simulator.experiment.plan import Job, check_plan, plan
+from simulator.experiment.plan import Job, Plan, check_plan, plan
 from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
@@ -71,20 +71,6 @@ class Settings:
             raise UsageError("--record and --replay exclude each other: give one of them.")
 
 
-@dataclass(frozen=True, repr=False)
-class Ran:
-    """The results of an experiment, so that nobody need read them again.
-
-    It prints nothing of them: when `asyncio.run` restores the handler of Ctrl-C, Python prints the result of
-    the task to text, which would take longer than the run.
-    """
-
-    journals: Journals
-    """The valid content of the folder's journals."""
-    scenario: Scenario
-    """The pack."""
-
-
 async def execute_experiment(
     experiment: Experiment,
     folder: RunFolder,
@@ -92,8 +78,8 @@ async def execute_experiment(
     simulate: bool,
     judge: bool = True,
     branching: Branching | None = None,
-) -> Ran:
-    """Run an experiment into its folder.
+) -> Scenario:
+    """Run an experiment into its folder, and return the pack that it was run with.
 
     All errors of usage are found before anything of the folder or the recording is written.
 
@@ -144,8 +130,8 @@ async def execute_experiment(
                 )
                 bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
                 with bars, long_lived_objects_left_alone():
-                    journals = await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
-    return Ran(journals, scenario)
+                    await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
+    return scenario
 
 
 def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:
@@ -164,7 +150,7 @@ def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:
 
 def _jobs(
     experiment: Experiment, scenario: Scenario, made_by: Makers | None, branching: Branching | None
-) -> list[Job]:
+) -> Sequence[Job] | Plan:
     """Return the conversations wanted; none if nobody makes any."""
     if made_by is None:
         return []
@@ -183,7 +169,7 @@ def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
     if not fresh:
         read_chain(folder.audit)
     held = Journals([], []) if fresh else read_journals(folder.conversations, folder.verdicts)
-    if not simulate and not held.of(folder.read_makers()).conversations:
+    if not simulate and not held.of(folder.read_makers()).heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
     return held
 
@@ -376,4 +362,6 @@ def make_cast(
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)
 
-    return Cast(user, chatbot, detectors, knowledge, max_turns, experiment.concurrency)
+    return Cast(
+        user, chatbot, detectors, knowledge, max_turns, experiment.concurrency, pool.recording.stretch
+    )

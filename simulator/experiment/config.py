@@ -106,8 +106,11 @@ class Experiment(Frozen):
     repeats: int = Field(default=1, ge=1)
     """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …; see
     `simulator.experiment.plan.MOST_CONVERSATIONS`."""
+    count: int | None = Field(default=None, ge=1)
+    """So many users are drawn, each a persona with a seed, instead of `repeats` of every persona
+    (`simulator.experiment.plan.users`). Each talks with every chatbot."""
     seed: Seed = 0
-    """Seed of the first repeat."""
+    """Seed of the first repeat, or of the first users drawn."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""
     max_turns: int = Field(default=4, ge=1)
@@ -181,8 +184,15 @@ class Experiment(Frozen):
 
     @model_validator(mode="after")
     def _seeds_have_64_bits(self) -> Self:
-        if self.seed + self.repeats > 2**63:
-            raise ValueError(f"seed {self.seed} and {self.repeats} repeats lead beyond 64 bits")
+        for number, name in ((self.repeats, "repeats"), (self.count or 1, "users")):
+            if self.seed + number > 2**63:
+                raise ValueError(f"seed {self.seed} and {number} {name} lead beyond 64 bits")
+        return self
+
+    @model_validator(mode="after")
+    def _counted_once(self) -> Self:
+        if self.count is not None and self.repeats > 1:
+            raise ValueError("`count` and `repeats` exclude each other; give one of them")
         return self
 
     @model_validator(mode="after")

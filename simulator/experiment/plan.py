@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from scenarios.attacks.attacked import attack_version
 from scenarios.attacks.orders import UserOrder, user_order
@@ -15,8 +16,8 @@ from simulator.experiment.config import Component, Experiment
 from simulator.experiment.conversation import ConversationKey, GivenMessage
 from simulator.experiment.makers import Makers, makers
 
-MOST_CONVERSATIONS = 100_000
-"""Most conversations of one experiment. At a second each they take a day; the plan is held in memory."""
+MOST_CONVERSATIONS = 1_000_000
+"""Most conversations of one experiment. At a tenth of a second each they take a day."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,31 @@ class Job:
     """An order that the user gives the chatbot, see `Attack.user_injections`."""
 
 
-def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = None) -> list[Job]:
-    """Return all conversations of the experiment, persona by persona, so that pairs are complete early.
+class Plan(Protocol):
+    """The conversations of an experiment, made each time that they are asked for."""
+
+    def __len__(self) -> int:
+        """Return their number."""
+        ...
+
+    def __iter__(self) -> Iterator[Job]:
+        """Yield them; those of one user come one after the other."""
+        ...
+
+
+class _Plan:
+    def __init__(self, experiment: Experiment, scenario: Scenario, made_by: Makers) -> None:
+        self._experiment, self._scenario, self._made_by = experiment, scenario, made_by
+
+    def __len__(self) -> int:
+        return number_of_users(self._experiment, self._scenario) * len(self._experiment.chatbots)
+
+    def __iter__(self) -> Iterator[Job]:
+        return _jobs(self._experiment, self._scenario, self._made_by)
+
+
+def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = None) -> Plan:
+    """Return all conversations of the experiment, user by user, so that pairs are complete early.
 
     Args:
         made_by: who makes them; None: `makers`, with models identified by their names.
@@ -43,7 +67,7 @@ def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = No
         UsageError: like `check_plan` and `makers`.
     """
     check_plan(experiment, scenario)
-    return list(_jobs(experiment, scenario, made_by or makers(experiment)))
+    return _Plan(experiment, scenario, made_by or makers(experiment))
 
 
 def check_plan(experiment: Experiment, scenario: Scenario) -> None:
@@ -53,13 +77,51 @@ def check_plan(experiment: Experiment, scenario: Scenario) -> None:
         UsageError: a persona does not exist, or there are more conversations than `MOST_CONVERSATIONS`.
     """
     personas, chatbots = len(chosen_personas(experiment, scenario)), len(experiment.chatbots)
-    wanted = personas * chatbots * experiment.repeats
-    if wanted > MOST_CONVERSATIONS:
-        raise UsageError(
-            f"{personas} × {chatbots} × {experiment.repeats} (personas, chatbots, repeats) are {wanted:,} "
-            f"conversations, and one experiment has at most {MOST_CONVERSATIONS:,}. Lower `repeats` or "
-            "`limit`."
-        )
+    wanted = number_of_users(experiment, scenario) * chatbots
+    if wanted <= MOST_CONVERSATIONS:
+        return
+    if experiment.count is not None:
+        made_of, lower = f"{experiment.count:,} × {chatbots} (users, chatbots)", "`count`"
+    else:
+        made_of = f"{personas} × {chatbots} × {experiment.repeats} (personas, chatbots, repeats)"
+        lower = "`repeats` or `limit`"
+    raise UsageError(
+        f"{made_of} are {wanted:,} conversations, and one experiment has at most {MOST_CONVERSATIONS:,}. "
+        f"Lower {lower}."
+    )
+
+
+def number_of_users(experiment: Experiment, scenario: Scenario) -> int:
+    """Return how many users talk with each chatbot."""
+    personas = len(chosen_personas(experiment, scenario))
+    return personas * experiment.repeats if experiment.count is None else experiment.count if personas else 0
+
+
+def seeds(experiment: Experiment, scenario: Scenario) -> range:
+    """Return the seeds of the experiment's users."""
+    personas = len(chosen_personas(experiment, scenario))
+    repeats = experiment.repeats if experiment.count is None else -(-experiment.count // max(1, personas))
+    return range(experiment.seed, experiment.seed + repeats)
+
+
+def users(experiment: Experiment, scenario: Scenario) -> Iterator[tuple[Persona, int]]:
+    """Yield the users of the experiment: a persona and a seed each.
+
+    They come persona by persona. With `count`, they are drawn: seed by seed, all personas in an order drawn
+    from the seed. So each persona has as many users as another, or one more, and a larger count only adds.
+    """
+    personas = chosen_personas(experiment, scenario)
+    if experiment.count is None:
+        for persona in personas:
+            for seed in seeds(experiment, scenario):
+                yield persona, seed
+        return
+    left = experiment.count
+    for seed in seeds(experiment, scenario):
+        drawn = random.Random(seed).sample(personas, len(personas))  # noqa: S311 - a seeded choice of data
+        for persona in drawn[:left]:
+            yield persona, seed
+        left -= len(drawn)
 
 
 def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterator[Job]:
@@ -72,22 +134,21 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
     }
     if experiment.attack is not None:  # without one, identifiers are those of before there were attacks
         shared["attack"] = attack_version(experiment.attack)
-    for persona in chosen_personas(experiment, scenario):
-        for seed in range(experiment.seed, experiment.seed + experiment.repeats):
-            order = _order(experiment, persona, seed)
-            for bot in experiment.chatbots:
-                version = made_by.version(bot.name)
-                identity = {
-                    **shared,
-                    "made_by": version,
-                    "persona": persona.model_dump(mode="json"),
-                    "chatbot": bot.name,
-                    "seed": seed,
-                }
-                key = ConversationKey(
-                    digest(identity)[:16], scenario.name, persona.id, bot.name, chatbot_model, seed, version
-                )
-                yield Job(key, persona, bot, order)
+    for persona, seed in users(experiment, scenario):
+        order = _order(experiment, persona, seed)
+        for bot in experiment.chatbots:
+            version = made_by.version(bot.name)
+            identity = {
+                **shared,
+                "made_by": version,
+                "persona": persona.model_dump(mode="json"),
+                "chatbot": bot.name,
+                "seed": seed,
+            }
+            key = ConversationKey(
+                digest(identity)[:16], scenario.name, persona.id, bot.name, chatbot_model, seed, version
+            )
+            yield Job(key, persona, bot, order)
 
 
 def _order(experiment: Experiment, persona: Persona, seed: int) -> UserOrder | None:

@@ -69,6 +69,7 @@ class Journals:
     """The first verdict of each key; a failed one is replaced by the next one."""
     _heads: Sequence[Head] | None = field(default=None, compare=False, repr=False)
     _keys: Sequence[VerdictKey] | None = field(default=None, compare=False, repr=False)
+    _failed: frozenset[VerdictKey] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def heads(self) -> Sequence[Head]:
@@ -79,6 +80,13 @@ class Journals:
     def keys(self) -> Sequence[VerdictKey]:
         """What identifies the verdicts, in their order."""
         return [*map(verdict_key, self.verdicts)] if self._keys is None else self._keys
+
+    @cached_property
+    def failed(self) -> frozenset[VerdictKey]:
+        """What identifies the verdicts that failed."""
+        if self._failed is not None:
+            return self._failed
+        return frozenset(verdict_key(verdict) for verdict in self.verdicts if verdict.outcome == "failed")
 
     def of(self, made_by: Makers | None) -> Journals:
         """Return these without conversations of other makers, and verdicts on them; all of them for None."""
@@ -127,6 +135,7 @@ class Journals:
             _some(self.verdicts, found),
             [heads[place] for place in chats],
             [keys[place] for place in found],
+            self.failed,
         )
 
 
@@ -146,6 +155,7 @@ def read_journals(conversations: Path, verdicts: Path) -> Journals:
         judged.stored.some(found),
         [held.heads[place] for place in chats],
         [judged.keys[place] for place in found],
+        frozenset(judged.keys[place] for place in found if judged.failed[place]),
     )
 
 
@@ -220,7 +230,8 @@ class _Verdicts:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.keys: list[VerdictKey] = []
-        self._failed = bytearray()
+        self.failed = bytearray()
+        """Whether each failed."""
         self._reach = array("q")
         """The last character under a span of each."""
         self._words = array("q")
@@ -228,7 +239,7 @@ class _Verdicts:
         self._found = _Found()
         for verdict in self._found.read(path, Verdict):
             self.keys.append(verdict_key(verdict))
-            self._failed.append(verdict.outcome == "failed")
+            self.failed.append(verdict.outcome == "failed")
             self._reach.append(max((span.end or 0 for span in verdict.spans or ()), default=0))
             self._words.append(-1 if verdict.word_scores is None else len(verdict.word_scores))
         self.stored = Stored(path, Verdict, self._found.places, self._found.numbers)
@@ -249,7 +260,7 @@ class _Verdicts:
         """Return the positions of those that count."""
         found: dict[VerdictKey, int] = {}
         for place, key in enumerate(self.keys):
-            if key not in found or self._failed[found[key]]:
+            if key not in found or self.failed[found[key]]:
                 found[key] = place
         return list(found.values())
 

@@ -23,7 +23,7 @@ from scenarios.packs.pack_files import built_in_packs, load_scenario
 from scenarios.transcript import Conversation
 from simulator.experiment.config import Component, Experiment
 from simulator.experiment.makers import Makers, made_anew, makers
-from simulator.experiment.plan import chosen_personas, model_name, scenario_version
+from simulator.experiment.plan import chosen_personas, model_name, scenario_version, seeds
 from simulator.runs.branching_off import Branching
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder
@@ -172,7 +172,7 @@ def enter_folder(
         update["experiment"] = kept
         update["identity"] = {**before.identity, **identity}
         update["branched_from"] = making.branching and making.branching.saved()
-        update["seeds"] = tuple(range(experiment.seed, experiment.seed + experiment.repeats))
+        update["seeds"] = tuple(seeds(experiment, scenario))
         update["made_by"] = (making.made_by or makers(experiment)).joining(before.made_by)
         update["planted"] = _joined(making.planted, before.planted)
     elif saved is None:

@@ -65,6 +65,8 @@ class Stored(Sequence[Line], Generic[Line]):
             UsageError: a line was changed since it was found.
             OperationalError: the file cannot be read any more.
         """
+        if not positions:
+            return  # there may be no file
         try:
             with self._path.open("rb") as file:
                 for position in positions:

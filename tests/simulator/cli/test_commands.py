@@ -155,7 +155,7 @@ def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
     run = RunFolder(tmp_path / "run")
     flags = ("--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
     assert hallulab("simulate", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
-    assert run.read_journals().verdicts == []
+    assert len(run.read_journals().verdicts) == 0
     assert hallulab("detect", run.path, "--replay", RECORDING).code == 0
     judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_journals().verdicts]
     assert sorted(judged) == [("strict", 0, "scored"), ("strict", 1, "scored")]

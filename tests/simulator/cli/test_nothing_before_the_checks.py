@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from scenarios.files.jsonl import read_lines
+from scenarios.files.jsonl import placed_lines
 from scenarios.packs.pack_files import _load
 from simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
@@ -80,18 +80,19 @@ def test_an_empty_journal_is_refused_first(
     assert written(tmp_path) == before
 
 
-def test_journals_and_pack_are_read_once(
+def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
 ) -> None:
     damaged.verdicts.write_text("")
     judge = ("detect", damaged.path, "--detectors", "lexical", "--quiet")
     assert code_and_error(*judge)[0] == 0
     with (
-        patch("simulator.runs.journals.read_lines", wraps=read_lines) as lines,
+        patch("simulator.runs.journals.placed_lines", wraps=placed_lines) as lines,
         patch("scenarios.packs.pack_files._load", wraps=_load) as packs,
     ):
         assert code_and_error(*judge)[0] == 0
-    assert sorted(call.args[0] for call in lines.mock_calls) == [damaged.conversations, damaged.verdicts]
+    both = [damaged.verdicts, damaged.conversations]
+    assert [call.args[0] for call in lines.mock_calls] == [*both, *both]
     assert packs.call_count == 1
 
 

@@ -244,7 +244,7 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
     stale = Cast(lambda job: asker, lambda chosen, seed: answerer, [judge], None, 2, 4)
     with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
         await execute(stale, [job("a")], folder, Listener())
-    assert (len(folder.read_conversations()), folder.read_journals().verdicts) == (held, [])
+    assert (len(folder.read_conversations()), len(folder.read_journals().verdicts)) == (held, 0)
 
 
 async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
@@ -263,10 +263,3 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
         await execute(cast(Judge()), [job("a")], folder, Listener())
     assert len(folder.read_conversations()) == 1
     assert len(folder.read_journals().verdicts) == 1
-
-
-async def test_what_a_run_gives_is_what_its_folder_holds(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    failing = replace(bot(Breaking(after=1)), detectors=[Judge(error=ZeroDivisionError("oops"))])
-    for people in (failing, failing, cast(Judge())):
-        assert await execute(people, [job("a"), job("b")], folder, Listener()) == folder.read_journals()

@@ -117,7 +117,7 @@ def test_more_conversations_than_anybody_waits_for_are_refused_at_once() -> None
         ids(repeats=1_000_000_000)
     assert str(caught.value) == (
         "1 × 1 × 1000000000 (personas, chatbots, repeats) are 1,000,000,000 conversations, and one "
-        "experiment has at most 100,000. Lower `repeats` or `limit`."
+        "experiment has at most 1,000,000. Lower `repeats` or `limit`."
     )
 
 
@@ -148,7 +148,7 @@ def test_all_chatbots_get_the_same_order_in_the_same_turn() -> None:
         "attack": {"user_injections": 1.0},
         "repeats": 5,
     }
-    jobs = plan(load_experiment(None, values), scenario())
+    jobs = list(plan(load_experiment(None, values), scenario()))
     orders = [job.order for job in jobs]
     assert None not in orders
     assert orders[::2] == orders[1::2]

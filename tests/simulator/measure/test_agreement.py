@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from simulator.measure.agreement import PairAgreement, agreement, cohens_kappa, krippendorffs_alpha
+from simulator.measure.agreement import Flags, PairAgreement, cohens_kappa, krippendorffs_alpha
+from simulator.measure.metrics import by_detector
 from tests.builders import scored, unscored
 
 
@@ -64,7 +65,9 @@ def test_failures_and_abstentions_are_no_ratings() -> None:
         scored("c", 2, [], detector="a"),
         scored("c", 2, [(0, 1)], detector="b"),
     ]
-    found = agreement(verdicts, ["a", "b", "c"])
+    flags = Flags(["a", "b", "c"])
+    flags.add(by_detector(verdicts))
+    found = flags.agreement()
     assert found.turns == 2
     assert found.alpha == 0.0
     assert found.pairs == (

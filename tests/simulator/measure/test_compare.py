@@ -4,8 +4,8 @@ import pytest
 
 from scenarios.errors import UsageError
 from simulator.measure.compare import Comparison, compare
-from simulator.measure.metrics import tally_all
 from tests.builders import branched, conversation, scored, unscored
+from tests.simulator.counted import tally_all
 
 BOTS = ["vanilla", "editor", "agent"]
 

@@ -1,9 +1,17 @@
 from __future__ import annotations
 
-from simulator.measure.conversations import audit_report, chat_statistics
-from simulator.measure.metrics import tally_all
+from scenarios.transcript import Conversation
+from simulator.measure.conversations import Auditing, ChatStatistics, Lengths
 from tests.builders import conversation, scored
+from tests.simulator.counted import tally_all
 from tests.simulator.example_run import ExampleFlaw
+
+
+def chat_statistics(chats: list[Conversation], chatbots: list[str]) -> tuple[ChatStatistics, ...]:
+    lengths = Lengths()
+    for chat in chats:
+        lengths.add(chat)
+    return lengths.statistics(chatbots)
 
 
 def test_mean_and_deviation_of_turns_and_tokens() -> None:
@@ -28,7 +36,10 @@ def test_rows_are_computed_again_without_affected_conversations() -> None:
         "a": [ExampleFlaw(0, "empty", ""), ExampleFlaw(0, "repeated", ""), ExampleFlaw(0, "repeated", "")],
         "b": [],
     }
-    audit = audit_report(chats, tally_all(chats, verdicts, ["vanilla"], ["d"]), flaws, ["vanilla"])
+    auditing = Auditing()
+    for chat in chats:
+        auditing.add(chat, flaws[chat.id])
+    audit = auditing.audit(tally_all(chats, verdicts, ["vanilla"], ["d"]), ["vanilla"])
     assert (audit.conversations, audit.affected_conversations) == (2, 1)
     assert audit.flaws == {"empty": 1, "repeated": 2}
     assert audit.affected == {"vanilla": {"empty": 1, "repeated": 1}}

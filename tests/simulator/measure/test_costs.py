@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from simulator.measure.costs import Cost, efficiency, ledger
+from scenarios.transcript import Conversation, Verdict
+from simulator.measure.costs import Cost, Costs, Efficiency
 from tests.builders import call, conversation, scored
+from tests.simulator.counted import judged
 
 CHATS = [
     conversation("a", ["x", "y"], calls=[call("user.message", 5, 1), call("chatbot.generate", 30, 10, 1.0)]),
@@ -12,6 +14,28 @@ VERDICTS = [
     scored("a", 1, calls=[call("d.judge", 90, 10, 2.0)]),
     scored("b", 0, calls=[call("d.judge", 900, 100, 9.0)]),
 ]
+
+
+def costs(
+    chats: list[Conversation],
+    verdicts: list[Verdict],
+    chatbots: list[str] | None = None,
+    detectors: list[str] | None = None,
+) -> Costs:
+    found = Costs(chatbots or [], detectors or [])
+    for chat, judgements in judged(chats, verdicts):
+        found.add(chat, judgements)
+    return found
+
+
+def ledger(chats: list[Conversation], verdicts: list[Verdict]) -> tuple[Cost, ...]:
+    return costs(chats, verdicts).ledger()
+
+
+def efficiency(
+    chats: list[Conversation], verdicts: list[Verdict], chatbots: list[str], detectors: list[str]
+) -> tuple[Efficiency, ...]:
+    return costs(chats, verdicts, chatbots, detectors).efficiency()
 
 
 def test_ledger_adds_up_by_role_and_name() -> None:

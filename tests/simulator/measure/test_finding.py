@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from simulator.measure.compare import compare
 from simulator.measure.finding import Finding, findings
-from simulator.measure.metrics import rows, tally_all
+from simulator.measure.metrics import rows
 from tests.builders import conversation, scored, unscored
+from tests.simulator.counted import tally_all
 
 BOTS = ("vanilla", "editor", "agent")
 

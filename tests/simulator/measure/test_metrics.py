@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Verdict
-from simulator.measure.metrics import Row, known_sum, row, rows, tally_all
+from simulator.measure.metrics import Row, row, rows
+from simulator.measure.spending import known_sum
 from tests.builders import branched, call, conversation, scored, unscored
+from tests.simulator.counted import tally_all
 
 
 def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from chatbots.guarded.record import CALLS
-from simulator.measure.safeguards import safeguards
+from scenarios.transcript import Conversation, Verdict
+from simulator.measure.safeguards import Guarding, Safeguards
 from tests.builders import call, conversation, scored
+from tests.simulator.counted import judged
 from tests.simulator.runs.guarded import HANDED, PASSED, SAFE, attempt, held, record
 
 CURED = record(attempt("Safe.", 0.9, SAFE, SAFE), attempt("Not tested.", 0.1), shown=1, action="cured")
@@ -12,6 +14,15 @@ MARKED = record(attempt("Safe.", 0.9, SAFE), action="marked")
 UNJUDGED = record(attempt("Safe.", None), action="unjudged")
 WITHHELD = record(attempt("Safe.", None), shown=None, action="abstained")
 ALL = (PASSED, CURED, MARKED, HANDED, UNJUDGED, WITHHELD)
+
+
+def safeguards(
+    conversations: list[Conversation], verdicts: list[Verdict], chatbots: list[str], detectors: list[str]
+) -> tuple[Safeguards, ...]:
+    guarding = Guarding(detectors)
+    for held_one, found in judged(conversations, verdicts):
+        guarding.add(held_one, found)
+    return guarding.safeguards(chatbots)
 
 
 def test_replies_are_counted_by_what_was_done() -> None:

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from scenarios.attacks.attacked import Planted
 from scenarios.attacks.orders import Order
 from scenarios.transcript import Span, Turn
-from simulator.report.browser import MOST_COVERING, browser_data, segments
+from simulator.report.browser import MOST_COVERING, segments
 from tests.builders import conversation, scored, unscored
+from tests.simulator.counted import browser_data
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import UsageError
-from simulator.measure.metrics import tally_all
 from simulator.measure.prevalence import Accuracy, PairCounts
 from simulator.report.correcting import correct, correction_lines, read_accuracies, require_measured
 from tests.builders import conversation, scored
+from tests.simulator.counted import tally_all
 
 EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
 MEASURED = Accuracy(detector="d", version="1", all_pairs=70, groups=(EACH,) * 7)

@@ -8,9 +8,10 @@ import pytest
 
 from scenarios.errors import UsageError
 from scenarios.transcript import Call
-from simulator.report.document import CutReplies, build_report, read_report
+from simulator.report.document import CutReplies, read_report
 from simulator.report.terminal import notes
 from tests.builders import call, conversation, scored
+from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 
 DESIGNED_ROW = {

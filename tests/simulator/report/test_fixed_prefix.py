@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-from simulator.report.browser import browser_data
-from simulator.report.document import RunReport, build_report
+from simulator.report.document import RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
-from simulator.report.page import render_page
 from simulator.report.reporting import csv_of
 from simulator.runs.journals import Journals
 from tests.builders import branched, conversation
+from tests.simulator.counted import browser_data, build_report, render_page
 from tests.simulator.measure.test_fixed_prefix import SOURCE, fixedly, freely
 from tests.simulator.report.test_terminal import printed
 

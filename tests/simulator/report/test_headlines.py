@@ -8,8 +8,9 @@ import pytest
 
 from simulator.measure.finding import Finding
 from simulator.measure.metrics import Row, row
-from simulator.report.document import RunReport, build_report
+from simulator.report.document import RunReport
 from simulator.report.headlines import headlines, interval_lines
+from tests.simulator.counted import build_report
 
 
 def report(finding: dict[str, Any], *rows: Row, **rates: float | None) -> RunReport:

@@ -18,9 +18,8 @@ from agents.claim_check import ClaimCheck, ClaimChecks
 from scenarios.attacks.attacked import Planted
 from scenarios.attacks.orders import UserOrder, all_orders
 from scenarios.transcript import Turn
-from simulator.report.document import build_report
-from simulator.report.page import render_page
 from tests.builders import conversation
+from tests.simulator.counted import build_report, render_page
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

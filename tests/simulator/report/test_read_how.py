@@ -9,9 +9,9 @@ import pytest
 
 from agents.models.abilities import ReadHow
 from scenarios.errors import UsageError
-from simulator.report.document import build_report
 from simulator.report.terminal import reading_lines
 from tests.simulator.cli.test_commands import saved_run
+from tests.simulator.counted import build_report
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ from rich.console import Console
 
 from scenarios.transcript import Conversation
 from simulator.measure.attacks import AttackRow
-from simulator.report.document import RunReport, build_report
+from simulator.report.document import RunReport
 from simulator.report.terminal import attack_notes, notes, print_report
 from tests.builders import conversation, scored, unscored
+from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
 
 

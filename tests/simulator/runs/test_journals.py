@@ -31,7 +31,7 @@ def complaint(folder: Path, conversations: list[Conversation], verdicts: list[Ve
 def test_the_first_verdict_that_did_not_fail_counts(tmp_path: Path) -> None:
     lines = [unscored("c", 0), scored("c", 0, [(0, 1)]), scored("c", 0), unscored("c", 0)]
     found = read(tmp_path, [conversation("c", ["A."])], lines)
-    assert found.verdicts == [scored("c", 0, [(0, 1)])]
+    assert list(found.verdicts) == [scored("c", 0, [(0, 1)])]
 
 
 def test_verdicts_on_a_try_that_failed_are_of_the_run(tmp_path: Path) -> None:
@@ -85,17 +85,17 @@ def test_what_a_run_writes_between_the_reading_of_two_journals_is_no_contradicti
     from simulator.runs import journals
 
     run = RunFolder(tmp_path)
-    read_lines = journals.read_lines
+    placed_lines = journals.placed_lines
     asked: list[str] = []
 
-    def read_while_a_run_writes(path: Path) -> list[tuple[int, object]]:
+    def read_while_a_run_writes(path: Path) -> list[tuple[int, int, object]]:
         asked.append(path.name)
-        lines = list(read_lines(path))
+        lines = list(placed_lines(path))
         with run.open_conversations() as chats, run.open_verdicts() as judged:
             chats.append(conversation(path.name, ["A."]).model_dump_json())
             judged.append(scored(path.name, 0).model_dump_json())
         return lines
 
-    monkeypatch.setattr(journals, "read_lines", read_while_a_run_writes)
+    monkeypatch.setattr(journals, "placed_lines", read_while_a_run_writes)
     found = run.read_journals()
     assert [chat.id for chat in found.conversations] == ["verdicts.jsonl"]

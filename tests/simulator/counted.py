@@ -1,0 +1,101 @@
+"""Counts, reports and pages of conversations and verdicts in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from scenarios.attacks.attacked import Planted
+from scenarios.packs.pack import Persona
+from scenarios.transcript import Conversation, Verdict
+from simulator.measure.conversations import Flaw
+from simulator.measure.fixed_prefix import side_by_side
+from simulator.measure.metrics import ByDetector, Tallies, by_detector
+from simulator.measure.metrics import tally_all as tally_journals
+from simulator.report import document, page
+from simulator.report.browser import Cases
+from simulator.report.counting import RunCounts
+from simulator.report.document import RunReport
+from simulator.runs.experiment_json import BranchedFrom
+from simulator.runs.journals import Journals
+
+Flaws = Mapping[str, Sequence[Flaw]]
+"""Flaws by conversation id; a conversation without an entry has none."""
+
+
+def judged(
+    conversations: Sequence[Conversation], verdicts: Sequence[Verdict] = ()
+) -> Iterator[tuple[Conversation, ByDetector]]:
+    """Each conversation with the verdicts on it."""
+    for conversation, found in Journals(conversations, verdicts).judged():
+        yield conversation, by_detector(found)
+
+
+def tally_all(
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+) -> Tallies:
+    return tally_journals(Journals(conversations, verdicts), chatbots, detectors)
+
+
+def build_report(
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    *,
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+    flaws: Flaws,
+    planted: Planted | None = None,
+    branched_from: BranchedFrom | None = None,
+    free: Journals | None = None,
+    **more: Any,
+) -> RunReport:
+    """The report; `more` are arguments of `document.build_report`."""
+    counts = RunCounts(chatbots, detectors, planted)
+    for conversation, found in judged(conversations, verdicts):
+        counts.add(conversation, found, flaws.get(conversation.id, ()))
+    if branched_from is not None:
+        fixed = Journals(conversations, verdicts)
+        beside = side_by_side(branched_from, free or Journals([], []), fixed, chatbots, detectors)
+        more["fixed_prefix"] = beside
+    return document.build_report(counts, **more)
+
+
+def cases(
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+    flaws: Flaws,
+    personas: Mapping[str, Persona],
+    planted: Planted | None = None,
+) -> Cases:
+    found = Cases(chatbots, detectors, personas, planted)
+    for conversation, verdict in judged(conversations, verdicts):
+        found.add(conversation, verdict, flaws.get(conversation.id, ()))
+    return found
+
+
+def browser_data(*args: Any) -> dict[str, Any]:
+    """What the page embeds; `args` are those of `cases`."""
+    return cases(*args).data()
+
+
+def render_page(
+    report: RunReport,
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    *,
+    flaws: Flaws,
+    personas: Mapping[str, Persona],
+    experiment: str | None = None,
+    planted: Planted | None = None,
+) -> str:
+    """The page of a small run."""
+    counts = RunCounts(report.chatbots, report.detectors)
+    for conversation, found in judged(conversations, verdicts):
+        counts.add(conversation, found, ())
+    shown = cases(conversations, verdicts, report.chatbots, report.detectors, flaws, personas, planted)
+    return page.render_page(report, counts, shown, experiment=experiment)
