@@ -10,7 +10,7 @@ from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 from simulator.measure.metrics import Pairing, Tallies, Tally
 from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import Ratio, by_cluster, holm, no_interval, paired_difference
+from simulator.measure.statistics import Ratio, by_cluster, holm, no_interval, paired_differences
 
 Metric = Literal["hpt_1", "tokacc_1"]
 
@@ -52,13 +52,17 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
         UsageError: a chatbot has two conversations with the same scenario, persona and seed.
     """
     found: list[Comparison] = []
+    names = list(combinations(chatbots, 2))
     for detector in detectors:
-        for metric in _RATIOS:
-            names = list(combinations(chatbots, 2))
-            differences = [
-                paired_difference(*paired_ratios(tallies[a, detector], tallies[b, detector], metric))
+        tested = paired_differences(
+            [
+                paired_ratios(tallies[a, detector], tallies[b, detector], metric)
+                for metric in _RATIOS
                 for a, b in names
             ]
+        )
+        for number, metric in enumerate(_RATIOS):
+            differences = tested[number * len(names) :][: len(names)]
             adjusted = holm([item.p_value for item in differences])
             found.extend(
                 Comparison(

@@ -16,7 +16,7 @@ from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Frozen, Verdict
 from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.spending import Spent, spent, spent_together
-from simulator.measure.statistics import Ratio, interval, no_interval, ratio_of_sums
+from simulator.measure.statistics import Ratio, intervals, no_interval, ratio_of_sums
 from simulator.measure.tokens import count_hallucinated, count_tokens
 from simulator.runs.journals import Journals
 
@@ -262,7 +262,31 @@ def tally_all(journals: Journals, chatbots: Sequence[str], detectors: Sequence[s
 
 def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
     """Add up the tallies of one chatbot under one detector; a denominator of 0 gives None."""
-    tallies = clustered(tallies)
+    return rows({(chatbot, detector): tuple(tallies)})[0]
+
+
+def rows(tallies: Tallies) -> tuple[Row, ...]:
+    """Make a row for every (chatbot, detector), in the order given."""
+    found = {key: clustered(items) for key, items in tallies.items()}
+    samples = [sample for items in found.values() for sample in (_hpts(items), _tokaccs(items))]
+    ci95 = intervals(samples)
+    return tuple(
+        _row(chatbot, detector, items, ci95[2 * place], ci95[2 * place + 1])
+        for place, ((chatbot, detector), items) in enumerate(found.items())
+    )
+
+
+def _hpts(tallies: Sequence[Tally]) -> list[Ratio]:
+    return [item.hpt for item in tallies if item.scored_turns]
+
+
+def _tokaccs(tallies: Sequence[Tally]) -> list[Ratio]:
+    return [item.tokacc for item in tallies if item.scored_turns and item.tokens]
+
+
+def _row(
+    chatbot: str, detector: str, tallies: Sequence[Tally], hpt_ci95: Interval, tokacc_ci95: Interval
+) -> Row:
     judged = [item for item in tallies if item.scored_turns]
     worded = [item for item in judged if item.tokens]
     turns = sum(item.turns for item in tallies)
@@ -287,11 +311,11 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
         unlocated=sum(item.unlocated for item in tallies),
         hallucinated_chats=mean([float(item.hallucinations > 0) for item in judged]),
         calls_per_reply=sum(item.chatbot_calls for item in tallies) / turns if turns else None,
-        hpt_1=ratio_of_sums([item.hpt for item in judged]),
-        hpt_1_ci95=interval([item.hpt for item in judged]),
+        hpt_1=ratio_of_sums(_hpts(tallies)),
+        hpt_1_ci95=hpt_ci95,
         hpt_2=mean([item.hallucinations / item.scored_turns for item in judged]),
-        tokacc_1=ratio_of_sums([item.tokacc for item in worded]),
-        tokacc_1_ci95=interval([item.tokacc for item in worded]),
+        tokacc_1=ratio_of_sums(_tokaccs(tallies)),
+        tokacc_1_ci95=tokacc_ci95,
         no_interval=no_interval(len(judged)),
         tokacc_2=mean([item.tokacc.numerator / item.tokens for item in worded]),
         tokens=sum(item.tokens for item in tallies),
@@ -300,11 +324,6 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
         completion_tokens=cost.completion_tokens,
         seconds=cost.seconds,
     )
-
-
-def rows(tallies: Tallies) -> tuple[Row, ...]:
-    """Make a row for every (chatbot, detector), in the order given."""
-    return tuple(row(chatbot, detector, items) for (chatbot, detector), items in tallies.items())
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -7,8 +7,9 @@ Generators have a fixed seed and counts are integers: equal input gives equal ou
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ fall below 5%: 2 of 2^6 exchanges, p = 0.031."""
 UNDEFINED = 0.05
 """Largest share of undefined replicates; with more, there is no interval."""
 _SEED = 20_250
-_CELLS = 4_000_000
+_CELLS = 1_000_000
 """Largest number of drawn indices in memory at once."""
 _TIE = 1e-12
 """Differences closer than this are equal: floating-point noise must not break ties."""
@@ -33,7 +34,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ratio:
     """Numerator and denominator of one conversation, both counts; the denominator is at least 1."""
 
@@ -85,11 +86,18 @@ def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
 
     None with fewer than `LEAST_FOR_INTERVAL` conversations; `no_interval` says so.
     """
-    if len(sample) < LEAST_FOR_INTERVAL:
-        return None
-    numerators, denominators = _columns(sample)
-    ratios = [numerators[draw].sum(axis=1) / denominators[draw].sum(axis=1) for draw in _draws(len(sample))]
-    return _percentiles(np.concatenate(ratios))
+    return intervals([sample])[0]
+
+
+def intervals(samples: Sequence[Sequence[Ratio]]) -> list[tuple[float, float] | None]:
+    """Compute the `interval` of each sample; those of one length are resampled together, in the same way."""
+    found: list[tuple[float, float] | None] = [None] * len(samples)
+    for places in _by_length(samples):
+        columns = [column for place in places for column in _columns(samples[place])]
+        sums = _resampled(columns)
+        for at, place in enumerate(places):
+            found[place] = _percentiles(sums[:, 2 * at] / sums[:, 2 * at + 1])
+    return found
 
 
 def no_interval(number: int, noun: str = "conversation") -> str | None:
@@ -128,16 +136,36 @@ def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Differ
     Raises:
         ValueError: the samples differ in length.
     """
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} conversations cannot be paired")
-    one, two = ratio_of_sums(first), ratio_of_sums(second)
-    if one is None or two is None:
-        return Difference(len(first), None, None, None)
-    if len(first) < 2:
-        return Difference(len(first), one - two, None, None)
-    columns = (*_columns(first), *_columns(second))
-    ci95 = _difference_interval(*columns) if len(first) >= LEAST_FOR_INTERVAL else None
-    return Difference(len(first), one - two, ci95, _permutation_p(*columns))
+    return paired_differences([(first, second)])[0]
+
+
+def paired_differences(samples: Sequence[tuple[Sequence[Ratio], Sequence[Ratio]]]) -> list[Difference]:
+    """Compute the `paired_difference` of each two samples; those of one length are resampled together.
+
+    Raises:
+        ValueError: two samples differ in length.
+    """
+    columns: list[list[Integers]] = []
+    found: list[Difference] = []
+    for first, second in samples:
+        if len(first) != len(second):
+            raise ValueError(f"{len(first)} and {len(second)} conversations cannot be paired")
+        one, two = ratio_of_sums(first), ratio_of_sums(second)
+        difference = None if one is None or two is None else one - two
+        found.append(Difference(len(first), difference, None, None))
+        columns.append([*_columns(first), *_columns(second)] if difference is not None else [])
+    comparable = [held[0] if held else () for held in columns]
+    for places in _by_length(comparable):
+        sums = _resampled([column for place in places for column in columns[place]])
+        for at, place in enumerate(places):
+            over, under, other_over, other_under = sums[:, 4 * at : 4 * at + 4].T
+            ci95 = _percentiles(over / under - other_over / other_under)
+            found[place] = replace(found[place], ci95=ci95)
+    for places in _by_length(comparable, least=2):
+        p_values = _permutation_ps([columns[place] for place in places])
+        for place, p_value in zip(places, p_values, strict=True):
+            found[place] = replace(found[place], p_value=p_value)
+    return found
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -162,6 +190,31 @@ def _columns(sample: Sequence[Ratio]) -> tuple[Integers, Integers]:
     )
 
 
+def _by_length(samples: Sequence[Sized], least: int = LEAST_FOR_INTERVAL) -> list[list[int]]:
+    """Return the positions of samples of at least that length, those of one length together."""
+    places: dict[int, list[int]] = defaultdict(list)
+    for place, sample in enumerate(samples):
+        if len(sample) >= least:
+            places[len(sample)].append(place)
+    return list(places.values())
+
+
+def _resampled(columns: Sequence[Integers]) -> Floats:
+    """Return the sums of columns over `RESAMPLES` draws of their rows: shape (RESAMPLES, columns).
+
+    How often each row was drawn is counted once for all columns. Sums of whole numbers are exact.
+    """
+    values = np.column_stack(columns).astype(np.float64)
+    return np.concatenate([_times_drawn(draw) @ values for draw in _draws(len(values))])
+
+
+def _times_drawn(draw: Integers) -> Floats:
+    """Count how often each draw (a row) took each item: shape (draws, items)."""
+    draws, items = draw.shape
+    places = draw + np.arange(draws)[:, None] * items
+    return np.bincount(places.ravel(), minlength=draws * items).reshape(draws, items).astype(np.float64)
+
+
 def _draws(size: int) -> Iterator[Integers]:
     generator = np.random.default_rng(_SEED)
     rows = max(1, _CELLS // size)
@@ -174,33 +227,22 @@ def _percentiles(values: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _difference_interval(
-    first_over: Integers, first_under: Integers, second_over: Integers, second_under: Integers
-) -> tuple[float, float]:
-    differences = [
-        first_over[draw].sum(axis=1) / first_under[draw].sum(axis=1)
-        - second_over[draw].sum(axis=1) / second_under[draw].sum(axis=1)
-        for draw in _draws(len(first_over))
-    ]
-    return _percentiles(np.concatenate(differences))
-
-
-def _permutation_p(
-    first_over: Integers, first_under: Integers, second_over: Integers, second_under: Integers
-) -> float:
-    pairs = len(first_over)
-    observed = abs(first_over.sum() / first_under.sum() - second_over.sum() / second_under.sum())
+def _permutation_ps(columns: Sequence[Sequence[Integers]]) -> list[float]:
+    """Return the p-value of each two samples of one length, given as numerators and denominators of both."""
+    over, under, other_over, other_under = (np.column_stack(found) for found in zip(*columns, strict=True))
+    pairs = len(over)
+    observed = np.abs(over.sum(0) / under.sum(0) - other_over.sum(0) / other_under.sum(0))
     exact = 2**pairs <= RESAMPLES
-    hits = total = 0
+    hits, total = np.zeros(len(columns), dtype=np.int64), 0
     for swaps in [_all_swaps(pairs)] if exact else _random_swaps(pairs):
-        moved_over = swaps @ (second_over - first_over)
-        moved_under = swaps @ (second_under - first_under)
-        differences = (first_over.sum() + moved_over) / (first_under.sum() + moved_under) - (
-            second_over.sum() - moved_over
-        ) / (second_under.sum() - moved_under)
-        hits += int(np.count_nonzero(np.abs(differences) >= observed - _TIE))
+        chosen = swaps.astype(np.float64)
+        moved_over, moved_under = chosen @ (other_over - over), chosen @ (other_under - under)
+        differences = (over.sum(0) + moved_over) / (under.sum(0) + moved_under) - (
+            other_over.sum(0) - moved_over
+        ) / (other_under.sum(0) - moved_under)
+        hits += np.count_nonzero(np.abs(differences) >= observed - _TIE, axis=0)
         total += len(swaps)
-    return hits / total if exact else (hits + 1) / (total + 1)
+    return [float(hit / total if exact else (hit + 1) / (total + 1)) for hit in hits]
 
 
 def _all_swaps(pairs: int) -> Integers:

@@ -38,6 +38,7 @@ def _runs_of_marks() -> Iterator[tuple[int, int]]:
                 yield first, others[-1] if others else first
 
 
+@functools.lru_cache(maxsize=256)  # each detector counts the same reply
 def count_tokens(text: str) -> int:
     """Count the tokens of a text.
 
