@@ -23,6 +23,7 @@ MODULES = (
     "simulator.measure.meteor",
     "simulator.measure.metrics",
     "simulator.measure.pareto",
+    "simulator.measure.spending",
     "simulator.measure.statistics",
     "simulator.measure.token_f1",
     "simulator.measure.tokens",

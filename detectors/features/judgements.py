@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from detectors.features.batch import Batch, Case
@@ -35,7 +35,8 @@ def judge_blocks(
         attribution: the score by which a sentence is attributed to a chunk.
     """
     judgements: list[Judgement] = []
-    with _collector_paused():
+    # Counting frozen objects takes longer than to judge a reply of a run.
+    with _collector_paused() if len(cases) > 1 else nullcontext():
         for start in range(0, len(cases), BLOCK):
             scores = score(cases[start : start + BLOCK])
             judgements += _Judging(scores, thresholds, attribution).judgements()

@@ -318,6 +318,6 @@ def test_a_billion_repeats_are_refused_at_once(code_and_error: CodeAndError, tmp
     assert (code, said) == (
         2,
         "error: 1 × 1 × 1000000000 (personas, chatbots, repeats) are 1,000,000,000 conversations, and one "
-        "experiment has at most 100,000. Lower `repeats` or `limit`.\n",
+        "experiment has at most 1,000,000. Lower `repeats` or `limit`.\n",
     )
     assert not (tmp_path / "run").exists()

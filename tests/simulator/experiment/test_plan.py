@@ -154,3 +154,50 @@ def test_all_chatbots_get_the_same_order_in_the_same_turn() -> None:
     assert orders[::2] == orders[1::2]
     assert len({order.order.id for order in orders if order}) > 3
     assert [job.order for job in plan(load_experiment(None, {"model": "m"}), scenario())] == [None] * 10
+
+
+def drawn(count: int, **fields: Any) -> list[tuple[str, int]]:
+    """Persona and seed of each user drawn."""
+    values = {"chatbots": ["vanilla"], "model": "m", "count": count, **fields}
+    pack = scenario(*(persona(name) for name in "pqr"))
+    return [(job.key.persona, job.key.seed) for job in plan(load_experiment(None, values), pack)]
+
+
+def test_users_are_drawn_seed_by_seed_and_each_persona_as_often_as_another() -> None:
+    found = drawn(7, seed=5)
+    assert [seed for _, seed in found] == [5, 5, 5, 6, 6, 6, 7]
+    assert (
+        {who for who, seed in found if seed == 5} == {who for who, seed in found if seed == 6} == set("pqr")
+    )
+    assert len(set(found)) == 7
+
+
+def test_more_users_begin_with_the_same_ones() -> None:
+    assert drawn(20)[:7] == drawn(7)
+
+
+def test_a_drawn_user_has_the_conversation_of_the_same_persona_and_seed() -> None:
+    assert set(ids(count=1, limit=1)) == set(ids(limit=1))
+
+
+def test_every_drawn_user_talks_with_every_chatbot() -> None:
+    assert len(drawn(4, chatbots=["vanilla", "editor"])) == 8
+
+
+def test_a_plan_knows_its_length_without_being_made() -> None:
+    experiment = load_experiment(None, {"chatbots": ["vanilla", "editor"], "model": "m", "count": 250_000})
+    assert len(plan(experiment, scenario())) == 500_000
+
+
+def test_too_many_users_are_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        drawn(2_000_000)
+    assert str(caught.value) == (
+        "2,000,000 × 1 (users, chatbots) are 2,000,000 conversations, and one experiment has at most "
+        "1,000,000. Lower `count`."
+    )
+
+
+def test_count_and_repeats_exclude_each_other() -> None:
+    with pytest.raises(UsageError, match="`count` and `repeats` exclude each other"):
+        drawn(3, repeats=2)

@@ -1,0 +1,73 @@
+"""Measure large runs: `python -m benchmarks.scale [--short] [--made N]`.
+
+A run of three turns and three detectors against an instant stub endpoint, once with few conversations and
+once with ten times as many. Each run and each report is a process of its own, whose largest memory counts.
+
+`--made N` makes a run folder of N conversations besides, and measures `report` and `export` on it.
+
+The last line of the output is a JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+from benchmarks.orchestration import stub
+from benchmarks.scale.made_run import make
+from benchmarks.scale.memory import Needed, lost_and_doubled, needed_by, simulated
+
+FEW, MANY = 1_000, 10_000
+SHORT = (20, 200)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--short", action="store_true", help="a minute instead of ten")
+    parser.add_argument("--made", type=int, default=0, help="conversations of a folder to report on, too")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        found = _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
+        if options.made:
+            _measure_made(Path(directory) / "made", options.made)
+    print(json.dumps(found))
+
+
+def _compared(directory: Path, few: int, many: int) -> dict[str, float]:
+    """Return the memory of many conversations over that of few, and what is lost and doubled of the many."""
+    with stub() as base_url:
+        small = simulated(base_url, few, directory / "few")
+        _show(f"{few} conversations", small)
+        large = simulated(base_url, many, directory / "many")
+        _show(f"{many} conversations", large)
+    lost, doubled = lost_and_doubled(directory / "many", many)
+    return {
+        f"memory_ratio_{many}_over_{few}": round(large["run"].megabytes / small["run"].megabytes, 3),
+        "report_seconds": large["report"].seconds,
+        "lost": lost,
+        "doubled": doubled,
+    }
+
+
+def _measure_made(folder: Path, number: int) -> None:
+    make(number, folder)
+    commands = {
+        "report": ("report", str(folder)),
+        "export": ("export", str(folder), "--out", str(folder / "export.jsonl"), "--detector", "lexical"),
+    }
+    needed = {name: needed_by("hallulab.entry_point", *words) for name, words in commands.items()}
+    _show(f"a folder of {number} conversations", needed)
+
+
+def _show(about: str, needed: dict[str, Needed]) -> None:
+    told = (f"{name} {one.megabytes} MB, {one.seconds} s" for name, one in needed.items())
+    print(f"{about}: {'; '.join(told)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""A process to measure: `python -m benchmarks.scale.driver URL USERS DIR` runs an experiment with many users.
+
+Passages are found by their words, without an embedding model: its libraries would hide what the run itself
+needs. The users' messages are made up without a model, which would take most of the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy
+from numpy.typing import NDArray
+
+from agents.models.model import ModelPool
+from agents.users.user import UserMove
+from scenarios.packs.pack import Persona
+from scenarios.transcript import Message
+from simulator.experiment.build import Settings, execute_experiment
+from simulator.experiment.config import Experiment
+from simulator.runs.folder import RunFolder
+
+CHATBOT = "vanilla"
+DETECTORS = ("first", "second", "third")
+"""Names of three lexical detectors, which ask no model."""
+TURNS = 3
+_DIMENSIONS = 64
+
+
+class Asker:
+    """A simulated user without a model."""
+
+    def __init__(self, persona: Persona, domain: str, pool: ModelPool, seed: int, **_: Any) -> None:
+        self._who = f"{persona.id} {seed}"
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """Return the next message."""
+        return UserMove(text=f"What is the fee for complaint {len(history)} of {self._who}?")
+
+
+class Words:
+    """An embedder that counts words: texts that share words are near."""
+
+    name = "words"
+
+    def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Return a vector a text."""
+        return self.queries(texts)
+
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Return a vector a text."""
+        vectors = numpy.zeros((len(texts), _DIMENSIONS), dtype=numpy.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            for word in re.findall(r"\w+", text.lower()):
+                vector[zlib.crc32(word.encode()) % _DIMENSIONS] += 1
+            vector /= max(1.0, float(numpy.linalg.norm(vector)))
+        return vectors
+
+
+def experiment(base_url: str, users: int) -> Experiment:
+    """Return the experiment: so many users, three turns each, three detectors."""
+    values: dict[str, Any] = {
+        "base_url": base_url,
+        "model": "stub",
+        "chatbots": [CHATBOT],
+        "detectors": [{"name": name, "kind": "lexical"} for name in DETECTORS],
+        "count": users,
+        "min_turns": TURNS,
+        "max_turns": TURNS,
+    }
+    return Experiment.model_validate(values)
+
+
+def main() -> None:
+    """Run it."""
+    base_url, users, folder = sys.argv[1:]
+    with (
+        patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: Words()),
+        patch("simulator.experiment.build.SimulatedUser", Asker),
+    ):
+        wanted = experiment(base_url, int(users))
+        asyncio.run(execute_experiment(wanted, RunFolder(Path(folder)), Settings(quiet=True), simulate=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Memory and time of large runs, and whether anything is lost or doubled."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.scale.driver import DETECTORS
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What a command needed."""
+
+    megabytes: int
+    """Largest memory of its process."""
+    seconds: float
+    """Wall time."""
+
+
+def needed_by(module: str, *arguments: str) -> Needed:
+    """Run a module in a process of its own.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    started = time.perf_counter()
+    command = [sys.executable, "-m", module, *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with exit code {process.returncode}")
+    return Needed(usage.ru_maxrss // 1024, round(time.perf_counter() - started, 1))
+
+
+def simulated(base_url: str, users: int, folder: Path) -> dict[str, Needed]:
+    """Simulate and judge so many conversations, then report; return what each needed."""
+    return {
+        "run": needed_by("benchmarks.scale.driver", base_url, str(users), str(folder)),
+        "report": needed_by("hallulab.entry_point", "report", str(folder)),
+    }
+
+
+def lost_and_doubled(folder: Path, users: int, detectors: Sequence[str] = DETECTORS) -> tuple[int, int]:
+    """Count the conversations and verdicts that journals lack, and those that they hold twice.
+
+    The journals are read by nothing of hallulab: a conversation for each user, and a verdict of each detector
+    on each of its turns.
+    """
+    turns: dict[str, int] = {}
+    held: Counter[tuple[str, int]] = Counter()
+    with (folder / "conversations.jsonl").open(encoding="utf-8") as file:
+        for line in file:
+            one = json.loads(line)
+            turns[one["id"]] = len(one["turns"])
+            held[one["persona"], one["seed"]] += 1
+    wanted = {
+        (id, turn, detector)
+        for id, number in turns.items()
+        for turn in range(number)
+        for detector in detectors
+    }
+    judged: Counter[tuple[str, int, str]] = Counter()
+    with (folder / "verdicts.jsonl").open(encoding="utf-8") as file:
+        for line in file:
+            one = json.loads(line)
+            judged[one["conversation"], one["turn"], one["detector"]] += 1
+    lost = max(0, users - len(held)) + len(wanted - judged.keys()) + len(judged.keys() - wanted)
+    doubled = sum(number - 1 for counts in (held, judged) for number in counts.values())
+    return lost, doubled
