@@ -30,6 +30,11 @@ CHATBOT = "vanilla"
 DETECTORS = ("first", "second", "third")
 """Names of three lexical detectors, which ask no model."""
 TURNS = 3
+_QUESTIONS = (
+    "What does it cost to complain?",
+    "Who reads my letter, and where is that office?",
+    "How long may the seller take until the goods are replaced?",
+)
 _DIMENSIONS = 64
 
 
@@ -41,7 +46,7 @@ class Asker:
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Return the next message."""
-        return UserMove(text=f"What is the fee for complaint {len(history)} of {self._who}?")
+        return UserMove(text=f"{_QUESTIONS[len(history) // 2]} I am {self._who}.")
 
 
 class Words:

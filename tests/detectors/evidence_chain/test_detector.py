@@ -201,7 +201,7 @@ def test_objects_that_somebody_froze_stay_frozen() -> None:
     made = detector("evidence-chain-lexical")
     gc.freeze()
     try:
-        judged(made, view("Zebras gallop.", *EVIDENCE))
+        judged(made, *[view("Zebras gallop.", *EVIDENCE)] * 2)
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()

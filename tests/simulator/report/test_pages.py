@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.errors import UsageError
 from simulator.report import pages, reporting
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
@@ -75,7 +76,7 @@ def test_page_files_do_not_lead_out_of_the_folder(
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "page-00001.html").write_text("mine")
     run.pages.symlink_to(elsewhere)
-    with pytest.raises(Exception, match="this link leads out of the run folder"):
+    with pytest.raises(UsageError, match="this link leads out of the run folder"):
         write_reports(run)
     assert (elsewhere / "page-00001.html").read_text() == "mine"
 
