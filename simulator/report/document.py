@@ -24,12 +24,13 @@ from simulator.measure.conversations import Audit, ChatStatistics, Flaws, audit_
 from simulator.measure.costs import Cost, Efficiency, efficiency, ledger
 from simulator.measure.finding import Finding, findings
 from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
+from simulator.measure.judged_turns import Annotations, judged_turns
 from simulator.measure.metrics import Row, rows, tally_all
-from simulator.measure.prevalence import Accuracy
+from simulator.measure.prevalence import Known
 from simulator.measure.safeguards import Safeguards, safeguards
 from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
-from simulator.report.correcting import CorrectedRow, correct
+from simulator.report.correcting import UNKNOWN, CorrectedRow, correct
 from simulator.runs.experiment_json import BranchedFrom
 from simulator.runs.journals import Journals
 
@@ -85,7 +86,9 @@ class RunReport(Frozen):
     rows: tuple[Row, ...]
     """Each chatbot under each detector."""
     corrected: tuple[CorrectedRow, ...] = ()
-    """The rows corrected for the detectors' mistakes; empty without `--planted`."""
+    """The rows corrected for the detectors' mistakes, and one for all chatbots of each detector."""
+    corrected_by_depth: tuple[CorrectedRow, ...] = ()
+    """The same for turns with so many exchanges before them."""
     comparisons: tuple[Comparison, ...]
     """Every two chatbots under each detector."""
     fixed_prefix: FixedPrefix | None = None
@@ -122,6 +125,11 @@ class RunReport(Frozen):
     def detectors(self) -> list[str]:
         """Names of the detectors, likewise."""
         return list(dict.fromkeys(row.detector for row in self.rows))
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether any number is corrected."""
+        return any(row.source is not None for row in self.corrected)
 
     def by(self, detector: str) -> list[Row]:
         """Return the rows of a detector."""
@@ -162,7 +170,9 @@ def build_report(
     planted: Planted | None = None,
     branched_from: BranchedFrom | None = None,
     free: Journals | None = None,
-    accuracies: Mapping[str, Accuracy] | None = None,
+    mistakes: Mapping[str, Known] | None = None,
+    annotations: Annotations | None = None,
+    why_unknown: str = UNKNOWN,
 ) -> RunReport:
     """Compute the report of a run.
 
@@ -178,7 +188,9 @@ def build_report(
         planted: what an attack put into the scenario; None without one.
         branched_from: the run that the conversations branch off from; None: there is none.
         free: the conversations of that run, and the verdicts by these versions of the detectors.
-        accuracies: the detectors on planted errors, by name; None: nothing is corrected.
+        mistakes: those of detectors, by name, as far as they are known.
+        annotations: hallucinations that people found in the turns that they looked at.
+        why_unknown: why others are not.
 
     Raises:
         UsageError: the journals contradict each other or hold two configurations of the same thing.
@@ -192,6 +204,8 @@ def build_report(
     checks = claim_checks or ClaimChecks()
     tallies = tally_all(ordered, about, chatbots, detectors)
     found = mark_self_judged(rows(tallies), checks)
+    judged = judged_turns(ordered, about, annotations or {})
+    corrected = correct(judged, chatbots, detectors, mistakes or {}, why_unknown)
     comparisons = compare(tallies, chatbots, detectors)
     audit = audit_report(ordered, tallies, flaws, chatbots)
     sound = mark_self_judged(audit.rows_without_affected, checks)
@@ -199,7 +213,8 @@ def build_report(
     return RunReport(
         findings=findings(tallies, found, comparisons),
         rows=found,
-        corrected=() if accuracies is None else correct(tallies, accuracies),
+        corrected=tuple(row for row in corrected if row.depth is None),
+        corrected_by_depth=tuple(row for row in corrected if row.depth is not None),
         comparisons=comparisons,
         fixed_prefix=None
         if branched_from is None

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from agents.users.user_flaws import MIN_TURNS, Flaw, conversation_flaws
 from scenarios.attacks.attacked import Planted
 from scenarios.attacks.orders import without_user_orders
+from scenarios.datasets.gold import annotated_turns
 from scenarios.errors import OperationalError, UsageError
 from scenarios.packs.pack import Persona, Scenario
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import in_brief
 from scenarios.transcript import Conversation, Frozen, Verdict
-from simulator.measure.prevalence import Accuracy
+from simulator.measure.prevalence import Accuracy, by_planted_errors
 from simulator.report.columns import Column, csv_text
-from simulator.report.correcting import require_measured
+from simulator.report.correcting import UNKNOWN, UNMEASURED, require_measured
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
 from simulator.report.tables import ATTACKS, CORRECTED, FIXED_PREFIX, RESULTS
@@ -36,11 +38,24 @@ class _Derived:
     planted: Planted | None
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a run's numbers are corrected by."""
+
+    accuracies: Mapping[str, Accuracy] | None = None
+    """The detectors on planted errors, by name; None: they were not given."""
+    annotations: Path | None = None
+    """File of people's annotations; None: that of the folder, if it has one."""
+
+
+NOTHING_MEASURED = Measured()
+
+
 def write_reports(
     folder: RunFolder,
     journals: Journals | None = None,
     scenario: Scenario | None = None,
-    accuracies: Mapping[str, Accuracy] | None = None,
+    measured: Measured = NOTHING_MEASURED,
 ) -> RunReport:
     """Make the reports from the folder's journals, write them, and return the report.
 
@@ -48,17 +63,17 @@ def write_reports(
         folder: the run.
         journals: those of the folder, if they were read already.
         scenario: the run's pack, if it was read already.
-        accuracies: the detectors on planted errors, by name; None: nothing is corrected.
+        measured: what the numbers are corrected by.
 
     Raises:
-        UsageError: experiment.json or the journals are wrong, a report is a link to elsewhere, or the
-            accuracies are of other detectors.
+        UsageError: experiment.json, the journals or annotations are wrong, a report is a link to elsewhere,
+            or the accuracies are of other detectors.
         OperationalError: a report cannot be written; the old ones are intact.
     """
     folder.require()
     folder.refuse_links_out(folder.derived)
     journals = journals or folder.read_journals()
-    derived = _derive(folder, journals, scenario, accuracies)
+    derived = _derive(folder, journals, scenario, measured)
     page = render_page(
         derived.report,
         journals.conversations,
@@ -87,7 +102,10 @@ def csv_of(report: RunReport) -> str:
     free = report.fixed_prefix.rows if report.fixed_prefix is not None else ()
     more: tuple[tuple[Sequence[Column], Sequence[Frozen]], ...] = (
         (FIXED_PREFIX, free),
-        (CORRECTED, [corrected[row.chatbot, row.detector] for row in report.rows if corrected]),
+        (
+            CORRECTED,
+            [corrected[row.chatbot, row.detector] for row in report.rows] if report.is_corrected else (),
+        ),
     )
     for table, beside in more:
         if beside:
@@ -117,11 +135,12 @@ def _derive(
     folder: RunFolder,
     journals: Journals,
     scenario: Scenario | None = None,
-    accuracies: Mapping[str, Accuracy] | None = None,
+    measured: Measured = NOTHING_MEASURED,
 ) -> _Derived:
     saved = folder.read_experiment()
     conversations = journals.conversations
     verdicts = current_verdicts(journals.verdicts, saved)
+    accuracies = measured.accuracies
     if accuracies is not None:
         require_measured(accuracies, verdicts)
     personas = _personas(saved, scenario)
@@ -148,9 +167,21 @@ def _derive(
         planted=planted,
         branched_from=saved.branched_from if saved else None,
         free=_free_running(folder, saved),
-        accuracies=accuracies,
+        mistakes={name: by_planted_errors(one) for name, one in (accuracies or {}).items()},
+        annotations=_annotations(folder, conversations, measured.annotations),
+        why_unknown=UNKNOWN if accuracies is None else UNMEASURED,
     )
     return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None, planted)
+
+
+def _annotations(
+    folder: RunFolder, conversations: Sequence[Conversation], given: Path | None
+) -> dict[tuple[str, int], int]:
+    """Count what people found in the turns that they looked at; empty without a file."""
+    path = given or folder.annotations
+    if given is None and not path.is_file():
+        return {}
+    return {place: len(spans) for place, spans in annotated_turns(path, conversations).items()}
 
 
 def _free_running(folder: RunFolder, saved: SavedExperiment | None) -> Journals | None:

@@ -1,0 +1,108 @@
+"""The turns that a detector scored, with what people found in those that they looked at.
+
+Corrected numbers are made of sums over conversations. Those with the same persona and seed, one of each
+chatbot, are resampled together, and so are those that branch off from the same conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scenarios.text.spans import sentences
+from scenarios.transcript import Conversation, Span, Verdict
+from simulator.measure.metrics import Pairing, index_verdicts
+from simulator.measure.statistics import Floats
+
+Annotations = Mapping[tuple[str, int], int]
+"""Hallucinations that people found in a turn, by (conversation, index of the turn). 0: they looked and found
+none. A turn that is not there was not looked at."""
+
+
+@dataclass(frozen=True)
+class JudgedTurn:
+    """A turn that a detector scored and localised."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    pairing: Pairing
+    """The key that the conversation shares with other chatbots'."""
+    depth: int
+    """Exchanges before the turn."""
+    flagged: bool
+    """Whether the reply is flagged."""
+    spans: int
+    """Hallucinations by the detector, unlocated ones included."""
+    sentences: int
+    """Sentences of the reply."""
+    flagged_sentences: int
+    """Those that a located span touches."""
+    annotated: int | None
+    """Hallucinations by people; None: nobody looked."""
+
+
+def judged_turns(
+    conversations: Sequence[Conversation], verdicts: Iterable[Verdict], annotations: Annotations
+) -> dict[str, list[JudgedTurn]]:
+    """Return the scored turns of each detector, in the order of the conversations.
+
+    Raises:
+        UsageError: a turn has two verdicts of one detector.
+    """
+    index = index_verdicts(verdicts)
+    found: dict[str, list[JudgedTurn]] = {name: [] for name in sorted({name for _, name in index})}
+    for conversation in conversations:
+        for detector, turns in found.items():
+            judged = index.get((conversation.id, detector), {})
+            turns += _of_conversation(conversation, judged, annotations)
+    return found
+
+
+def _of_conversation(
+    conversation: Conversation, verdicts: Mapping[int, Verdict], annotations: Annotations
+) -> list[JudgedTurn]:
+    found = []
+    for turn in conversation.turns:
+        verdict = verdicts.get(turn.index)
+        if verdict is None or verdict.spans is None or not verdict.localised:
+            continue
+        places = sentences(turn.reply)
+        found.append(
+            JudgedTurn(
+                chatbot=conversation.chatbot,
+                pairing=(conversation.scenario, conversation.persona, conversation.seed),
+                depth=conversation.depth(turn.index),
+                flagged=bool(verdict.flagged),
+                spans=len(verdict.spans),
+                sentences=len(places),
+                flagged_sentences=sum(_touches(verdict.spans, *place) for place in places),
+                annotated=annotations.get((conversation.id, turn.index)),
+            )
+        )
+    return found
+
+
+def sums(
+    turns: Iterable[JudgedTurn],
+    chatbots: Sequence[str],
+    of_turn: Callable[[JudgedTurn], tuple[float, ...]],
+) -> Floats:
+    """Add up what `of_turn` gives: shape (personas and seeds, chatbots, values)."""
+    turns = list(turns)
+    rows = {pairing: place for place, pairing in enumerate(sorted({turn.pairing for turn in turns}))}
+    columns = {name: place for place, name in enumerate(chatbots)}
+    values = np.array([of_turn(turn) for turn in turns], dtype=np.float64)
+    found = np.zeros((len(rows), len(columns), values.shape[1]))
+    np.add.at(
+        found, ([rows[turn.pairing] for turn in turns], [columns[turn.chatbot] for turn in turns]), values
+    )
+    return found
+
+
+def _touches(spans: Sequence[Span], start: int, end: int) -> bool:
+    return any(
+        span.start is not None and span.end is not None and span.start < end and start < span.end
+        for span in spans
+    )
