@@ -2,8 +2,8 @@
 
 A sum over few conversations is skewed: most have few hallucinations, some have many. An interval that is
 symmetric about the estimate, or has the percentiles of a bootstrap, then lies too low. So a number is moved
-by standard errors on the scale of its logarithm, a share on that of its log-odds, with the quantiles of
-Student's t. `python -m benchmarks.coverage` measures how often such intervals have the true number.
+by standard errors on the scale of its logarithm, a share on that of the arcsine of its root, with the
+quantiles of Student's t. `python -m benchmarks.coverage` measures how often such intervals have the true number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def jackknife_error(values: Floats) -> float:
 
 
 def moved(value: float, error: float, steps: Floats, *, share: bool) -> Floats:
-    """Move a number by so many standard errors, on the scale of logarithms or, a share, of log-odds.
+    """Move a number by so many standard errors on its scale: the logarithm or, of a share, arcsine of root.
 
     A number at the end of its range has no such scale and stays.
     """
@@ -35,8 +35,9 @@ def moved(value: float, error: float, steps: Floats, *, share: bool) -> Floats:
         return np.full(len(steps), value)
     if not share:
         return value * np.exp(steps * error / value)
-    odds = value / (1 - value) * np.exp(steps * error / (value * (1 - value)))
-    return odds / (1 + odds)
+    angles = np.arcsin(np.sqrt(value)) + steps * error / (2 * np.sqrt(value * (1 - value)))
+    shares: Floats = np.sin(np.clip(angles, 0, np.pi / 2)) ** 2
+    return shares
 
 
 def t_bounds(value: float, error: float, freedom: int, *, share: bool) -> tuple[float, float] | None:

@@ -14,10 +14,11 @@ def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     assert jackknife_error(without) == pytest.approx(values.std(ddof=1) / 2)
 
 
-def test_numbers_move_on_the_scale_of_logarithms_and_shares_on_that_of_log_odds() -> None:
+def test_numbers_move_on_the_scale_of_logarithms_and_shares_on_that_of_angles() -> None:
     steps = np.array([-1.0, 0.0, 1.0])
     assert moved(2.0, 2.0 * np.log(2), steps, share=False) == pytest.approx([1.0, 2.0, 4.0])
-    assert moved(0.5, np.log(3) / 4, steps, share=True) == pytest.approx([0.25, 0.5, 0.75])
+    assert moved(0.5, np.pi / 12, steps, share=True) == pytest.approx([0.25, 0.5, 0.75])
+    assert moved(0.5, 1.0, steps, share=True) == pytest.approx([0.0, 0.5, 1.0])
     assert moved(0.0, 1.0, steps, share=False).tolist() == [0.0, 0.0, 0.0]
     assert moved(1.0, 1.0, steps, share=True).tolist() == [1.0, 1.0, 1.0]
 
