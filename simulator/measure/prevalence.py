@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 
 from scenarios.transcript import Count, Frozen
-from simulator.measure.spreading import jackknife_error, moved, smooth_weights, t_steps
+from simulator.measure.spreading import jackknife_error, moved, t_steps, weighed
 from simulator.measure.statistics import RESAMPLES, Floats
 
 
@@ -113,8 +113,8 @@ def drawn_rates(groups: Floats) -> Floats:
     made-up groups enter: in one a clean and a wrong unit are flagged, in the other neither.
     """
     known = np.concatenate([groups, [[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0]]])
-    weighed = smooth_weights("groups", len(known)) @ known
-    drawn: Floats = weighed[:, [1, 3]] / weighed[:, [0, 2]]
+    sums = weighed("groups", known)
+    drawn: Floats = sums[:, [1, 3]] / sums[:, [0, 2]]
     return drawn
 
 

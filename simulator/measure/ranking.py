@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.measure.spreading import smooth_weights
+from simulator.measure.spreading import weighed
 from simulator.measure.statistics import RESAMPLES, Floats, percentiles
 
 LEAD = 0.975
@@ -35,5 +35,5 @@ def reweighed(sums: Floats) -> Floats:
     Returns:
         shape (`RESAMPLES`, chatbots, values).
     """
-    weights = smooth_weights("conversations", len(sums))
-    return (weights @ sums.reshape(len(sums), -1)).reshape(RESAMPLES, *sums.shape[1:])
+    totals = weighed("conversations", sums.reshape(len(sums), -1))
+    return totals.reshape(RESAMPLES, *sums.shape[1:])

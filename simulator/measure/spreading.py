@@ -3,7 +3,7 @@
 A sum over few conversations is skewed: most have few hallucinations, some have many. An interval that is
 symmetric about the estimate, or has the percentiles of a bootstrap, then lies too low. So a number is moved
 by standard errors on the scale of its logarithm, a share on that of the arcsine of its root, with the
-quantiles of Student's t. `python -m benchmarks.coverage` measures how often such intervals have the true number.
+quantiles of Student's t. `python -m benchmarks.coverage` measures how often such intervals have the truth.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import numpy as np
 from simulator.measure.statistics import RESAMPLES, Floats
 
 _SEED = 1_978
+_CELLS = 4_000_000
+"""Largest number of weights in memory at once."""
 
 
 def jackknife_error(values: Floats) -> float:
@@ -61,17 +63,26 @@ def t_steps(freedom: int) -> Floats:
     return np.random.default_rng((_SEED, 0)).standard_t(freedom, RESAMPLES)
 
 
-def smooth_weights(of: Literal["conversations", "groups"], clusters: int) -> Floats:
-    """Draw weights of clusters, shape (`RESAMPLES`, clusters), for sums whose ratios vary as if resampled.
+def weighed(of: Literal["conversations", "groups"], rows: Floats) -> Floats:
+    """Add up clusters under random weights, so that ratios of the sums vary as if clusters were resampled.
 
     As in the Bayesian bootstrap (Rubin 1981, The Bayesian bootstrap, Annals of Statistics 9), but with gamma
     weights of shape 1 - 4 / clusters instead of 1: so the variance of a mean is that of Student's t about it,
-    with one degree of freedom less than clusters, and few clusters do not look surer than they are. Equal
-    arguments give equal weights, so what is weighed by them is paired.
+    with one degree of freedom less than clusters, and few clusters do not look surer than they are. As many
+    clusters get the same weights each time, so what is weighed by them is paired.
 
     Args:
         of: what is weighed; weights of conversations and of groups are independent.
-        clusters: at least 6.
+        rows: shape (clusters, values), at least 6 clusters.
+
+    Returns:
+        shape (`RESAMPLES`, values).
     """
-    seed = (_SEED, 1 if of == "conversations" else 2)
-    return np.random.default_rng(seed).standard_gamma(1 - 4 / clusters, (RESAMPLES, clusters))
+    generator = np.random.default_rng((_SEED, 1 if of == "conversations" else 2))
+    clusters = len(rows)
+    step = max(1, _CELLS // clusters)
+    sums = [
+        generator.standard_gamma(1 - 4 / clusters, (min(step, RESAMPLES - done), clusters)) @ rows
+        for done in range(0, RESAMPLES, step)
+    ]
+    return np.concatenate(sums)

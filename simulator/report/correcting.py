@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,19 +119,29 @@ def correction_lines(rows: Sequence[CorrectedRow]) -> list[str]:
     Args:
         rows: those of all turns.
     """
-    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for row in rows:
-        for reason in _remarks(row):
-            reasons[row.detector, reason].append(ALL if row.chatbot is None else row.chatbot)
-    remarks = [f"{detector}, {', '.join(names)}: {reason}." for (detector, reason), names in reasons.items()]
     sources = {row.source for row in rows}
     detectors = dict.fromkeys(row.detector for row in rows if row.source is not None)
     return [
         *([ASSUMED] if sources - {None, "annotations"} else []),
         *([LOOKED] if "annotations" in sources else []),
         *(line for name in detectors for line in _best([row for row in rows if row.detector == name])),
-        *remarks,
+        *_reasons(rows),
     ]
+
+
+def _reasons(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+    """Say once what is true of several rows; of a detector alone where it is true of all its rows."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        for reason in _remarks(row):
+            found[reason][row.detector].append(ALL if row.chatbot is None else row.chatbot)
+    number = Counter(row.detector for row in rows)
+    for reason, detectors in found.items():
+        whom = (
+            detector if len(names) == number[detector] else f"{detector}, {', '.join(names)}"
+            for detector, names in detectors.items()
+        )
+        yield f"{'; '.join(whom)}: {reason}."
 
 
 def _best(rows: Sequence[CorrectedRow]) -> Iterator[str]:

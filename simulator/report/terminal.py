@@ -73,9 +73,10 @@ def _grouped(
     narrow: bool,
 ) -> Table:
     """Make a table of rows in groups by detector."""
+    groups = ([row for row in rows if row.detector == detector] for detector in detectors)
     return terminal_table(
         columns,
-        [[row for row in rows if row.detector == detector] for detector in detectors],
+        [group for group in groups if group],
         narrow=narrow,
         gap="\n" if narrow else " ",
         title=(lambda row: f"by {in_brief(row.detector)}") if narrow else None,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from hallulab import Run
+from simulator.report.reporting import write_reports
+from simulator.report.terminal import print_report
 from simulator.runs.folder import RunFolder
-from tests.builders import conversation, scored
+from tests.builders import conversation, scored, unscored
 from tests.simulator.command_line import CommandLine
 
 FEE = {"quote": "Rs 500", "severity": 4}
@@ -124,3 +128,19 @@ def test_a_missing_file_is_named(hallulab: CommandLine, run: RunFolder, tmp_path
     ended = hallulab("report", run.path, "--annotations", tmp_path / "none.jsonl")
     assert ended.code == 2
     assert "none.jsonl" in ended.err
+
+
+def test_an_export_does_not_overwrite_annotations(hallulab: CommandLine, run: RunFolder) -> None:
+    run.annotations.write_text(NOTES)
+    assert hallulab("export", run.path, "--out", run.annotations).code == 2
+    assert run.annotations.read_text() == NOTES
+
+
+def test_a_narrow_terminal_shows_detectors_with_and_without_a_scored_turn(run: RunFolder) -> None:
+    run.annotations.write_text(NOTES)
+    with run.verdicts.open("a") as journal:
+        journal.write(unscored("a0", 0, detector="e").model_dump_json() + "\n")
+    console = Console(width=80, record=True, file=StringIO())
+    print_report(write_reports(run), console)
+    shown = console.export_text()
+    assert "e: not corrected: no turn was scored." in shown

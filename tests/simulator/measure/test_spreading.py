@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.measure.spreading import jackknife_error, moved, smooth_weights, t_bounds, t_steps
+from simulator.measure import spreading
+from simulator.measure.spreading import jackknife_error, moved, t_bounds, t_steps, weighed
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
@@ -41,13 +42,20 @@ def test_at_the_end_of_the_range_or_without_an_error_there_are_none(
 def test_a_weighted_mean_varies_as_by_student_s_t(clusters: int) -> None:
     """The variance of t is (n - 1) / (n - 3) times that of a mean of n."""
     values = np.arange(clusters, dtype=np.float64)
-    weights = smooth_weights("groups", clusters)
-    drawn = weights @ values / weights.sum(axis=1)
+    number, total = weighed("groups", np.stack([np.ones(clusters), values], axis=1)).T
+    drawn = total / number
     wanted = values.var(ddof=1) / clusters * (clusters - 1) / (clusters - 3)
     assert drawn.var() == pytest.approx(wanted, rel=0.1)
 
 
 def test_equal_arguments_give_equal_draws() -> None:
-    assert (smooth_weights("groups", 6) == smooth_weights("groups", 6)).all()
-    assert (smooth_weights("groups", 6) != smooth_weights("conversations", 6)).any()
+    rows = np.eye(6)
+    assert (weighed("groups", rows) == weighed("groups", rows)).all()
+    assert (weighed("groups", rows) != weighed("conversations", rows)).any()
     assert (t_steps(5) == t_steps(5)).all()
+
+
+def test_many_clusters_are_weighed_in_pieces_with_the_same_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = weighed("groups", np.eye(7))
+    monkeypatch.setattr(spreading, "_CELLS", 100)
+    assert (weighed("groups", np.eye(7)) == at_once).all()

@@ -69,7 +69,7 @@ def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_
         "d, a, b: no interval: a number at the end of its range has none.",
         "d, a: the corrected share of hallucinated turns was above 1, and is set to 1.",
         "d, b: the corrected share of hallucinated turns was below 0, and is set to 0.",
-        "e, a, b, all chatbots: not corrected: no turn was scored.",
+        "e: not corrected: no turn was scored.",
     ]
     assert correction_lines(()) == []
 
