@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scenarios.text.spans import sentences
+from scenarios.text.spans import Region, sentences
 from scenarios.transcript import Conversation, Span, Verdict
 from simulator.measure.metrics import Pairing, index_verdicts
 from simulator.measure.statistics import Floats
@@ -77,7 +77,7 @@ def _of_conversation(
                 flagged=bool(verdict.flagged),
                 spans=len(verdict.spans),
                 sentences=len(places),
-                flagged_sentences=sum(_touches(verdict.spans, *place) for place in places),
+                flagged_sentences=_touched(turn.reply, verdict.spans, places),
                 annotated=annotations.get((conversation.id, turn.index)),
             )
         )
@@ -101,8 +101,12 @@ def sums(
     return found
 
 
-def _touches(spans: Sequence[Span], start: int, end: int) -> bool:
-    return any(
-        span.start is not None and span.end is not None and span.start < end and start < span.end
-        for span in spans
-    )
+def _touched(reply: str, spans: Sequence[Span], places: Sequence[Region]) -> int:
+    """Count the places that a located span touches, in time that grows with the reply and with the spans."""
+    ends = np.zeros(len(reply) + 1, dtype=np.int64)
+    for span in spans:
+        if span.start is not None and span.end is not None:
+            ends[span.start] += 1
+            ends[span.end] -= 1
+    before = np.concatenate([[0], np.cumsum(np.cumsum(ends) > 0)])
+    return sum(bool(before[place.end] > before[place.start]) for place in places)
