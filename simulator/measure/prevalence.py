@@ -23,6 +23,7 @@ from typing import Literal
 
 import numpy as np
 
+from detectors.base.fitted import Fitted
 from scenarios.transcript import Count, Frozen
 from simulator.measure.spreading import jackknife_error, moved, t_steps, weighed
 from simulator.measure.statistics import RESAMPLES, Floats
@@ -92,6 +93,18 @@ def by_planted_errors(accuracy: Accuracy) -> Known:
     flags = [(each.pairs, each.twins_flagged, each.pairs, each.errors_flagged) for each in groups]
     spans = [(each.pairs, each.twin_spans, each.pairs, each.error_spans) for each in groups]
     return Known("planted errors", _groups(flags), _groups(spans), "reply")
+
+
+def by_calibration(fitted: Fitted) -> Known:
+    """Return what a calibration tells."""
+    replies, units = (
+        _groups([(one.clean, one.clean_flagged, one.wrong, one.wrong_flagged) for one in counted])
+        for counted in (
+            [group.replies for group in fitted.groups],
+            [group.sentences for group in fitted.groups],
+        )
+    )
+    return Known("calibration", replies, units, "sentence")
 
 
 def _groups(counts: Sequence[tuple[int, int, int, int]]) -> Floats:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.users.user_flaws import MIN_TURNS, Flaw, conversation_flaws
+from detectors.base.fitted import fitted_version
 from scenarios.attacks.attacked import Planted
 from scenarios.attacks.orders import without_user_orders
 from scenarios.datasets.gold import annotated_turns
@@ -15,7 +16,7 @@ from scenarios.packs.pack import Persona, Scenario
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import in_brief
 from scenarios.transcript import Conversation, Frozen, Verdict
-from simulator.measure.prevalence import Accuracy, by_planted_errors
+from simulator.measure.prevalence import Accuracy, Known, by_calibration, by_planted_errors
 from simulator.report.columns import Column, csv_text
 from simulator.report.correcting import UNKNOWN, UNMEASURED, require_measured
 from simulator.report.document import RunReport, build_report
@@ -167,11 +168,28 @@ def _derive(
         planted=planted,
         branched_from=saved.branched_from if saved else None,
         free=_free_running(folder, saved),
-        mistakes={name: by_planted_errors(one) for name, one in (accuracies or {}).items()},
+        mistakes=_mistakes(verdicts) if accuracies is None else _planted(accuracies),
         annotations=_annotations(folder, conversations, measured.annotations),
         why_unknown=UNKNOWN if accuracies is None else UNMEASURED,
     )
     return _Derived(report, verdicts, flaws, personas, saved.text() if saved else None, planted)
+
+
+def _planted(accuracies: Mapping[str, Accuracy]) -> dict[str, Known]:
+    return {name: by_planted_errors(one) for name, one in accuracies.items()}
+
+
+def _mistakes(verdicts: Sequence[Verdict]) -> dict[str, Known]:
+    """Return what calibrations tell of the detectors that judged, each in a single version."""
+    versions: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        versions.setdefault(verdict.detector, set()).add(verdict.version)
+    found = {
+        detector: fitted_version(detector, *judged)
+        for detector, judged in versions.items()
+        if len(judged) == 1
+    }
+    return {detector: by_calibration(fitted) for detector, fitted in found.items() if fitted is not None}
 
 
 def _annotations(
