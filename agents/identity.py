@@ -49,6 +49,7 @@ PLUMBING = (
     "agents.served_model",
     "chatbots.protocol",
     "detectors.base.checking",
+    "detectors.base.fitted",
     "detectors.base.protocol",
 )
 """Modules and whole packages whose own code does not decide a result. What they import counts as if the

@@ -24,16 +24,19 @@ from hallulab import run
 from scenarios.errors import HallulabError, ReplayMiss, UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.text.wording import NOTHING, number, with_interval
-from simulator.bench.chatbots import LABELS, annotated_tallies
+from scenarios.transcript import Conversation, Verdict
+from simulator.bench.chatbots import LABELS, annotated_run
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.planted import ALL, PlantedRow, planted_counts, planted_rows
 from simulator.experiment.build import Settings, make_detectors, needs_model, open_pool, served
 from simulator.experiment.config import load_experiment
-from simulator.measure.metrics import Tallies, tally_all
-from simulator.measure.prevalence import Accuracy, Correction
+from simulator.measure.corrections import Correction
+from simulator.measure.judged_turns import judged_turns
+from simulator.measure.prevalence import Accuracy, by_planted_errors
 from simulator.report.correcting import ALL as ALL_CHATBOTS
 from simulator.report.correcting import CorrectedRow, correct, require_measured
 from simulator.runs.folder import RunFolder
+from simulator.runs.journals import verdict_key
 from simulator.stress.command import PlantSettings, plant_command
 from simulator.stress.kinds import KINDS
 
@@ -188,15 +191,12 @@ def _cell(row: PlantedRow | None) -> str:
 def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
     """Return the table of the demo run's numbers, as counted and corrected."""
     journals = demo.read_journals()
-    keys = [key for key in journals.keys if key.detector in accuracies]
-    require_measured(accuracies, keys)
-    chatbots = sorted({head.chatbot for head in journals.heads})
-    detectors = list(dict.fromkeys(key.detector for key in keys))
-    tallies = tally_all(journals, chatbots, detectors)
+    verdicts = [one for one in journals.verdicts if one.detector in accuracies]
+    require_measured(accuracies, map(verdict_key, verdicts))
     head = ["detector", "chatbot", "turns flagged", "corrected", "HPT-1", "corrected"]
     lines = [
         [f"`{row.detector}`", row.chatbot or ALL_CHATBOTS, *_corrected(row)]
-        for row in correct(tallies, accuracies)
+        for row in _rows(journals.conversations, verdicts, accuracies)
     ]
     return "The demo run:\n\n" + _table([head, *lines])
 
@@ -217,16 +217,16 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
     annotated = asyncio.run(judged(GOLD_DETECTOR, sample("gold", KEPT, 200), Recording.replay(GOLD_ANSWERS)))
     if annotated.version != planted.version:
         raise UsageError(f"{GOLD_ANSWERS}: {GOLD_DETECTOR} has another version here than on planted errors.")
-    tallies = annotated_tallies([annotated]) or {}
+    conversations, verdicts = annotated_run([annotated])
     by_all, by_whole = (
         {
             row.chatbot: row
-            for row in _rows(tallies, _of_kinds(planted, kinds))
+            for row in _rows(conversations, verdicts, _accuracies(_of_kinds(planted, kinds)))
             if row.detector == GOLD_DETECTOR
         }
         for kinds in (tuple(KINDS), WHOLE)
     )
-    labels = {row.chatbot: row for row in _rows(tallies, planted) if row.detector == LABELS}
+    labels = {row.chatbot: row for row in _rows(conversations, verdicts, {}) if row.detector == LABELS}
     head = ["chatbot", "labels", "as counted", "corrected", f"corrected by {', '.join(WHOLE)} alone"]
     shares, counts = [], []
     for name, row in by_all.items():
@@ -242,8 +242,21 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
     ]
 
 
-def _rows(tallies: Tallies, planted: Evaluation) -> tuple[CorrectedRow, ...]:
-    return correct(tallies, {one.detector: one for one in planted_counts([planted]) or ()})
+def _accuracies(planted: Evaluation) -> dict[str, Accuracy]:
+    return {one.detector: one for one in planted_counts([planted]) or ()}
+
+
+def _rows(
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    accuracies: Mapping[str, Accuracy],
+) -> list[CorrectedRow]:
+    """Correct the numbers over all turns."""
+    known = {name: by_planted_errors(one) for name, one in accuracies.items()}
+    chatbots = sorted({one.chatbot for one in conversations})
+    detectors = list(dict.fromkeys(one.detector for one in verdicts))
+    rows = correct(judged_turns(conversations, verdicts, {}), chatbots, detectors, known)
+    return [row for row in rows if row.depth is None]
 
 
 def _of_kinds(evaluation: Evaluation, kinds: Sequence[str]) -> Evaluation:

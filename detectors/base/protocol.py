@@ -12,8 +12,9 @@ from agents.models.model import ModelPool
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 
-ThresholdProtocol = Literal["published", "tuned", "given"]
-"""Where a threshold comes from: the paper, a fit on development data, or the options."""
+ThresholdProtocol = Literal["published", "tuned", "calibrated", "given"]
+"""Where a threshold comes from: the paper, a fit on our development data, `hallulab calibrate`, or the
+options."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,9 @@ class Detector(ABC):
     version: str
     """Hash of all that changes its verdicts: options, prompts, thresholds, model names, seed and code. A
     resumed run keeps only the verdicts of this version."""
+    scoring: str | None = None
+    """Hash of all that changes its scores: what `version` is made of, without the threshold. None: its
+    threshold cannot be calibrated."""
     threshold: float | None = None
     """Score from which a reply is flagged; None if there is none. Some topics have stricter ones."""
     threshold_protocol: ThresholdProtocol = "given"
@@ -59,6 +63,14 @@ class Detector(ABC):
 
         A model's failure is an outcome: this method does not raise for it.
         """
+
+    def use_calibrated(self, threshold: float) -> None:
+        """Judge with a threshold that was fitted for `scoring`.
+
+        Raises:
+            NotImplementedError: `scoring` is None.
+        """
+        raise NotImplementedError(f"the threshold of {self.name} cannot be calibrated")
 
     async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
         """Judge every reply; the judgements and their order are those that `detect` gives."""

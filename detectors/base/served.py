@@ -14,6 +14,7 @@ from agents.models.model import Session
 from agents.models.prompt import Prompt
 from agents.served_model import catalogue_name, identity_of
 from detectors.base.evidence_questions import calibrations_of
+from detectors.base.fitted import fitted_for
 from detectors.base.judging import judge
 from detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol
 from detectors.base.thresholds import tuned_threshold
@@ -76,6 +77,9 @@ class ServedDetector(Detector):
         given = self._in_force[self._option]
         if given is not None:
             return given, "given"
+        fitted = fitted_for(self.scoring)
+        if fitted is not None:
+            return fitted.threshold, "calibrated"
         model = next(map(catalogue_name, self._asked.values()), None)
         tuned = tuned_threshold(*self._place, model) if self._place else None
         if tuned is not None:
@@ -96,15 +100,29 @@ class ServedDetector(Detector):
     @cached_property
     def version(self) -> str:  # type: ignore[override] # likewise
         """See `Detector.version`."""
+        return self._identity(self.threshold)
+
+    @cached_property
+    def scoring(self) -> str:  # type: ignore[override] # likewise
+        """See `Detector.scoring`."""
+        return self._identity(None)
+
+    def _identity(self, threshold: float | None) -> str:
         models = [catalogue_name(client) for client in self._asked.values()]
         return identity(
             self._code,
-            {**self._in_force, self._option: self.threshold},
+            {**self._in_force, self._option: threshold},
             self._prompts,
             {role: identity_of(client) for role, client in self._asked.items()},
             self._context.seed,
             [[calibrations_of(model), plain(self._corrections(model))] for model in models],
         )
+
+    def use_calibrated(self, threshold: float) -> None:
+        """See `Detector.use_calibrated`."""
+        self.threshold = threshold
+        self.threshold_protocol = "calibrated"
+        self.version = self._identity(threshold)
 
     async def detect(self, view: TurnView) -> Judgement:
         """See `Detector.detect`."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from agents.identity import identity
+from detectors.base.fitted import fitted_for
 from detectors.base.protocol import TrainableDetector, Traits
 from detectors.features.batch import Case, make_case
 from detectors.features.judgements import judge_blocks
@@ -66,9 +67,23 @@ class TrainedDetector(TrainableDetector, Generic[Model]):
         thresholds = self._model.thresholds.model_copy(update={"response": self.threshold})
         return judge_blocks(cases, self._model.score, thresholds, self._options.attribution)
 
+    def use_calibrated(self, threshold: float) -> None:
+        """See `Detector.use_calibrated`."""
+        self.threshold = threshold
+        self.threshold_protocol = "calibrated"
+        self.version = self._identity(threshold)
+
     def _use(self, model: Model) -> None:
         self._model = model
         given = self._options.threshold
         self.threshold = model.thresholds.response if given is None else given
         self.threshold_protocol = "tuned" if given is None else "given"
-        self.version = identity(type(self).__module__, self._options, learnt=model.identity)
+        self.version = self._identity(given)
+        self.scoring = self._identity(None)
+        fitted = fitted_for(self.scoring) if given is None else None
+        if fitted is not None:
+            self.use_calibrated(fitted.threshold)
+
+    def _identity(self, threshold: float | None) -> str:
+        options = self._options.model_copy(update={"threshold": threshold})
+        return identity(type(self).__module__, options, learnt=self._model.identity)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from agents.identity import identity
+from detectors.base.fitted import fitted_for
 from detectors.base.judging import flagged_spans
 from detectors.base.protocol import Detector, DetectorContext, Traits
 from scenarios.options import read_options
@@ -22,8 +23,8 @@ class LexicalOptions(Frozen):
     """What counts as evidence, and the threshold for flags."""
 
     threshold: float = Field(default=0.25, gt=0.0, le=1.0)
-    """Share of unknown words from which a reply, or a sentence of it, is flagged. Tuned on the development
-    halves of the three parts of BEGIN."""
+    """Share of unknown words from which a reply, or a sentence of it, is flagged. The default was tuned on
+    the development halves of the three parts of BEGIN; one that was calibrated takes its place."""
     dialogue_is_evidence: bool = False
     """Whether words of the question and the history count as known, too."""
 
@@ -40,16 +41,29 @@ class LexicalDetector(Detector):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LexicalOptions, context.options)
         self.name = name
-        self.version = identity(__name__, options)
+        self._options = options
+        self.version = self._identity(options.threshold)
+        self.scoring = self._identity(None)
         self.threshold = options.threshold
-        fitted = LexicalOptions.model_fields["threshold"].default
-        self.threshold_protocol = "tuned" if options.threshold == fitted else "given"
-        self._dialogue_is_evidence = options.dialogue_is_evidence
+        tuned = LexicalOptions.model_fields["threshold"].default
+        self.threshold_protocol = "tuned" if options.threshold == tuned else "given"
+        fitted = None if "threshold" in options.model_fields_set else fitted_for(self.scoring)
+        if fitted is not None:
+            self.use_calibrated(fitted.threshold)
+
+    def use_calibrated(self, threshold: float) -> None:
+        """See `Detector.use_calibrated`."""
+        self.threshold = threshold
+        self.threshold_protocol = "calibrated"
+        self.version = self._identity(threshold)
+
+    def _identity(self, threshold: float | None) -> str:
+        return identity(__name__, {**self._options.model_dump(mode="json"), "threshold": threshold})
 
     async def detect(self, view: TurnView) -> Judgement:
         """See `Detector.detect`. Abstains when the reply or the evidence has no words."""
         texts = [passage.text for passage in view.passages]
-        if self._dialogue_is_evidence:
+        if self._options.dialogue_is_evidence:
             texts += [*(message.text for message in view.history), view.question]
         known = {word for text in texts for word in words(text)}
         score = unknown_share(view.reply, known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pydantic import Field
@@ -81,11 +81,42 @@ def load_gold(request: LoadRequest) -> LabelledData:
                 found = _labelled(conversation, turn, annotation, request.dataset, place)
                 replies[found.id] = _together(replies.get(found.id), found, place)
         for (conversation_id, index), (number, _) in annotations.items():
-            raise UsageError(
-                f"{folder / ANNOTATIONS}, line {number}: {CONVERSATIONS} has no turn {index} of conversation "
-                f"{conversation_id}. Correct or delete the line."
-            )
+            raise _no_turn(f"{folder / ANNOTATIONS}, line {number}", conversation_id, index)
     return LabelledData(tuple(replies.values()), dict(left_out))
+
+
+def annotated_turns(
+    path: Path, conversations: Iterable[Conversation]
+) -> dict[tuple[str, int], tuple[GoldSpan, ...]]:
+    """Read what people found in the turns of a run that they looked at, by conversation and turn.
+
+    A turn with a line was looked at; no spans: nothing was found. Turns without a line are not there.
+
+    Raises:
+        UsageError: a line is wrong, or about a turn that the run does not have.
+    """
+    annotations = _annotations(path)
+    turns = {
+        (each.id, turn.index): turn.reply
+        for each in conversations
+        for turn in each.turns
+        if (each.id, turn.index) in annotations
+    }
+    found = {}
+    for (conversation, index), (number, annotation) in annotations.items():
+        place = f"{path}, line {number}"
+        reply = turns.get((conversation, index))
+        if reply is None:
+            raise _no_turn(place, conversation, index)
+        found[conversation, index] = _spans(reply, annotation, place)
+    return found
+
+
+def _no_turn(place: str, conversation: str, index: int) -> UsageError:
+    return UsageError(
+        f"{place}: {CONVERSATIONS} has no turn {index} of conversation {conversation}. Correct or delete the "
+        "line."
+    )
 
 
 def _folders(request: LoadRequest) -> list[Path]:
@@ -123,13 +154,7 @@ def _turns(path: Path) -> Iterator[tuple[Conversation, Turn]]:
 def _labelled(
     conversation: Conversation, turn: Turn, annotation: _Annotation, dataset: str, place: str
 ) -> LabelledReply:
-    spans = []
-    quotes = [span.quote for span in annotation.spans]
-    for quote, found in zip(quotes, places(turn.reply, quotes), strict=True):
-        if found is None:
-            how = "is given more often than it stands" if quote in turn.reply else "does not stand"
-            raise UsageError(f"{place}: spans: the quotation {quote!r} {how} in the reply. Correct it.")
-        spans.append(GoldSpan(start=found[0], end=found[1]))
+    spans = _spans(turn.reply, annotation, place)
     return LabelledReply(
         id=annotation.key,
         dataset=dataset,
@@ -139,7 +164,7 @@ def _labelled(
         passages=turn.passages,
         reply=turn.reply,
         label=bool(spans),
-        spans=tuple(spans),
+        spans=spans,
         turns=(ChatbotTurn(chatbot=conversation.chatbot, conversation=conversation.id, turn=turn.index),),
         group=conversation.persona,
         meta={
@@ -150,6 +175,18 @@ def _labelled(
             "model": conversation.model,
         },
     )
+
+
+def _spans(reply: str, annotation: _Annotation, place: str) -> tuple[GoldSpan, ...]:
+    """Find the quotations of an annotation in the reply."""
+    spans = []
+    quotes = [span.quote for span in annotation.spans]
+    for quote, found in zip(quotes, places(reply, quotes), strict=True):
+        if found is None:
+            how = "is given more often than it stands" if quote in reply else "does not stand"
+            raise UsageError(f"{place}: spans: the quotation {quote!r} {how} in the reply. Correct it.")
+        spans.append(GoldSpan(start=found[0], end=found[1]))
+    return tuple(spans)
 
 
 def _together(known: LabelledReply | None, found: LabelledReply, place: str) -> LabelledReply:

@@ -88,10 +88,19 @@ def chatbot_report(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
 def annotated_tallies(evaluations: Sequence[Evaluation]) -> Tallies | None:
     """Count each conversation by the labels (as a detector named `LABELS`) and by each detector; None without
     annotated turns."""
+    conversations, verdicts = annotated_run(evaluations)
+    if not conversations:
+        return None
+    chatbots = sorted({conversation.chatbot for conversation in conversations})
+    detectors = [LABELS, *(one.detector for one in evaluations)]
+    return tally_all(Journals(conversations, verdicts), chatbots, detectors)
+
+
+def annotated_run(evaluations: Sequence[Evaluation]) -> tuple[list[Conversation], list[Verdict]]:
+    """Return the conversations of the annotated turns, and the verdicts on them by the labels (as a detector
+    named `LABELS`) and by each detector."""
     replies = evaluations[0].replies if evaluations else ()
     told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
-    if not told:
-        return None
     verdicts = [
         *(verdict for place in told for verdict in _verdicts(replies[place], _gold(replies[place]), LABELS)),
         *(
@@ -101,10 +110,7 @@ def annotated_tallies(evaluations: Sequence[Evaluation]) -> Tallies | None:
             for verdict in _verdicts(replies[place], one.judgements[place], one.detector)
         ),
     ]
-    chatbots = sorted({turn.chatbot for place in told for turn in replies[place].turns})
-    detectors = [one.detector for one in evaluations]
-    conversations = _conversations([replies[place] for place in told])
-    return tally_all(Journals(conversations, verdicts), chatbots, [LABELS, *detectors])
+    return _conversations([replies[place] for place in told]), verdicts
 
 
 def _conversations(replies: Sequence[LabelledReply]) -> list[Conversation]:

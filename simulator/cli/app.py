@@ -9,6 +9,7 @@ from simulator.cli import (
     bench,
     branching,
     building,
+    calibrating,
     folders,
     listing,
     planting,
@@ -39,6 +40,7 @@ app.command("export")(folders.export)
 app.command("audit")(auditing.audit)
 app.command("bench", cls=PassingOn)(bench.bench)
 app.command("plant", cls=PassingOn)(planting.plant)
+app.command("calibrate", cls=PassingOn)(calibrating.calibrate)
 app.command("stress", cls=PassingOn)(stressing.stress)
 build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
 build.command("hotpotqa-derived", cls=PassingOn)(building.hotpotqa_derived)

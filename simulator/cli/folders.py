@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ from simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
     from scenarios.packs.pack import Scenario
-    from simulator.measure.prevalence import Accuracy
+    from simulator.report.reporting import Measured
     from simulator.runs.folder import RunFolder
     from simulator.runs.journals import Journals
 
@@ -29,15 +28,23 @@ def report(
             "mistakes by it."
         ),
     ] = None,
+    annotations: Annotated[
+        Path | None,
+        typer.Option(
+            help="What people found in some of the turns (JSON lines, docs/corrected.md): correct the "
+            "numbers by it. Default: annotations.jsonl of the run folder, if it is there."
+        ),
+    ] = None,
 ) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
     from simulator.report.correcting import read_accuracies
+    from simulator.report.reporting import Measured
     from simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
     accuracies = None if planted is None else read_accuracies(planted)
-    show_report(run, as_json, run.read_journals(), accuracies=accuracies)
+    show_report(run, as_json, run.read_journals(), measured=Measured(accuracies, annotations))
 
 
 def view(folder: RunArgument) -> None:
@@ -88,7 +95,7 @@ def show_report(
     as_json: bool,
     journals: Journals,
     scenario: Scenario | None = None,
-    accuracies: Mapping[str, Accuracy] | None = None,
+    measured: Measured | None = None,
 ) -> None:
     """Write the reports, and print the table or the JSON.
 
@@ -96,12 +103,12 @@ def show_report(
         UsageError: there is nothing to report on.
         OperationalError: every conversation failed.
     """
-    from simulator.report.reporting import require_a_reply, write_reports
+    from simulator.report.reporting import Measured, require_a_reply, write_reports
     from simulator.report.terminal import print_report
 
     if not journals.heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
-    made = write_reports(folder, journals, scenario, accuracies)
+    made = write_reports(folder, journals, scenario, measured or Measured())
     if as_json:
         say_json(folder.report.read_text(encoding="utf-8"))
     else:

@@ -1,37 +1,32 @@
-"""Correct what a detector counts in a run for its own mistakes, measured on planted errors.
+"""Correct what a detector counts in a run for its own mistakes, as measured elsewhere.
 
 A detector that flags a share a of clean replies and a share b of wrong ones flags p = a + (b - a) π of all
 replies, where π is the share of wrong ones. Rogan and Gladen (1978, Estimating prevalence from the results of
 a screening test, American Journal of Epidemiology 107) solve this for π = (p - a) / (b - a); with
 a = 1 - specificity and b = sensitivity, that is (p + sp - 1) / (se + sp - 1).
 
-Hallucinations per turn are corrected by the same equation, with means in the place of shares: a is the mean
-number of spans in a clean reply, b that in a reply with one error. Each further error is taken to add b - a
-spans, too.
+Hallucinations per turn are corrected by the same equation, with a and b per unit of the reply, and u units a
+turn: (p - a u) / (b - a), where p is what the detector says a turn. By planted errors, the unit is the reply,
+and a is the mean number of spans in a clean one, b that in one with one error; each further error is taken to
+add b - a spans, too. By a calibration, units are sentences, and a and b are shares of flagged ones.
 
-Both rest on one assumption: the detector finds the chatbot's own errors as often as planted ones, and flags
-the chatbot's clean replies as often as clean twins.
+Both rest on one assumption: the detector finds the chatbot's own errors as often as those it was measured on,
+and flags clean replies as often as clean ones there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from detectors.base.fitted import Fitted
 from scenarios.transcript import Count, Frozen
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import (
-    RESAMPLES,
-    Floats,
-    cluster_weights,
-    no_interval,
-    percentiles,
-)
-
-_SEED = 1_978
+from simulator.measure.spreading import jackknife_error, moved, t_steps, weighed
+from simulator.measure.statistics import RESAMPLES, Floats
 
 
 class PairCounts(Frozen):
@@ -68,125 +63,102 @@ class Accuracy(Frozen):
 
 
 @dataclass(frozen=True)
-class Flags:
-    """What a detector says of a conversation."""
+class Known:
+    """What is known of a detector's mistakes: for each group of the data that it was measured on, the clean
+    units, what it says of them, the wrong units, and what it says of those; shape (groups, 4)."""
 
-    turns: int
-    """Turns scored and localised, at least one."""
-    flagged: int
-    """Those that are flagged."""
-    spans: int
-    """Spans in these turns."""
+    source: Literal["planted errors", "calibration"]
+    """Where it was measured."""
+    replies: Floats
+    """Of flags, by replies."""
+    units: Floats
+    """Of what HPT is corrected by."""
+    unit: Literal["reply", "sentence"]
+    """What a unit is."""
 
+    @cached_property
+    def drawn_replies(self) -> Floats:
+        """Draws of a and b of `replies`."""
+        return drawn_rates(self.replies)
 
-class Correction(Frozen):
-    """The numbers of a chatbot by a detector, corrected for the detector's mistakes."""
-
-    pairs: int
-    """Pairs of planted errors and clean twins behind sensitivity and specificity."""
-    sensitivity: Rounded | None
-    """Share of the replies with an error that are flagged."""
-    specificity: Rounded | None
-    """Share of the clean twins that are not."""
-    flagged_turns: Rounded | None
-    """Share of the scored turns that are flagged."""
-    hallucinated_turns: Rounded | None
-    """That share, corrected, in [0, 1]."""
-    hallucinated_turns_ci95: Interval
-    """See `corrected`."""
-    hpt_1: Rounded | None
-    """Hallucinations per scored turn, as the detector counts them."""
-    corrected_hpt_1: Rounded | None
-    """That number, corrected, not below 0."""
-    corrected_hpt_1_ci95: Interval
-    """See `corrected`."""
-    clipped: Literal["below 0", "above 1"] | None
-    """On which side the corrected share lay outside [0, 1], so that it was set to that end."""
-    not_corrected: str | None
-    """Why there is no corrected number."""
-    no_interval: str | None
-    """Why there is no interval."""
+    @cached_property
+    def drawn_units(self) -> Floats:
+        """Draws of a and b of `units`."""
+        return drawn_rates(self.units)
 
 
-def corrected(conversations: Sequence[Flags], accuracy: Accuracy) -> Correction:
-    """Correct a chatbot's numbers by the equation of the module, with 95% percentile intervals.
+def by_planted_errors(accuracy: Accuracy) -> Known:
+    """Return what planted errors and their clean twins tell."""
+    groups = [group for group in accuracy.groups if group.pairs]
+    flags = [(each.pairs, each.twins_flagged, each.pairs, each.errors_flagged) for each in groups]
+    spans = [(each.pairs, each.twin_spans, each.pairs, each.error_spans) for each in groups]
+    return Known("planted errors", _groups(flags), _groups(spans), "reply")
 
-    Each replicate takes conversations with replacement, and weighs the groups of pairs by a Bayesian
-    bootstrap (Rubin 1981, The Bayesian bootstrap, Annals of Statistics 9). So an interval has the uncertainty
-    of all three shares, and neither turns of a conversation nor errors in the same text count as independent.
-    Where no twin at all is flagged, no replicate would have a flagged one, as if that were certain. So, as
+
+def by_calibration(fitted: Fitted) -> Known:
+    """Return what a calibration tells."""
+    replies, units = (
+        _groups([(one.clean, one.clean_flagged, one.wrong, one.wrong_flagged) for one in counted])
+        for counted in (
+            [group.replies for group in fitted.groups],
+            [group.sentences for group in fitted.groups],
+        )
+    )
+    return Known("calibration", replies, units, "sentence")
+
+
+def _groups(counts: Sequence[tuple[int, int, int, int]]) -> Floats:
+    return np.array(counts, dtype=np.float64).reshape(-1, 4)
+
+
+def rates(groups: Floats) -> Floats | None:
+    """Return a and b of the module's equation; None where a kind of unit is lacking."""
+    clean, of_clean, wrong, of_wrong = groups.sum(axis=0)
+    return np.array([of_clean / clean, of_wrong / wrong]) if clean and wrong else None
+
+
+def drawn_rates(groups: Floats) -> Floats:
+    """Draw a and b by weighing groups at random; shape (`RESAMPLES`, 2), the same ones for equal groups.
+
+    Where no clean unit at all is flagged, no draw would have a flagged one, as if that were certain. So, as
     Lang and Reiczigel add one success and one failure to each share (2014, Confidence limits for prevalence
     of disease adjusted for estimated sensitivity and specificity, Preventive Veterinary Medicine 113), two
-    made-up pairs enter every replicate: in one both replies have one span, in the other neither has any.
+    made-up groups enter: in one a clean and a wrong unit are flagged, in the other neither.
+    """
+    known = np.concatenate([groups, [[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0]]])
+    sums = weighed("groups", known)
+    drawn: Floats = sums[:, [1, 3]] / sums[:, [0, 2]]
+    return drawn
+
+
+def solved(totals: Floats, rates: Floats) -> Floats:
+    """Solve the module's equation; NaN where wrong units are not flagged more often than clean ones.
 
     Args:
-        conversations: what the detector says of each conversation of the chatbot.
-        accuracy: of the same version of that detector.
+        totals: turns, units, and what the detector says; shape (..., 3).
+        rates: a and b; shape (..., 2).
     """
-    said = np.array([(c.turns, c.flagged, c.spans) for c in conversations], dtype=np.float64).reshape(-1, 3)
-    groups = [group for group in accuracy.groups if group.pairs]
-    pairs = np.array([_counts(group) for group in groups], dtype=np.float64).reshape(-1, 5)
-    turns, *of_turns = (float(total) for total in said.sum(axis=0))
-    number, *of_pairs = (float(total) for total in pairs.sum(axis=0))
-    measured = np.array(of_turns) / turns if turns else None
-    rates = np.array(of_pairs) / number if number else None
-    reason = _reason(measured, rates)
-    share = count = ends = lacking = None
-    if measured is not None and rates is not None and reason is None:
-        share, count = (float(value) for value in _solved(measured, rates))
-        lacking = no_interval(len(conversations)) or no_interval(len(groups), "planted group")
-        ends = None if lacking else _intervals(said, pairs)
-    return Correction(
-        pairs=int(number),
-        sensitivity=None if rates is None else rates[2],
-        specificity=None if rates is None else 1 - rates[0],
-        flagged_turns=None if measured is None else measured[0],
-        hallucinated_turns=None if share is None else min(max(share, 0.0), 1.0),
-        hallucinated_turns_ci95=None if ends is None else ends[0],
-        hpt_1=None if measured is None else measured[1],
-        corrected_hpt_1=None if count is None else max(count, 0.0),
-        corrected_hpt_1_ci95=None if ends is None else ends[1],
-        clipped=None if share is None or 0 <= share <= 1 else "below 0" if share < 0 else "above 1",
-        not_corrected=reason,
-        no_interval=lacking,
-    )
+    turns, units, said = np.moveaxis(totals, -1, 0)
+    more = rates[..., 1] - rates[..., 0]
+    solution: Floats = (said - rates[..., 0] * units) / turns / np.where(more > 0, more, np.nan)
+    return solution
 
 
-def _counts(group: PairCounts) -> tuple[int, int, int, int, int]:
-    """Return pairs; flags and spans of twins; flags and spans of errors."""
-    return group.pairs, group.twins_flagged, group.twin_spans, group.errors_flagged, group.error_spans
+def spread(rows: Floats, rates: Floats, drawn: Floats, *, share: bool) -> Floats:
+    """Draw solutions of the equation with the uncertainty of the run and of the rates: shape (`RESAMPLES`,).
 
-
-def _reason(measured: Floats | None, rates: Floats | None) -> str | None:
-    """Say why nothing can be corrected; None: it can be."""
-    if measured is None:
-        return "no turn was scored"
-    if rates is None:
-        return "no pair of a planted error and its twin was scored"
-    if rates[2] <= rates[0] or rates[3] <= rates[1]:
-        return (
-            f"it flags {rates[2]:.0%} of the planted errors and {rates[0]:.0%} of their clean twins, so its "
-            "flags do not tell errors from clean replies (sensitivity + specificity must be above 1)"
-        )
-    return None
-
-
-def _solved(measured: Floats, rates: Floats) -> Floats:
-    """Solve the module's equation for share and count; NaN where errors are not flagged more than twins.
+    What the detector says a turn is moved by its standard error, as `simulator.measure.spreading` explains;
+    the error is that of p - a u, for long replies have more of both. The rates are as drawn.
 
     Args:
-        measured: share of flagged turns and spans per turn; shape (..., 2).
-        rates: the same of twins, then of errors; shape (..., 4).
+        rows: totals of each cluster, shape (clusters, 3); each has a turn.
+        rates: a and b.
+        drawn: draws of these.
+        share: whether the number is a share.
     """
-    more = rates[..., 2:] - rates[..., :2]
-    return (measured - rates[..., :2]) / np.where(more > 0, more, np.nan)
-
-
-def _intervals(said: Floats, pairs: Floats) -> tuple[Interval, Interval]:
-    """Return the intervals of share and count, see `corrected`."""
-    taken = cluster_weights(len(said), RESAMPLES) @ said
-    made_up = np.array([[1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0, 0.0]])
-    known = np.concatenate([pairs, made_up])
-    weighed = np.random.default_rng(_SEED).standard_exponential((RESAMPLES, len(known))) @ known
-    solved = _solved(taken[:, 1:] / taken[:, :1], weighed[:, 1:] / weighed[:, :1])
-    return percentiles(np.clip(solved[:, 0], 0.0, 1.0)), percentiles(np.maximum(solved[:, 1], 0.0))
+    turns, units, said = rows.sum(axis=0)
+    others = rows.sum(axis=0) - rows
+    error = jackknife_error((others[:, 2] - rates[0] * others[:, 1]) / others[:, 0])
+    said_a_turn = moved(said / turns, error, t_steps(len(rows) - 1), share=share)
+    totals = np.stack([np.ones(RESAMPLES), np.full(RESAMPLES, units / turns), said_a_turn], axis=-1)
+    return solved(totals, drawn)

@@ -1,8 +1,8 @@
-"""Correct a run's numbers for its detectors' mistakes, which `hallulab bench` measured on planted errors."""
+"""Correct a run's numbers for its detectors' mistakes, by annotations or by what is known of detectors."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,33 @@ from scenarios.errors import UsageError
 from scenarios.files.data_files import in_words, main_error, read_text
 from scenarios.files.json_text import parse_json
 from scenarios.transcript import Frozen
-from simulator.measure.metrics import Tallies, Tally
-from simulator.measure.prevalence import Accuracy, Correction, Flags, corrected
+from simulator.measure.corrections import Correction, corrections
+from simulator.measure.judged_turns import JudgedTurn
+from simulator.measure.prevalence import Accuracy, Known
+from simulator.measure.ranking import LEAD
+from simulator.measure.statistics import LEAST_FOR_INTERVAL
 from simulator.runs.journals import VerdictKey
 
 MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab plant`"
 """How the file is made."""
 ALL = "all chatbots"
 """Name of the row of all chatbots together."""
-UNMEASURED = "the file of planted errors does not measure this detector"
-"""Why a detector's numbers are not corrected."""
+UNMEASURED = "no turn is annotated, and the file of planted errors does not measure this detector"
+UNKNOWN = "no turn is annotated, and this detector's mistakes are not known"
+"""Why a detector's numbers are not corrected, with and without such a file."""
+ASSUMED = (
+    "Numbers corrected by planted errors or a calibration assume that a detector finds a chatbot's own "
+    "errors as often as those, and flags its clean replies as often as clean ones there (docs/corrected.md)."
+)
+LOOKED = (
+    "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
+    "(docs/corrected.md)."
+)
 
 
 class CorrectedRow(Correction):
     """One chatbot, or all of them, under one detector: a row of `corrected` in `report.json`."""
 
-    chatbot: str | None
-    """Name of the chatbot; None: all together."""
     detector: str
     """Name of the detector."""
 
@@ -81,41 +91,79 @@ def require_measured(accuracies: Mapping[str, Accuracy], verdicts: Iterable[Verd
         raise UsageError(f"--planted: it measures none of {names}. Make it with {MAKE}.")
 
 
-def correct(tallies: Tallies, accuracies: Mapping[str, Accuracy]) -> tuple[CorrectedRow, ...]:
-    """Make a row for every detector and chatbot, in the order of the tallies, then one for all chatbots."""
-    found = []
-    for detector in dict.fromkeys(detector for _, detector in tallies):
-        own = {chatbot: items for (chatbot, judge), items in tallies.items() if judge == detector}
-        accuracy = accuracies.get(detector)
-        found += [_row(chatbot, detector, items, accuracy) for chatbot, items in own.items()]
-        found.append(_row(None, detector, [item for items in own.values() for item in items], accuracy))
-    return tuple(found)
+def correct(
+    turns: Mapping[str, Sequence[JudgedTurn]],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+    known: Mapping[str, Known],
+    unknown: str = UNKNOWN,
+) -> tuple[CorrectedRow, ...]:
+    """Make a row for every detector and chatbot, in the order of names, then one for all chatbots; then the
+    same at each depth.
 
-
-def _row(
-    chatbot: str | None, detector: str, tallies: Sequence[Tally], accuracy: Accuracy | None
-) -> CorrectedRow:
-    said = [Flags(one.scored_turns, one.flagged_turns, one.hallucinations) for one in tallies]
-    known = accuracy or Accuracy(detector=detector, version="", all_pairs=0, groups=())
-    found = dict(corrected([one for one in said if one.turns], known))
-    if accuracy is None:
-        found["not_corrected"] = UNMEASURED
-    return CorrectedRow(chatbot=chatbot, detector=detector, **found)
+    Args:
+        turns: the scored turns of each detector.
+        known: each detector's mistakes, as far as they are known.
+        unknown: why others are not.
+    """
+    return tuple(
+        CorrectedRow(detector=detector, **dict(row))
+        for detector in detectors
+        for row in corrections(turns.get(detector, ()), chatbots, known.get(detector), unknown)
+    )
 
 
 def correction_lines(rows: Sequence[CorrectedRow]) -> list[str]:
-    """Say what the corrected numbers assume, and why numbers and intervals are missing or were clipped."""
-    if not rows:
-        return []
-    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
+    """Say what corrected numbers rest on, which chatbot is best, and why numbers and intervals are lacking or
+    were clipped.
+
+    Args:
+        rows: those of all turns.
+    """
+    sources = {row.source for row in rows}
+    detectors = dict.fromkeys(row.detector for row in rows if row.source is not None)
+    return [
+        *([ASSUMED] if sources - {None, "annotations"} else []),
+        *([LOOKED] if "annotations" in sources else []),
+        *(line for name in detectors for line in _best([row for row in rows if row.detector == name])),
+        *_reasons(rows),
+    ]
+
+
+def _reasons(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+    """Say once what is true of several rows; of a detector alone where it is true of all its rows."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         for reason in _remarks(row):
-            reasons[row.detector, reason].append(ALL if row.chatbot is None else row.chatbot)
-    return [
-        "Corrected numbers assume that a detector finds a chatbot's own errors as often as planted ones, "
-        "and flags its clean replies as often as clean twins (docs/stress.md).",
-        *(f"{detector}, {', '.join(names)}: {reason}." for (detector, reason), names in reasons.items()),
-    ]
+            found[reason][row.detector].append(ALL if row.chatbot is None else row.chatbot)
+    number = Counter(row.detector for row in rows)
+    for reason, detectors in found.items():
+        whom = (
+            detector if len(names) == number[detector] else f"{detector}, {', '.join(names)}"
+            for detector, names in detectors.items()
+        )
+        yield f"{'; '.join(whom)}: {reason}."
+
+
+def _best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+    """Say which chatbot has the lowest corrected HPT-1 under a detector, or that this cannot be told."""
+    chatbots = [row for row in rows if row.chatbot is not None and row.turns]
+    if len(chatbots) < 2:
+        return
+    by = f"By {rows[0].detector}, corrected"
+    first = max(chatbots, key=lambda row: row.best or 0.0)
+    if first.best is None:
+        yield (
+            f"{by}: cannot tell which chatbot hallucinates least; that takes a corrected number of each, "
+            f"from at least {LEAST_FOR_INTERVAL} conversations."
+        )
+    elif first.best >= LEAD:
+        yield f"{by}: {first.chatbot} hallucinates least with a probability of {first.best:.1%}."
+    else:
+        yield (
+            f"{by}: cannot tell which chatbot hallucinates least; it is {first.chatbot} with a probability "
+            f"of {first.best:.0%}, and {LEAD:.1%} would tell."
+        )
 
 
 def _remarks(row: CorrectedRow) -> Iterator[str]:

@@ -12,6 +12,7 @@ from simulator.measure.agreement import Flags
 from simulator.measure.attacks import Attacked
 from simulator.measure.conversations import Auditing, Flaw, Lengths
 from simulator.measure.costs import Costs
+from simulator.measure.judged_turns import Annotations, JudgedTurns
 from simulator.measure.metrics import ByDetector, Counting
 from simulator.measure.safeguards import Guarding
 
@@ -40,13 +41,19 @@ class RunCounts:
         chatbots: names of all chatbots of the run, in the order of the rows.
         detectors: names of all detectors, likewise. One without verdicts has rows with coverage 0.
         planted: what an attack put into the scenario; None without one.
+        annotations: hallucinations that people found in the turns that they looked at.
     """
 
     def __init__(
-        self, chatbots: Sequence[str], detectors: Sequence[str], planted: Planted | None = None
+        self,
+        chatbots: Sequence[str],
+        detectors: Sequence[str],
+        planted: Planted | None = None,
+        annotations: Annotations | None = None,
     ) -> None:
         self.chatbots, self.detectors = chatbots, detectors
         self.tallying = Counting(chatbots, detectors)
+        self.judged = JudgedTurns(annotations or {})
         self.costs = Costs(chatbots, detectors)
         self.flags = Flags(detectors)
         self.lengths = Lengths()
@@ -68,6 +75,7 @@ class RunCounts:
             flaws: those of the simulated user in it.
         """
         self.tallying.add(conversation, verdicts)
+        self.judged.add(conversation, verdicts)
         self.costs.add(conversation, verdicts)
         self.flags.add(verdicts)
         self.lengths.add(conversation)

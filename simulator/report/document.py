@@ -23,11 +23,11 @@ from simulator.measure.costs import Cost, Efficiency
 from simulator.measure.finding import Finding, findings
 from simulator.measure.fixed_prefix import FixedPrefix
 from simulator.measure.metrics import Row, rows
-from simulator.measure.prevalence import Accuracy
+from simulator.measure.prevalence import Known
 from simulator.measure.safeguards import Safeguards
 from simulator.measure.self_judging import mark_self_judged
 from simulator.measure.statistics import LEAST_FOR_INTERVAL
-from simulator.report.correcting import CorrectedRow, correct
+from simulator.report.correcting import UNKNOWN, CorrectedRow, correct
 from simulator.report.counting import CutReplies, Failure, RunCounts
 
 
@@ -65,7 +65,9 @@ class RunReport(Frozen):
     rows: tuple[Row, ...]
     """Each chatbot under each detector."""
     corrected: tuple[CorrectedRow, ...] = ()
-    """The rows corrected for the detectors' mistakes; empty without `--planted`."""
+    """The rows corrected for the detectors' mistakes, and one for all chatbots of each detector."""
+    corrected_by_depth: tuple[CorrectedRow, ...] = ()
+    """The same for turns with so many exchanges before them."""
     comparisons: tuple[Comparison, ...]
     """Every two chatbots under each detector."""
     fixed_prefix: FixedPrefix | None = None
@@ -103,6 +105,11 @@ class RunReport(Frozen):
         """Names of the detectors, likewise."""
         return list(dict.fromkeys(row.detector for row in self.rows))
 
+    @property
+    def is_corrected(self) -> bool:
+        """Whether any number is corrected."""
+        return any(row.source is not None for row in self.corrected)
+
     def by(self, detector: str) -> list[Row]:
         """Return the rows of a detector."""
         return [row for row in self.rows if row.detector == detector]
@@ -136,7 +143,8 @@ def build_report(
     claim_checks: ClaimChecks | None = None,
     read_how: Sequence[ReadHow] = (),
     fixed_prefix: FixedPrefix | None = None,
-    accuracies: Mapping[str, Accuracy] | None = None,
+    mistakes: Mapping[str, Known] | None = None,
+    why_unknown: str = UNKNOWN,
 ) -> RunReport:
     """Compute the report of a run.
 
@@ -146,7 +154,8 @@ def build_report(
         claim_checks: how chatbots and detectors check claims; None: not known.
         read_how: how the models' answers were read; empty: not known.
         fixed_prefix: the run beside the one that its conversations branch off from; None: they do not.
-        accuracies: the detectors on planted errors, by name; None: nothing is corrected.
+        mistakes: those of detectors, by name, as far as they are known.
+        why_unknown: why others are not.
 
     Raises:
         UsageError: the journals hold two configurations of the same thing.
@@ -155,6 +164,7 @@ def build_report(
     checks = claim_checks or ClaimChecks()
     tallies = counts.tallying.tallies()
     found = mark_self_judged(rows(tallies), checks)
+    corrected = correct(counts.judged.turns(), chatbots, detectors, mistakes or {}, why_unknown)
     comparisons = compare(tallies, chatbots, detectors)
     audit = counts.auditing.audit(tallies, chatbots)
     sound = mark_self_judged(audit.rows_without_affected, checks)
@@ -162,7 +172,8 @@ def build_report(
     return RunReport(
         findings=findings(tallies, found, comparisons),
         rows=found,
-        corrected=() if accuracies is None else correct(tallies, accuracies),
+        corrected=tuple(row for row in corrected if row.depth is None),
+        corrected_by_depth=tuple(row for row in corrected if row.depth is not None),
         comparisons=comparisons,
         fixed_prefix=fixed_prefix,
         agreement=counts.flags.agreement(),

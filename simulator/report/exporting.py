@@ -33,7 +33,7 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
     Raises:
         UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files.
     """
-    refuse_overwriting(out, folder.files)
+    refuse_overwriting(out, (*folder.files, folder.annotations))
     journals = folder.read_journals().current(folder.read_experiment())
     counts = Counter[str]()
 

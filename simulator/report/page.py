@@ -61,6 +61,7 @@ def render_page(
         tables=tables,
         results=[report.by(detector) for detector in detectors],
         corrected=[[row for row in report.corrected if row.detector == name] for name in detectors],
+        by_depth=[[row for row in report.corrected_by_depth if row.detector == name] for name in detectors],
         correction_lines=correction_lines(report.corrected),
         pairs={detector: _pairs(report, detector) for detector in detectors},
         attacks=_by_chatbot(report),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agents.users.user_flaws import MIN_TURNS, conversation_flaws
+from detectors.base.fitted import fitted_version
 from scenarios.attacks.orders import without_user_orders
+from scenarios.datasets.gold import annotated_turns
 from scenarios.errors import OperationalError, UsageError
 from scenarios.packs.pack import Persona, Scenario
 from scenarios.packs.pack_files import load_scenario
@@ -15,10 +18,10 @@ from scenarios.transcript import Conversation, Frozen
 from simulator.measure.conversations import Flaw
 from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
 from simulator.measure.metrics import ByDetector, by_detector
-from simulator.measure.prevalence import Accuracy
+from simulator.measure.prevalence import Accuracy, Known, by_calibration, by_planted_errors
 from simulator.report.browser import Cases
 from simulator.report.columns import Column, csv_text
-from simulator.report.correcting import require_measured
+from simulator.report.correcting import UNKNOWN, UNMEASURED, require_measured
 from simulator.report.counting import RunCounts
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
@@ -26,14 +29,27 @@ from simulator.report.pages import MOST, Reader
 from simulator.report.tables import ATTACKS, CORRECTED, FIXED_PREFIX, RESULTS
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
-from simulator.runs.journals import Journals
+from simulator.runs.journals import Journals, VerdictKey
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run's numbers are corrected by."""
+
+    accuracies: Mapping[str, Accuracy] | None = None
+    """The detectors on planted errors, by name; None: they were not given."""
+    annotations: Path | None = None
+    """File of people's annotations; None: that of the folder, if it has one."""
+
+
+NOTHING_MEASURED = Measured()
 
 
 def write_reports(
     folder: RunFolder,
     journals: Journals | None = None,
     scenario: Scenario | None = None,
-    accuracies: Mapping[str, Accuracy] | None = None,
+    measured: Measured = NOTHING_MEASURED,
 ) -> RunReport:
     """Make the reports from the folder's journals, write them, and return the report.
 
@@ -41,20 +57,20 @@ def write_reports(
         folder: the run.
         journals: those of the folder, if they were read already.
         scenario: the run's pack, if it was read already.
-        accuracies: the detectors on planted errors, by name; None: nothing is corrected.
+        measured: what the numbers are corrected by.
 
     Raises:
-        UsageError: experiment.json or the journals are wrong, a report is a link to elsewhere, or the
-            accuracies are of other detectors.
+        UsageError: experiment.json, the journals or annotations are wrong, a report is a link to elsewhere,
+            or the accuracies are of other detectors.
         OperationalError: a report cannot be written; the old ones are intact.
     """
     folder.require()
     folder.refuse_links_out((*folder.derived, folder.pages))
-    run = _Run(folder, journals or folder.read_journals(), scenario)
+    run = _Run(folder, journals or folder.read_journals(), scenario, measured)
     if len(run.journals.heads) > MOST:
         with folder.new_pages() as pages:
-            return run.write(pages, accuracies)
-    report = run.write(None, accuracies)
+            return run.write(pages)
+    report = run.write(None)
     folder.clear_pages()
     return report
 
@@ -66,7 +82,10 @@ def csv_of(report: RunReport) -> str:
     free = report.fixed_prefix.rows if report.fixed_prefix is not None else ()
     more: tuple[tuple[Sequence[Column], Sequence[Frozen]], ...] = (
         (FIXED_PREFIX, free),
-        (CORRECTED, [corrected[row.chatbot, row.detector] for row in report.rows if corrected]),
+        (
+            CORRECTED,
+            [corrected[row.chatbot, row.detector] for row in report.rows] if report.is_corrected else (),
+        ),
     )
     for table, beside in more:
         if beside:
@@ -98,10 +117,21 @@ class _Run:
         folder: the run.
         journals: those of the folder.
         scenario: the run's pack, if it was read already.
+        measured: what the numbers are corrected by.
+
+    Raises:
+        UsageError: experiment.json or annotations are wrong, or the accuracies are of other detectors.
     """
 
-    def __init__(self, folder: RunFolder, journals: Journals, scenario: Scenario | None = None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        journals: Journals,
+        scenario: Scenario | None = None,
+        measured: Measured = NOTHING_MEASURED,
+    ) -> None:
         self._folder = folder
+        self._accuracies = measured.accuracies
         self._saved = saved = folder.read_experiment()
         self.journals = journals.current(saved)
         self._personas = _personas(saved, scenario)
@@ -110,24 +140,24 @@ class _Run:
         self._chatbots = _named_first(named, (head.chatbot for head in self.journals.heads))
         judges = list(saved.detectors) if saved else []
         self._detectors = _named_first(judges, (key.detector for key in self.journals.keys))
-        self._counts = RunCounts(self._chatbots, self._detectors, self._planted)
+        if measured.accuracies is not None:
+            require_measured(measured.accuracies, self.journals.keys)
+        annotations = _annotations(folder, self.journals.conversations, measured.annotations)
+        self._counts = RunCounts(self._chatbots, self._detectors, self._planted, annotations)
 
-    def write(self, pages: Path | None, accuracies: Mapping[str, Accuracy] | None) -> RunReport:
+    def write(self, pages: Path | None) -> RunReport:
         """Write the reports.
 
         Args:
             pages: folder for page files; None: all conversations are in the page.
-            accuracies: see `write_reports`.
         """
-        if accuracies is not None:
-            require_measured(accuracies, self.journals.keys)
         saved, folder = self._saved, self._folder
 
         def cases() -> Cases:
             return Cases(self._chatbots, self._detectors, self._personas, self._planted)
 
         reader = Reader(cases, pages, branched=saved is not None and saved.branched_from is not None)
-        report = self.report(reader.add, accuracies)
+        report = self.report(reader.add)
         reader.end()
         experiment = saved.text() if saved else None
         shown = reader.cases if pages is None else None
@@ -141,18 +171,13 @@ class _Run:
         write_together(texts)
         return report
 
-    def report(
-        self,
-        also: Callable[[Conversation, ByDetector, Sequence[Flaw]], None],
-        accuracies: Mapping[str, Accuracy] | None = None,
-    ) -> RunReport:
+    def report(self, also: Callable[[Conversation, ByDetector, Sequence[Flaw]], None]) -> RunReport:
         """Return the report, made in one pass over the journals.
 
         Args:
             also: is given each conversation as it passes, its verdicts, and the simulated user's flaws.
-            accuracies: see `write_reports`.
         """
-        saved = self._saved
+        saved, known = self._saved, self._accuracies
         min_turns = saved.experiment.min_turns if saved else MIN_TURNS
         orders = self._planted.orders if self._planted else ()
         for conversation, found in self.journals.judged():
@@ -170,7 +195,8 @@ class _Run:
             claim_checks=saved.claim_checks if saved else None,
             read_how=saved.read_how if saved else (),
             fixed_prefix=self._fixed_prefix(),
-            accuracies=accuracies,
+            mistakes=_mistakes(self.journals.keys) if known is None else _planted(known),
+            why_unknown=UNKNOWN if known is None else UNMEASURED,
         )
 
     def _fixed_prefix(self) -> FixedPrefix | None:
@@ -179,6 +205,33 @@ class _Run:
             return None
         free = self._folder.read_free_running().current(saved)
         return side_by_side(saved.branched_from, free, self.journals, self._chatbots, self._detectors)
+
+
+def _planted(accuracies: Mapping[str, Accuracy]) -> dict[str, Known]:
+    return {name: by_planted_errors(one) for name, one in accuracies.items()}
+
+
+def _mistakes(verdicts: Iterable[VerdictKey]) -> dict[str, Known]:
+    """Return what calibrations tell of the detectors that judged, each in a single version."""
+    versions: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        versions.setdefault(verdict.detector, set()).add(verdict.version)
+    found = {
+        detector: fitted_version(detector, *judged)
+        for detector, judged in versions.items()
+        if len(judged) == 1
+    }
+    return {detector: by_calibration(fitted) for detector, fitted in found.items() if fitted is not None}
+
+
+def _annotations(
+    folder: RunFolder, conversations: Sequence[Conversation], given: Path | None
+) -> dict[tuple[str, int], int]:
+    """Count what people found in the turns that they looked at; empty without a file."""
+    path = given or folder.annotations
+    if given is None and not path.is_file():
+        return {}
+    return {place: len(spans) for place, spans in annotated_turns(path, conversations).items()}
 
 
 def _named_first(named: Sequence[str], found: Iterable[str]) -> list[str]:

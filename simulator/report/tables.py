@@ -45,27 +45,50 @@ RESULTS = (
 )  # fmt: skip
 """For `rows`: a chatbot under a detector."""
 
+_SOURCE = (
+    "what the corrected numbers rest on: annotations of the run's turns, else what is known of the detector"
+)
+_CORRECTED_NUMBERS = (
+    Column("Annotated turns", "annotated", "scored turns that people looked at", short="Anno-\ntated",
+           wide=True),
+    Column("Turns flagged %", "flagged_turns", "share of the scored turns that the detector flags", _PERCENT,
+           short="Turns\nflagged %", wide=True),
+    Column("Hallucinated turns %, corrected", "hallucinated_turns", "that share, corrected", _PERCENT,
+           beside="hallucinated_turns_ci95", short="corrected %"),
+    Column("HPT-1", "hpt_1", _HPT, decimals(2), short="HPT-1"),
+    Column("HPT-1, corrected", "corrected_hpt_1", "the same, corrected", decimals(2),
+           beside="corrected_hpt_1_ci95", short="corrected"),
+)  # fmt: skip
 CORRECTED = (
     Column("Chatbot", "chatbot", "name of the chatbot; empty in JSON: all together",
            lambda name: name or ALL, kind="name", short="Chatbot"),
     Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True),
-    Column("Pairs", "pairs", "planted errors of which the detector judged both the reply and its clean twin",
-           short="Pairs", wide=True),
-    Column("Sensitivity %", "sensitivity", "share of the planted errors whose reply is flagged", _PERCENT,
-           short="Sens.\n%"),
-    Column("Specificity %", "specificity", "share of the clean twins that are not flagged", _PERCENT,
-           short="Spec.\n%"),
-    Column("Turns flagged %", "flagged_turns", "share of the scored turns that the detector flags", _PERCENT,
-           short="Turns\nflagged %"),
-    Column("Hallucinated turns %, corrected", "hallucinated_turns",
-           "that share, corrected for both (Rogan and Gladen)", _PERCENT, beside="hallucinated_turns_ci95",
-           short="corrected %"),
-    Column("HPT-1", "hpt_1", _HPT, decimals(2), short="HPT-1"),
-    Column("HPT-1, corrected", "corrected_hpt_1",
-           "the same, corrected by the spans in planted errors and in clean twins", decimals(2),
-           beside="corrected_hpt_1_ci95", short="corrected"),
+    Column("By", "source", _SOURCE, lambda source: source or NOTHING, kind="text", short="By"),
+    Column("λ", "weight",
+           "how much the detector counts beside annotations: 0 not at all, 1 fully (PPI++)", decimals(2)),
+    Column("Wrong replies measured", "measured", "wrong replies that sensitivity was measured on",
+           lambda count: NOTHING if count is None else str(count)),
+    Column("Sensitivity %", "sensitivity", "share of wrong replies that are flagged, as measured elsewhere",
+           _PERCENT, short="Sens.\n%", wide=True),
+    Column("Specificity %", "specificity", "share of the clean replies that are not flagged, likewise",
+           _PERCENT, short="Spec.\n%", wide=True),
+    *_CORRECTED_NUMBERS,
+    Column("Best %", "best", "probability that the chatbot has the lowest corrected HPT-1", _PERCENT,
+           short="Best\n%"),
 )  # fmt: skip
 """For `corrected`: the rows corrected for the detectors' mistakes."""
+
+BY_DEPTH = (
+    Column("Chatbot", "chatbot", "name of the chatbot; empty in JSON: all together",
+           lambda name: name or ALL, kind="name", short="Chatbot"),
+    Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True),
+    Column("Exchanges before", "depth", "exchanges before the turns that the row is about",
+           short="Exchanges\nbefore"),
+    Column("Turns", "turns", "scored turns; all numbers are computed from them", short="Turns"),
+    Column("By", "source", _SOURCE, lambda source: source or NOTHING, kind="text", short="By"),
+    *_CORRECTED_NUMBERS,
+)  # fmt: skip
+"""For `corrected_by_depth`: the same by depth."""
 
 COMPARISONS = (
     Column("a", "a", "a chatbot", kind="name"),
@@ -229,6 +252,7 @@ SAFEGUARDS = (
 TABLES = {
     "Results": RESULTS,
     "Corrected for the detectors' mistakes": CORRECTED,
+    "Corrected, by depth": BY_DEPTH,
     "Comparisons": COMPARISONS,
     "Free-running and fixed-prefix": FIXED_PREFIX,
     "Differences that remain with fixed prefixes": REMAINING,

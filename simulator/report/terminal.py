@@ -21,7 +21,7 @@ from simulator.report.document import Reading, RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.tables import ATTACKS, CORRECTED, FIXED_PREFIX, RESULTS, SAFEGUARDS
+from simulator.report.tables import ATTACKS, BY_DEPTH, CORRECTED, FIXED_PREFIX, RESULTS, SAFEGUARDS
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""
@@ -46,9 +46,11 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
     found = (*headlines(report), *interval_lines(report.rows), *fixed_prefix_lines(report))
     if report.fixed_prefix is not None:
         console.print(_grouped(FIXED_PREFIX, report.fixed_prefix.rows, report.detectors, narrow))
-    if report.corrected:
-        console.print(Text("Corrected for the detectors' mistakes, as measured on planted errors"))
+    if report.is_corrected:
+        together = [row for row in report.corrected_by_depth if row.chatbot is None]
+        console.print(Text("Corrected for the detectors' mistakes"))
         console.print(_grouped(CORRECTED, report.corrected, report.detectors, narrow))
+        console.print(_grouped(BY_DEPTH, together, report.detectors, narrow))
     for line in (
         *found,
         *correction_lines(report.corrected),
@@ -71,9 +73,10 @@ def _grouped(
     narrow: bool,
 ) -> Table:
     """Make a table of rows in groups by detector."""
+    groups = ([row for row in rows if row.detector == detector] for detector in detectors)
     return terminal_table(
         columns,
-        [[row for row in rows if row.detector == detector] for detector in detectors],
+        [group for group in groups if group],
         narrow=narrow,
         gap="\n" if narrow else " ",
         title=(lambda row: f"by {in_brief(row.detector)}") if narrow else None,

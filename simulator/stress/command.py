@@ -29,6 +29,9 @@ from simulator.stress.planting import Planting, plant
 from simulator.stress.rewriting import ORDERS
 from simulator.stress.run_material import quoting_replies, turns_of
 
+CONVERSATIONS = "conversations.jsonl"
+"""File by which a folder is known to be a run."""
+
 
 @dataclass(frozen=True)
 class PlantSettings:
@@ -58,10 +61,26 @@ def plant_command(settings: PlantSettings) -> Planting:
         OperationalError: the file cannot be written.
     """
     kinds = _checked(settings, KINDS)
-    streams, library = _material(settings)
-    done = plant(streams, library, kinds, settings.count, settings.seed)
-    _write(settings, done)
+    done = planted(settings.source, kinds, settings.count, settings.turns, settings.contexts, settings.seed)
+    write_labelled(settings.out / FILE, done.replies)
     return done
+
+
+def planted(
+    source: str,
+    kinds: Sequence[str],
+    count: int,
+    turns: Sequence[int],
+    contexts: Sequence[int],
+    seed: int,
+) -> Planting:
+    """Plant errors by rules; nothing is written. Arguments as in `PlantSettings`.
+
+    Raises:
+        UsageError: the source does not exist, nothing in it is clean, or no error found a place.
+    """
+    streams, library = _material(source, turns, contexts, seed)
+    return _found(source, plant(streams, library, kinds, count, seed))
 
 
 async def plant_fluently_command(settings: PlantSettings, experiment: Experiment, run: Settings) -> Planting:
@@ -76,7 +95,7 @@ async def plant_fluently_command(settings: PlantSettings, experiment: Experiment
         OperationalError: server, endpoint or model failed, or nothing that the model wrote passed the checks.
     """
     kinds = _checked(settings, ORDERS, run)
-    streams, _ = _material(settings)
+    streams, _ = _material(settings.source, settings.turns, settings.contexts, settings.seed)
     async with open_pool(experiment, open_recording(run)) as pool, served(pool, run):
         with bars(run.quiet) as shown:
             task = shown.add_task("sentences", total=settings.count)
@@ -86,7 +105,7 @@ async def plant_fluently_command(settings: PlantSettings, experiment: Experiment
     if not done.replies and done.dropped:
         reasons = "; ".join(dict.fromkeys(reason for _, reason in done.dropped))
         raise OperationalError(f"nothing that the model wrote is an error, nothing is written: {reasons}.")
-    _write(settings, done)
+    write_labelled(settings.out / FILE, _found(settings.source, done).replies)
     return done
 
 
@@ -106,27 +125,34 @@ def _checked(
     return tuple(settings.kinds) or tuple(known)
 
 
-def _write(settings: PlantSettings, done: Planting) -> None:
+def _found(source: str, done: Planting) -> Planting:
     if not done.replies:
         raise UsageError(
-            f"{settings.source}: no error found a place in these texts. Give other --kinds, or longer texts."
+            f"{source}: no error found a place in these texts. Give other --kinds, or longer texts."
         )
-    write_labelled(settings.out / FILE, done.replies)
+    return done
 
 
-def _material(settings: PlantSettings) -> tuple[Sequence[Iterator[Clean]], Library]:
-    path = expanded(settings.source)
-    if is_folder(path) and is_file(path / "conversations.jsonl"):
-        turns = turns_of(RunFolder(path))
-        clean = any(turn.label is False for turn in turns)
-        streams = [clean_replies(turns, settings.seed)] if clean else []
-        return [*streams, quoting_replies(turns, settings.seed)], library_of_replies(turns)
+def is_of_replies(source: str) -> bool:
+    """Return whether errors are planted into replies of chatbots, and not into sentences of documents."""
+    path = expanded(source)
+    return is_file(path) or is_file(path / CONVERSATIONS)
+
+
+def _material(
+    source: str, turns: Sequence[int], contexts: Sequence[int], seed: int
+) -> tuple[Sequence[Iterator[Clean]], Library]:
+    path = expanded(source)
+    if is_folder(path) and is_file(path / CONVERSATIONS):
+        said = turns_of(RunFolder(path))
+        clean = any(turn.label is False for turn in said)
+        streams = [clean_replies(said, seed)] if clean else []
+        return [*streams, quoting_replies(said, seed)], library_of_replies(said)
     if is_file(path):
-        replies = list(load_labelled(settings.source))
-        return [clean_replies(replies, settings.seed)], library_of_replies(replies)
-    documents = _documents(settings.source, path)
-    streams = grounded_streams(documents, settings.turns, settings.contexts, settings.seed)
-    return streams, library_of(documents)
+        replies = list(load_labelled(source))
+        return [clean_replies(replies, seed)], library_of_replies(replies)
+    documents = _documents(source, path)
+    return grounded_streams(documents, turns, contexts, seed), library_of(documents)
 
 
 def _documents(source: str, path: Path) -> Sequence[Document]:

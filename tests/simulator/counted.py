@@ -10,6 +10,7 @@ from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Verdict
 from simulator.measure.conversations import Flaw
 from simulator.measure.fixed_prefix import side_by_side
+from simulator.measure.judged_turns import Annotations
 from simulator.measure.metrics import ByDetector, Tallies, by_detector
 from simulator.measure.metrics import tally_all as tally_journals
 from simulator.report import document, page
@@ -50,10 +51,11 @@ def build_report(
     planted: Planted | None = None,
     branched_from: BranchedFrom | None = None,
     free: Journals | None = None,
+    annotations: Annotations | None = None,
     **more: Any,
 ) -> RunReport:
     """The report; `more` are arguments of `document.build_report`."""
-    counts = RunCounts(chatbots, detectors, planted)
+    counts = RunCounts(chatbots, detectors, planted, annotations)
     for conversation, found in judged(conversations, verdicts):
         counts.add(conversation, found, flaws.get(conversation.id, ()))
     if branched_from is not None:

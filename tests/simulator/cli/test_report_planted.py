@@ -45,4 +45,7 @@ def test_the_command_writes_the_corrected_numbers_everywhere(hallulab: CommandLi
     ended = hallulab("report", run.path, "--planted", run.report)
     assert (ended.code, run.page.read_bytes()) == (2, before)
     assert hallulab("report", run.path).code == 0
-    assert json.loads(run.report.read_text())["corrected"] == []
+    without = json.loads(run.report.read_text())["corrected"]
+    assert {row["not_corrected"] for row in without} == {
+        "no turn is annotated, and this detector's mistakes are not known"
+    }

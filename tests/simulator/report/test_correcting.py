@@ -1,16 +1,24 @@
-"""`hallulab report --planted`: what is read of a benchmark, which rows it gives, and what is said of them."""
+"""Corrected numbers of a report: what is read of a benchmark, the rows, and what is said of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from scenarios.errors import UsageError
-from simulator.measure.prevalence import Accuracy, PairCounts
-from simulator.report.correcting import correct, correction_lines, read_accuracies, require_measured
+from scenarios.transcript import Conversation, Verdict
+from simulator.measure.judged_turns import Annotations, judged_turns
+from simulator.measure.prevalence import Accuracy, PairCounts, by_planted_errors
+from simulator.report.correcting import (
+    CorrectedRow,
+    correct,
+    correction_lines,
+    read_accuracies,
+    require_measured,
+)
 from tests.builders import conversation, scored
-from tests.simulator.counted import tally_all
 
 EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
 MEASURED = Accuracy(detector="d", version="1", all_pairs=70, groups=(EACH,) * 7)
@@ -24,7 +32,18 @@ VERDICTS = [
     *(scored(f"a{number}", turn, [(0, 3)]) for number in range(6) for turn in range(2)),
     *(scored(f"b{number}", turn) for number in range(6) for turn in range(2)),
 ]
-ROWS = correct(tally_all(CHATS, VERDICTS, ["a", "b"], ["d", "e"]), {"d": MEASURED})
+KNOWN = {"d": by_planted_errors(MEASURED)}
+
+
+def rows(
+    chats: Sequence[Conversation], verdicts: Sequence[Verdict], annotations: Annotations
+) -> list[CorrectedRow]:
+    """The rows of all turns."""
+    found = correct(judged_turns(chats, verdicts, annotations), ["a", "b"], ["d", "e"], KNOWN)
+    return [row for row in found if row.depth is None]
+
+
+ROWS = rows(CHATS, VERDICTS, {})
 
 
 def test_every_chatbot_has_a_row_and_all_together() -> None:
@@ -41,13 +60,38 @@ def test_every_chatbot_has_a_row_and_all_together() -> None:
     assert [row.clipped for row in ROWS[:3]] == ["above 1", "below 0", None]
 
 
-def test_what_is_clipped_or_not_corrected_is_said_once_a_detector() -> None:
-    assert correction_lines(ROWS)[1:] == [
+def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_detector() -> None:
+    assert correction_lines(ROWS) == [
+        "Numbers corrected by planted errors or a calibration assume that a detector finds a chatbot's own "
+        "errors as often as those, and flags its clean replies as often as clean ones there "
+        "(docs/corrected.md).",
+        "By d, corrected: b hallucinates least with a probability of 100.0%.",
+        "d, a, b: no interval: a number at the end of its range has none.",
         "d, a: the corrected share of hallucinated turns was above 1, and is set to 1.",
         "d, b: the corrected share of hallucinated turns was below 0, and is set to 0.",
-        "e, a, b, all chatbots: not corrected: the file of planted errors does not measure this detector.",
+        "e: not corrected: no turn was scored.",
     ]
     assert correction_lines(()) == []
+
+
+def test_where_no_chatbot_leads_it_is_said_that_this_cannot_be_told() -> None:
+    verdicts = [scored(chat.id, 0, [(0, 3)]) for chat in CHATS]
+    assert correction_lines(rows(CHATS, verdicts, {}))[1] == (
+        "By d, corrected: cannot tell which chatbot hallucinates least; it is a with a probability of 50%, "
+        "and 97.5% would tell."
+    )
+    assert correction_lines(rows(CHATS[:9], VERDICTS, {}))[1] == (
+        "By d, corrected: cannot tell which chatbot hallucinates least; that takes a corrected number of "
+        "each, from at least 6 conversations."
+    )
+
+
+def test_what_annotations_assume_is_said() -> None:
+    looked = {(chat.id, turn): 1 for chat in CHATS for turn in range(2)}
+    assert correction_lines(rows(CHATS, VERDICTS, looked))[0] == (
+        "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
+        "(docs/corrected.md)."
+    )
 
 
 @pytest.mark.parametrize(

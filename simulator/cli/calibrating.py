@@ -1,0 +1,52 @@
+"""`hallulab calibrate`: thresholds for a model and documents of one's own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agents.machine.stopping import run_until_stopped
+from simulator.cli.options import AsJson, Detectors, ModelOptions, RecordingOptions, grouped, names
+from simulator.cli.running import flags_of, settings
+from simulator.cli.saying import say, say_json
+
+
+@grouped
+def calibrate(
+    context: typer.Context,
+    models: ModelOptions,
+    recording: RecordingOptions,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            help="What errors are planted into: a scenario pack, a folder of documents, a run folder, or a "
+            "labelled JSON-lines file. Default: the experiment's scenario."
+        ),
+    ] = None,
+    detectors: Detectors = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="A file of labelled replies to fit to, too; may be repeated.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=20, help="Errors to plant; each has a clean twin.")] = 200,
+    seed: Annotated[int | None, typer.Option(help="Seed of all choices, and of the detectors.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit the detectors' thresholds on planted errors and their clean twins, for a model of one's own.
+
+    The fits are kept, and used wherever the same model is asked the same. What stands after `--` is passed
+    on to the model server.
+    """
+    from simulator.experiment.config import load_experiment
+    from simulator.stress.calibration import CalibrateSettings, calibrate_command
+    from simulator.stress.calibration_table import print_calibration
+
+    flags = {**flags_of(models), "detectors": names(detectors), "seed": seed}
+    experiment = load_experiment(models.config, flags)
+    chosen = CalibrateSettings(source or experiment.scenario, count, tuple(data or ()))
+    report = run_until_stopped(calibrate_command(chosen, experiment, settings(context, recording)))
+    if as_json:
+        say_json(report.model_dump_json(indent=2) + "\n")
+    else:
+        print_calibration(report)
+        say(f"\nkept in {report.kept_in}")

@@ -1,0 +1,261 @@
+"""A run's numbers corrected for a detector's mistakes, each by the best source that there is.
+
+A chatbot with annotated turns is corrected by these (`prediction_powered`), else by what is known of the
+detector (`prevalence`), else not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from scenarios.transcript import Frozen
+from simulator.measure.judged_turns import JudgedTurn, sums
+from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.prediction_powered import Powered, estimated, powered, sums_of
+from simulator.measure.prevalence import Known, rates, solved, spread
+from simulator.measure.ranking import probabilities_of_best, reweighed
+from simulator.measure.spreading import t_bounds
+from simulator.measure.statistics import LEAST_FOR_INTERVAL, RESAMPLES, Floats, no_interval, percentiles
+
+LEAST_ANNOTATED = 2
+"""Annotated turns of a chatbot below which they correct nothing: one turn has no covariance."""
+UNSCORED = "no turn was scored"
+AT_ITS_END = "a number at the end of its range has none"
+ONE_PLACE = "all annotations of a chatbot are in conversations with one persona and seed"
+UNSURE = "where errors are seldom flagged more often than clean replies, nothing bounds the number"
+
+
+class Correction(Frozen):
+    """The numbers of a chatbot by a detector, corrected for the detector's mistakes."""
+
+    chatbot: str | None
+    """Name of the chatbot; None: all together."""
+    depth: int | None = None
+    """Exchanges before the turns; None: all turns."""
+    source: Literal["annotations", "planted errors", "calibration"] | None = None
+    """What the corrected numbers rest on; None: there are none."""
+    turns: int = 0
+    """Turns that the detector scored and localised; the numbers are over these."""
+    annotated: int = 0
+    """Those that people looked at."""
+    weight: Rounded | None = None
+    """λ of prediction-powered inference for HPT-1: 0 ignores the detector, 1 trusts it most."""
+    measured: int | None = None
+    """Wrong replies behind sensitivity."""
+    sensitivity: Rounded | None = None
+    """Share of the wrong replies that are flagged."""
+    specificity: Rounded | None = None
+    """Share of the clean replies that are not."""
+    flagged_turns: Rounded | None = None
+    """Share of the scored turns that are flagged."""
+    hallucinated_turns: Rounded | None = None
+    """That share, corrected, in [0, 1]."""
+    hallucinated_turns_ci95: Interval = None
+    """Its interval."""
+    hpt_1: Rounded | None = None
+    """Hallucinations per scored turn, as the detector counts them."""
+    corrected_hpt_1: Rounded | None = None
+    """That number, corrected, not below 0."""
+    corrected_hpt_1_ci95: Interval = None
+    """Its interval."""
+    best: Rounded | None = None
+    """Probability that the chatbot has the lowest corrected HPT-1 of all; None: it cannot be told."""
+    clipped: Literal["below 0", "above 1"] | None = None
+    """On which side the corrected share lay outside [0, 1], so that it was set to that end."""
+    not_corrected: str | None = None
+    """Why there is no corrected number."""
+    no_interval: str | None = None
+    """Why there is no interval, or only one."""
+
+
+class Number(NamedTuple):
+    """A corrected number."""
+
+    value: float
+    ci95: tuple[float, float] | None
+    lacking: str | None
+
+
+def corrections(
+    turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: Known | None, unknown: str
+) -> list[Correction]:
+    """Correct the numbers of each chatbot and of all together, over all turns and then at each depth.
+
+    Args:
+        turns: scored turns of one detector.
+        chatbots: all chatbots of the run, in the order of the rows.
+        known: the detector's mistakes; None: not known.
+        unknown: why not.
+    """
+    if not turns:
+        return [Correction(chatbot=name, not_corrected=UNSCORED) for name in (*chatbots, None)]
+    found = _Panel(turns, chatbots, known, unknown).rows(None)
+    for depth in sorted({turn.depth for turn in turns}):
+        there = [turn for turn in turns if turn.depth == depth]
+        found += _Panel(there, chatbots, known, unknown).rows(depth)
+    return found
+
+
+class _Panel:
+    """The turns of all chatbots that are corrected together, as sums over personas and seeds.
+
+    Shapes are (personas and seeds, chatbots, values).
+    """
+
+    def __init__(
+        self, turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: Known | None, unknown: str
+    ) -> None:
+        self._chatbots = chatbots
+        self._known = known
+        self._unknown = unknown
+        self._flags = sums(turns, chatbots, lambda turn: (1, 1, turn.flagged))
+        self._spans = sums(turns, chatbots, lambda turn: (1, 1, turn.spans))
+        self._units = self._spans
+        if known is not None and known.unit == "sentence":
+            self._units = sums(turns, chatbots, lambda turn: (1, turn.sentences, turn.flagged_sentences))
+        self._looked_flags = sums(turns, chatbots, lambda turn: _looked(turn, turn.flagged, share=True))
+        self._looked_spans = sums(turns, chatbots, lambda turn: _looked(turn, turn.spans, share=False))
+        annotated = self._looked_spans[:, :, 3].sum(axis=0)
+        self._powered = [place for place in range(len(chatbots)) if annotated[place] >= LEAST_ANNOTATED]
+        self._present = [place for place in range(len(chatbots)) if self._flags[:, place, 0].any()]
+
+    def rows(self, depth: int | None) -> list[Correction]:
+        """Return a row for each chatbot, and one for all."""
+        share = powered(self._looked_flags[:, self._powered]) if self._powered else []
+        count = powered(self._looked_spans[:, self._powered]) if self._powered else []
+        found: list[Correction] = []
+        for place, name in enumerate(self._chatbots):
+            at = self._powered.index(place) if place in self._powered else None
+            looked = None if at is None else (share[at], count[at])
+            found.append(self._row(name, depth, [place], looked))
+        every = bool(self._powered) and self._powered == self._present
+        found.append(self._row(None, depth, self._present, (share[-1], count[-1]) if every else None))
+        if depth is None:
+            best = self._best() if all(row.not_corrected is None for row in found if row.turns) else {}
+            found = [row.model_copy(update={"best": best.get(row.chatbot)}) for row in found]
+        return found
+
+    def _row(
+        self, name: str | None, depth: int | None, places: list[int], looked: tuple[Powered, Powered] | None
+    ) -> Correction:
+        spans = self._spans[:, places].sum(axis=1)
+        turns, _, said = (float(total) for total in spans.sum(axis=0))
+        flagged = float(self._flags[:, places, 2].sum())
+        fields: dict[str, Any] = {
+            "turns": int(turns),
+            "annotated": int(self._looked_spans[:, places, 3].sum()),
+            "flagged_turns": flagged / turns if turns else None,
+            "hpt_1": said / turns if turns else None,
+        }
+        if not turns:
+            fields |= {"not_corrected": UNSCORED}
+        elif looked is not None:
+            fields |= {"source": "annotations", "weight": looked[1].weight}
+            fields |= _numbers(*(by_people(one, share=at == 0) for at, one in enumerate(looked)))
+        elif self._known is None:
+            fields |= {"not_corrected": self._unknown}
+        else:
+            fields |= self._by_rates(self._known, places)
+        return Correction(chatbot=name, depth=depth, **fields)
+
+    def _by_rates(self, known: Known, places: list[int]) -> dict[str, Any]:
+        """Correct by what is known of the detector."""
+        of_replies, of_units = rates(known.replies), rates(known.units)
+        if of_replies is None or of_units is None:
+            return {"not_corrected": "nothing was scored of what it was measured on"}
+        fields: dict[str, Any] = {
+            "source": known.source,
+            "measured": int(known.replies[:, 2].sum()),
+            "sensitivity": of_replies[1],
+            "specificity": 1 - of_replies[0],
+        }
+        for low, high in (of_replies, of_units):
+            if high <= low:
+                reason = (
+                    f"it flags {high:.0%} of what is wrong and {low:.0%} of what is clean, so its flags do "
+                    "not tell the two apart (sensitivity + specificity must be above 1)"
+                )
+                return {**fields, "source": None, "not_corrected": reason}
+        return fields | _numbers(
+            by_known(self._flags[:, places].sum(axis=1), known, share=True),
+            by_known(self._units[:, places].sum(axis=1), known, share=False),
+        )
+
+    def _best(self) -> dict[str | None, float]:
+        """Return each chatbot's probability of the lowest HPT-1; empty where that cannot be told.
+
+        Replicates weigh personas and seeds, the same for all chatbots, and the groups behind the rates.
+        """
+        by_rates = [place for place in self._present if place not in self._powered]
+        looked_at = self._looked_spans[:, self._powered, 3]
+        if len(self._present) < 2 or any(map(_too_few, looked_at.T)):
+            return {}
+        values = np.empty((RESAMPLES, len(self._chatbots)))
+        if by_rates:
+            known = self._known
+            of_units = None if known is None else rates(known.units)
+            few = any(_too_few(self._units[:, place, 0]) for place in by_rates)
+            if known is None or of_units is None or few or len(known.units) < LEAST_FOR_INTERVAL:
+                return {}
+            totals = reweighed(self._units[:, by_rates])
+            values[:, by_rates] = solved(totals, known.drawn_units[:, None])
+        if self._powered:
+            values[:, self._powered] = estimated(reweighed(self._looked_spans[:, self._powered]))
+        shares = probabilities_of_best(values[:, self._present])
+        return dict(zip((self._chatbots[place] for place in self._present), shares or (), strict=False))
+
+
+def _too_few(of_clusters: Floats) -> bool:
+    return int(np.count_nonzero(of_clusters)) < LEAST_FOR_INTERVAL
+
+
+def _looked(turn: JudgedTurn, said: float, *, share: bool) -> tuple[float, ...]:
+    """Return the sums of prediction-powered inference of a turn."""
+    true = turn.annotated
+    return sums_of(said, None if true is None else float(true > 0) if share else true)
+
+
+def by_people(found: Powered, *, share: bool) -> Number:
+    """Return a number by prediction-powered inference."""
+    lacking = no_interval(found.clusters, "annotated conversation")
+    if lacking is not None or found.error is None:
+        return Number(found.value, None, lacking or ONE_PLACE)
+    ci95 = t_bounds(found.value, found.error, found.clusters - 1, share=share)
+    return Number(found.value, ci95, AT_ITS_END if ci95 is None else None)
+
+
+def by_known(rows: Floats, known: Known, *, share: bool) -> Number:
+    """Return a number by the equation of Rogan and Gladen.
+
+    Args:
+        rows: turns, units, and what the detector says, of each cluster.
+    """
+    groups, drawn = (known.replies, known.drawn_replies) if share else (known.units, known.drawn_units)
+    measured = rates(groups)
+    assert measured is not None  # `_by_rates` has looked
+    rows = rows[rows[:, 0] > 0]
+    value = float(solved(rows.sum(axis=0), measured))
+    lacking = no_interval(len(rows)) or no_interval(len(groups), "measured group")
+    if lacking is not None:
+        return Number(value, None, lacking)
+    ci95 = percentiles(np.clip(spread(rows, measured, drawn, share=share), 0.0, 1.0 if share else None))
+    if ci95 is None:
+        return Number(value, None, UNSURE)
+    return Number(value, None, AT_ITS_END) if ci95[0] == ci95[1] else Number(value, ci95, None)
+
+
+def _numbers(share: Number, count: Number) -> dict[str, Any]:
+    """Return the fields of both numbers."""
+    outside = not 0 <= share.value <= 1
+    lacking = dict.fromkeys(one.lacking for one in (share, count) if one.lacking is not None)
+    return {
+        "hallucinated_turns": min(max(share.value, 0.0), 1.0),
+        "hallucinated_turns_ci95": share.ci95,
+        "corrected_hpt_1": max(count.value, 0.0),
+        "corrected_hpt_1_ci95": count.ci95,
+        "clipped": ("below 0" if share.value < 0 else "above 1") if outside else None,
+        "no_interval": "; ".join(lacking) or None,
+    }

@@ -1,0 +1,130 @@
+"""Correct a detector's numbers by people's annotations of some turns: prediction-powered inference.
+
+Let T turns be judged by the detector, which says f of each, and n of them be annotated: people say y. With λ,
+
+    θ = mean of y over the n + λ (mean of f over the T - mean of f over the n)
+
+estimates the mean of y over all turns, whatever the detector's mistakes, if the n are as good as drawn at
+random (turns or whole conversations). λ = 0 ignores the detector; λ = 1 is its number plus its mean error on
+the n. Angelopoulos, Duchi and Zrnic (2023, PPI++: Efficient prediction-powered inference, arXiv 2311.01453,
+sections 2 and 6) take the λ with the least variance. In their words, with N = T - n turns that nobody looked
+at, λ' = cov(y, f) / ((1 + n / N) var(f)) weighs the mean over these N; as λ' (mean over N - mean over n) =
+λ (mean over T - mean over n) for λ' = λ N / T, ours is cov(y, f) / var(f). Covariances are over the n,
+variances over all T, both in [0, 1] together, as in the authors' package ppi-python 0.2.3. That package is
+not used, since it takes turns for independent.
+
+Chatbots under a detector share λ: it is the one with the least sum of their variances. One chatbot's few
+annotations would make it noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.measure.spreading import jackknife_error
+from simulator.measure.statistics import Floats
+
+SUMS = 7
+"""Sums of a cluster: turns, f, f²; annotated turns, their y, f, y f."""
+
+
+@dataclass(frozen=True)
+class Powered:
+    """A number by prediction-powered inference."""
+
+    value: float
+    """θ; may lie outside of its range."""
+    weight: float
+    """λ."""
+    annotated: int
+    """n."""
+    clusters: int
+    """Clusters with an annotated turn."""
+    error: float | None
+    """Standard error by leaving clusters out; None where that leaves no annotated turn."""
+
+
+def sums_of(said: float, true: float | None) -> tuple[float, ...]:
+    """Return the sums of one turn.
+
+    Args:
+        said: f.
+        true: y; None: nobody looked.
+    """
+    if true is None:
+        return (1, said, said**2, 0, 0, 0, 0)
+    return (1, said, said**2, 1, true, said, true * said)
+
+
+def powered(sums: Floats) -> list[Powered]:
+    """Estimate the mean of y of each chatbot, and, last, of all turns of all chatbots.
+
+    That of all turns weighs each chatbot's θ by its turns, because the annotated shares may differ. The error
+    is that of θ with its λ: both are made anew without each cluster in turn. So turns of a cluster need not
+    be independent, nor conversations of several chatbots with the same persona and seed.
+
+    Args:
+        sums: those of each cluster of each chatbot, shape (clusters, chatbots, `SUMS`), 0 where a chatbot
+            lacks a cluster. Each chatbot has an annotated turn.
+    """
+    totals = sums.sum(axis=0)
+    found = []
+    for place in range(sums.shape[1]):
+        own = sums[sums[:, place, 0] > 0]
+        others = np.repeat(totals[None], len(own), axis=0)
+        others[:, place] -= own[:, place]
+        found.append(_powered(totals, others, own[:, place, 3], place))
+    return [*found, _powered(totals, totals - sums, sums[:, :, 3].sum(axis=1), slice(None))]
+
+
+def _powered(totals: Floats, others: Floats, annotated: Floats, part: int | slice) -> Powered:
+    """Estimate one number.
+
+    Args:
+        totals: shape (chatbots, `SUMS`).
+        others: the totals without each cluster in turn, shape (clusters, chatbots, `SUMS`).
+        annotated: annotated turns of the clusters.
+        part: the chatbot, or all.
+    """
+    error = None
+    if len(others) > 1 and (others[..., 3] > 0).all():
+        error = jackknife_error(_part(others, part))
+    return Powered(
+        value=float(_part(totals[None], part)[0]),
+        weight=float(tuned(totals)),
+        annotated=round(float(annotated.sum())),
+        clusters=int((annotated > 0).sum()),
+        error=error,
+    )
+
+
+def _part(totals: Floats, part: int | slice) -> Floats:
+    """Compute θ of a chatbot or of all from totals of shape (..., chatbots, `SUMS`)."""
+    values = estimated(totals)
+    if isinstance(part, int):
+        one: Floats = values[..., part]
+        return one
+    turns = totals[..., 0]
+    together: Floats = (values * turns).sum(axis=-1) / turns.sum(axis=-1)
+    return together
+
+
+def tuned(totals: Floats) -> Floats:
+    """Compute λ from totals of shape (..., chatbots, `SUMS`)."""
+    turns, f, squares, annotated, y, of_annotated, products = np.moveaxis(totals, -1, 0)
+    variance = (squares - f**2 / turns) / np.maximum(turns - 1, 1e-9)
+    covariance = products / annotated - y / annotated * of_annotated / annotated
+    unseen = np.maximum(1 / annotated - 1 / turns, 0.0)
+    spread = (unseen * variance).sum(axis=-1)
+    weight = (unseen * covariance).sum(axis=-1) / np.where(spread > 1e-12, spread, np.inf)
+    clipped: Floats = np.clip(weight, 0.0, 1.0)
+    return clipped
+
+
+def estimated(totals: Floats) -> Floats:
+    """Compute each chatbot's θ from totals of shape (..., chatbots, `SUMS`), with the λ of these totals."""
+    turns, f, _, annotated, y, of_annotated, _ = np.moveaxis(totals, -1, 0)
+    value: Floats = y / annotated + tuned(totals)[..., None] * (f / turns - of_annotated / annotated)
+    return value

@@ -1,0 +1,202 @@
+"""What `hallulab calibrate` does: plant errors, judge them, fit each detector's threshold, keep the fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from agents.machine.progress import bars
+from agents.models.model import ModelPool
+from detectors.base.fitted import Fitted, fitted_file, folder
+from detectors.base.protocol import Detector, ThresholdProtocol
+from scenarios.datasets import load_labelled
+from scenarios.errors import OperationalError, UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.text.wording import counted, noun
+from scenarios.transcript import Frozen
+from simulator.bench.calibrating import Fit, counts, fit
+from simulator.bench.evaluate import evaluate
+from simulator.experiment.build import (
+    Settings,
+    make_detectors,
+    needs_model,
+    open_pool,
+    open_recording,
+    served,
+)
+from simulator.experiment.config import Experiment
+from simulator.measure.numbers import Rounded
+from simulator.runs.folder import write_together
+from simulator.stress.command import is_of_replies, planted
+from simulator.stress.kinds import KINDS
+
+_TURNS = (0, 2, 4)
+_CONTEXTS = (1, 4, 8)
+"""Turns before a reply, and passages of its evidence, as by `hallulab plant`."""
+
+
+QUOTED = (
+    "the clean twins are sentences copied from the documents. A chatbot says things in its own words, which "
+    "detectors that compare words flag more often: fit these on a run folder, or give labelled replies with "
+    "--data"
+)
+
+
+@dataclass(frozen=True)
+class CalibrateSettings:
+    """The command's arguments."""
+
+    source: str
+    """What errors are planted into: run folder, labelled file, scenario pack or folder of documents."""
+    count: int
+    """Errors to plant."""
+    data: Sequence[str]
+    """Files of labelled replies that the thresholds are fitted to, too."""
+
+
+class Calibrated(Frozen):
+    """What became of a detector."""
+
+    detector: str
+    """Its name."""
+    scored: int
+    """Replies that it scored."""
+    replies: int
+    """Replies that it was given."""
+    coverage: Rounded
+    """Scored over given."""
+    before: float | None
+    """Its threshold until now."""
+    before_protocol: ThresholdProtocol
+    """Source of that."""
+    threshold: float | None = None
+    """The fitted one; None: there is none."""
+    sensitivity: Rounded | None = None
+    """Share of the hallucinated replies that are flagged, see `HeldOut`."""
+    specificity: Rounded | None = None
+    """Share of the clean replies that are not."""
+    balanced_accuracy: Rounded | None = None
+    """Mean of both."""
+    not_fitted: str | None = None
+    """Why there is none."""
+
+
+class CalibrationReport(Frozen):
+    """What `hallulab calibrate` prints."""
+
+    measured_on: str
+    """The replies, in words."""
+    kept_in: str
+    """Folder of the fits."""
+    detectors: tuple[Calibrated, ...]
+    """In the experiment's order."""
+    notes: tuple[str, ...] = ()
+    """What to know of the replies."""
+
+
+async def calibrate_command(
+    settings: CalibrateSettings, experiment: Experiment, run: Settings
+) -> CalibrationReport:
+    """Fit the threshold of each detector; keep all fits, or nothing.
+
+    Args:
+        experiment: its detectors, their options and models, and the seed.
+        run: recording, replay, progress, flags of the model server.
+
+    Raises:
+        UsageError: source, data, detectors or models are wrong, or a detector's threshold cannot be fitted.
+        OperationalError: server, endpoint or disk failed, or no threshold could be fitted.
+    """
+    replies, measured_on = _material(settings, experiment.seed)
+    async with open_pool(experiment, open_recording(run)) as pool:
+        detectors = _made(experiment, pool)
+        async with served(pool, run, needs_model(detectors)):
+            with bars(run.quiet) as shown:
+                found = []
+                for detector in detectors:
+                    task = shown.add_task(detector.name, total=len(replies))
+                    judged = partial(shown.advance, task)
+                    found.append(await _calibrated(detector, replies, experiment, judged, measured_on))
+    fits = [fitted for _, fitted in found if fitted is not None]
+    report = CalibrationReport(
+        measured_on=measured_on,
+        kept_in=str(folder()),
+        detectors=tuple(row for row, _ in found),
+        notes=() if settings.data or is_of_replies(settings.source) else (QUOTED,),
+    )
+    if not fits:
+        reasons = "; ".join(f"{row.detector}: {row.not_fitted}" for row in report.detectors)
+        raise OperationalError(f"no threshold could be fitted, nothing is kept: {reasons}.")
+    folder().mkdir(parents=True, exist_ok=True)
+    write_together(dict(map(fitted_file, fits)))
+    return report
+
+
+def _material(settings: CalibrateSettings, seed: int) -> tuple[list[LabelledReply], str]:
+    """Return the replies to judge, and what they are in words."""
+    done = planted(settings.source, tuple(KINDS), settings.count, _TURNS, _CONTEXTS, seed)
+    replies = list(done.replies)
+    told = [f"{counted(len(replies) // 2, 'error')} planted into {settings.source}, with clean twins"]
+    for name in settings.data:
+        labelled = [
+            # A name of its own for each file: each counts the same.
+            reply.model_copy(update={"dataset": name})
+            for reply in load_labelled(name)
+            if reply.label is not None
+        ]
+        if not labelled:
+            raise UsageError(f"--data {name}: there is no labelled reply in it.")
+        told.append(f"{len(labelled)} {noun(len(labelled), 'reply', 'replies')} of {name}")
+        replies += labelled
+    return replies, "; ".join(told)
+
+
+def _made(experiment: Experiment, pool: ModelPool) -> list[Detector]:
+    """Make the detectors.
+
+    Raises:
+        UsageError: one is wrong, or its threshold cannot be fitted.
+    """
+    detectors = make_detectors(experiment, pool, {})
+    for detector in detectors:
+        if type(detector).use_calibrated is Detector.use_calibrated:
+            raise UsageError(
+                f"detector {detector.name}: its threshold cannot be fitted. Leave it out with --detectors."
+            )
+    return detectors
+
+
+async def _calibrated(
+    detector: Detector,
+    replies: Sequence[LabelledReply],
+    experiment: Experiment,
+    judged: partial[None],
+    measured_on: str,
+) -> tuple[Calibrated, Fitted | None]:
+    """Fit a detector's threshold, and judge again by it: the pool still has the model's answers."""
+    first = await evaluate(detector, replies, experiment.concurrency, judged)
+    fitted = fit(first, experiment.seed)
+    scored = sum(judgement.outcome == "scored" for judgement in first.judgements)
+    row = Calibrated(
+        detector=detector.name,
+        scored=scored,
+        replies=len(replies),
+        coverage=scored / len(replies),
+        before=first.threshold,
+        before_protocol=first.threshold_protocol,
+    )
+    if not isinstance(fitted, Fit):
+        return row.model_copy(update={"not_fitted": fitted}), None
+    detector.use_calibrated(fitted.threshold)
+    again = await evaluate(detector, replies, experiment.concurrency)
+    assert detector.scoring is not None
+    kept = Fitted(
+        detector=detector.name,
+        scoring=detector.scoring,
+        version=detector.version,
+        threshold=fitted.threshold,
+        measured_on=measured_on,
+        groups=counts(again),
+    )
+    return row.model_copy(update={"threshold": fitted.threshold, **dict(fitted.held_out)}), kept

@@ -1,0 +1,40 @@
+"""The table of `hallulab calibrate`."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from scenarios.text.wording import one_line
+from simulator.report.columns import NARROW, Column, decimals, terminal_table
+from simulator.report.terminal import standard_output
+from simulator.stress.calibration import CalibrationReport
+
+_THREE = decimals(3)
+COLUMNS = (
+    Column("Detector", "detector", "name of the detector", kind="name", short="Detector"),
+    Column("Threshold until now", "before", "its threshold until now, and where that came from", _THREE,
+           beside="before_protocol", short="Threshold\nuntil now"),
+    Column("Fitted", "threshold", "threshold with the largest balanced accuracy", _THREE, short="Fitted"),
+    Column("Sensitivity", "sensitivity", "share of the hallucinated replies that are flagged; each part of "
+           "the groups is judged by the threshold of the others", _THREE, short="Sensi-\ntivity"),
+    Column("Specificity", "specificity", "share of the clean replies that are not flagged, likewise", _THREE,
+           short="Speci-\nficity"),
+    Column("Balanced accuracy", "balanced_accuracy", "mean of both", _THREE, short="Balanced\naccuracy"),
+    Column("Replies", "replies", "replies that it was given"),
+    Column("Coverage %", "coverage", "replies that it scored over those", decimals(0, 100), short="Cov.\n%"),
+)  # fmt: skip
+TABLES = {"Thresholds": COLUMNS}
+"""Title → columns."""
+
+
+def print_calibration(report: CalibrationReport, console: Console | None = None) -> None:
+    """Print the thresholds, what they were fitted to, and why some are missing."""
+    console = console or standard_output()
+    console.print(Text(one_line(f"Thresholds fitted to {report.measured_on}")))
+    console.print(terminal_table(COLUMNS, [report.detectors], narrow=console.width < NARROW))
+    for row in report.detectors:
+        if row.not_fitted is not None:
+            console.print(Text(one_line(f"{row.detector}: keeps its threshold, as {row.not_fitted}.")))
+    for note in report.notes:
+        console.print(Text(f"Note: {note}."))

@@ -1,0 +1,122 @@
+"""`hallulab calibrate`: what it fits, keeps and refuses, and who takes it up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hallulab import run
+from simulator.runs.folder import RunFolder
+from tests.places import ROOT
+from tests.simulator.command_line import CommandLine
+
+RECORDINGS = ROOT / "tests" / "recordings"
+PACK = "consumer-grievance-india"
+
+
+def fits(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(path.read_text()) for path in sorted((folder / "cache" / "calibrations").glob("*"))]
+
+
+def test_a_fit_is_kept_and_used_from_then_on(hallulab: CommandLine, tmp_path: Path) -> None:
+    ended = hallulab("calibrate", PACK, "--detectors", "lexical", "--count", "40", "--quiet")
+    assert ended.code == 0
+    assert f"Thresholds fitted to 40 errors planted into {PACK}, with clean twins" in ended.out
+    assert "Note: the clean twins are sentences copied from the documents." in ended.out
+    [kept] = fits(tmp_path)
+    assert hallulab("plant", PACK, "--out", tmp_path / "p", "--count", "28").code == 0
+    numbers = tmp_path / "numbers.json"
+    assert hallulab("bench", tmp_path / "p", "--detectors", "lexical", "--json", numbers).code == 0
+    [row] = [row for row in json.loads(numbers.read_text())["rows"] if row["detector"] == "lexical"][:1]
+    assert row["threshold_protocol"] == "calibrated"
+    assert row["thresholds"]["default"]["threshold"] == kept["threshold"]
+    again = hallulab("calibrate", PACK, "--detectors", "lexical", "--count", "40", "--quiet", "--json")
+    [said] = json.loads(again.out)["detectors"]
+    assert (said["before"], said["before_protocol"]) == (kept["threshold"], "calibrated")
+    assert fits(tmp_path) == [kept]
+
+
+def test_a_run_is_corrected_by_the_calibration_of_the_detector_that_judged_it(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path / "demo")
+    demo = RECORDINGS / "demo.jsonl.gz"
+    model = ("--model", "qwen2.5-coder-1.5b")
+    run(ROOT / "docs" / "demo.yaml", out=folder.path, replay=demo, model=model[1], quiet=True)
+    ended = hallulab(
+        *("calibrate", folder.path, "--detectors", "halludetect", "--count", "460", "--quiet", "--json"),
+        *(*model, "--replay", RECORDINGS / "planted" / "halludetect.jsonl.gz"),
+    )
+    assert (ended.code, ended.err) == (0, "")
+    [said] = json.loads(ended.out)["detectors"]
+    assert (said["before"], said["before_protocol"], said["coverage"]) == (4.0, "tuned", 1.0)
+    assert said["threshold"] == pytest.approx(2.239, abs=0.001)
+    assert said["balanced_accuracy"] == pytest.approx(0.748, abs=0.001)
+    report = json.loads(folder.report.read_text())
+    assert {row["source"] for row in report["corrected"]} == {None}
+    judged = hallulab("detect", folder.path, "--detectors", "halludetect", "--replay", demo, "--quiet")
+    assert judged.code == 0
+    report = json.loads(folder.report.read_text())
+    sources = {row["detector"]: row["source"] for row in report["corrected"]}
+    assert sources == {"halludetect": "calibration", "metarag": None}
+
+
+def test_labelled_replies_are_fitted_to_beside_the_planted_errors(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
+    lines = [
+        {
+            "id": str(n),
+            "passages": [{"id": "p", "document": "d", "text": "The fee is 200 rupees."}],
+            "reply": "It costs nothing at all." if n % 2 else "The fee is 200 rupees.",
+            "label": bool(n % 2),
+        }
+        for n in range(6)
+    ]
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ended = hallulab(
+        *("calibrate", PACK, "--detectors", "lexical", "--count", "40", "--quiet", "--data", mine, "--json")
+    )
+    assert ended.code == 0
+    said = json.loads(ended.out)
+    assert said["measured_on"] == f"40 errors planted into {PACK}, with clean twins; 6 replies of {mine}"
+    assert said["detectors"][0]["replies"] == 86
+    assert said["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("no-such-pack", "--detectors", "lexical"), 2, "no-such-pack"),
+        ((PACK, "--detectors", "no-such"), 2, "no-such"),
+        ((PACK, "--detectors", "hhem"), 2, "detector hhem: its threshold cannot be fitted. Leave it out"),
+        ((PACK, "--detectors", "lexical", "--data", "nowhere.jsonl"), 2, "nowhere.jsonl"),
+        ((PACK, "--detectors", "lexical", "--count", "19"), 2, "--count"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_kept(
+    hallulab: CommandLine, tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    ended = hallulab("calibrate", *arguments, "--quiet")
+    assert ended.code == code
+    assert told in ended.err
+    assert not fits(tmp_path)
+
+
+def test_too_few_errors_are_the_reason_and_nothing_is_kept(hallulab: CommandLine, tmp_path: Path) -> None:
+    documents = tmp_path / "mine"
+    documents.mkdir()
+    text = " ".join(
+        f"The fee of office {n} is {n}00 rupees and must be paid within {n} days." for n in range(2, 40)
+    )
+    (documents / "fees.md").write_text(text)
+    ended = hallulab("calibrate", documents, "--detectors", "lexical", "--count", "30", "--quiet")
+    assert ended.code == 1
+    assert ended.err == (
+        "error: no threshold could be fitted, nothing is kept: lexical: it scored 18 hallucinated and 18 "
+        "clean replies, and a threshold takes 20 of each.\n"
+    )
+    assert not fits(tmp_path)
