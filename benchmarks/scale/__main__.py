@@ -65,7 +65,10 @@ def _measure_made(folder: Path, number: int) -> None:
 
 
 def _show(about: str, needed: dict[str, Needed]) -> None:
-    told = (f"{name} {one.megabytes} MB, {one.seconds} s" for name, one in needed.items())
+    told = (
+        f"{name} {one.megabytes} MB, {one.seconds} s ({one.cpu_seconds} s of CPU)"
+        for name, one in needed.items()
+    )
     print(f"{about}: {'; '.join(told)}", flush=True)
 
 
