@@ -146,7 +146,11 @@ def test_a_detector_that_cannot_detect_is_not_made(offered: list[EntryPoint]) ->
     [
         ("threshold", "0.5", "`threshold` is '0.5', no finite number and not None."),
         ("threshold", float("nan"), "`threshold` is nan, no finite number and not None."),
-        ("threshold_protocol", "mine", "`threshold_protocol` is 'mine'; there are published, tuned, given."),
+        (
+            "threshold_protocol",
+            "mine",
+            "`threshold_protocol` is 'mine'; there are published, tuned, calibrated, given.",
+        ),
         ("version", 1, "`version` is 1, no text."),
         ("name", None, "`name` is None, no text."),
         ("traits", {}, "`traits` is {}, no hallulab.Traits."),

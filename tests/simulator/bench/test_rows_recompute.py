@@ -182,7 +182,7 @@ def test_walking_over_characters_finds_the_tokens() -> None:
 
 def write_run(folder: Path, hostile: bool) -> None:
     """A run folder of the example run, with its report."""
-    from simulator.report.document import build_report
+    from tests.simulator.counted import build_report
     from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 
     run = example_run(seeds=2, hostile=hostile)
