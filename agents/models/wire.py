@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,16 @@ RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 LASTING_STATUS = frozenset({400, 413, 422})
 """Errors of the request itself, which are recorded. A wrong key or model name can be corrected, so its error
 is not."""
+
+
+LONGEST_TOKEN = 256
+"""Characters of a token at most. Tokenizers have tokens of up to 128 spaces."""
+
+LONGEST_TRY = 1.1
+"""Time limits that a try may count for. One that took longer did so because this process was stopped (SIGSTOP)."""
+
+_ROUNDING = 1e-2
+"""Probabilities of tokens that exclude each other may add up to so much more than 1."""
 
 
 @dataclass
@@ -74,6 +85,7 @@ class Wire:
         """Limit of one try, in seconds."""
         self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
         self._scope: tuple[str, ...] = ()
+        self._told_models: dict[tuple[str, str], str] = {}
 
     @property
     def replaying(self) -> bool:
@@ -139,7 +151,7 @@ class Wire:
                 received = await self._send(request)
             finally:
                 latency = time.perf_counter() - started
-                exchange.under_way_s += latency
+                exchange.under_way_s += min(latency, LONGEST_TRY * self.timeout_s)
         status = received.status
         found = received.value if isinstance(received.value, dict) else {"error": {"message": received.text}}
         if status < 400 and (not 200 <= status < 300 or not is_completion(found)):
@@ -147,12 +159,28 @@ class Wire:
                 f"{url} gave an answer that is no chat completion: {received.text[:120]!r}. "
                 "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
             )
+        flaw = _flaw(body, found) or self._other_model(url, body, found) if status < 400 else None
+        if flaw is not None:
+            raise ModelError(f"{url} gave an answer that no model can have given: {flaw}.")
         kept = {"status": status, "latency_s": round(latency, 4), "body": _without_nulls(found)}
         if is_retryable(status) and received.retry_after is not None:
             kept["retry_after"] = received.retry_after
         if status < 400 or status in LASTING_STATUS:
             kept = self._recording.put("model", key, kept)
         return _answer(kept, exchange)
+
+    def _other_model(self, url: httpx2.URL, body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+        """Return what is wrong if another model answers than did before; None if nothing is.
+
+        Many endpoints answer by another name than they are asked by, but always by the same one.
+        """
+        asked, told = str(body.get("model")), found.get("model")
+        if not isinstance(told, str):
+            return None
+        before = self._told_models.setdefault((str(url), asked), told)
+        if told in (before, asked):
+            return None
+        return f"it is from the model {told[:80]!r}, earlier ones from {before[:80]!r}"
 
     async def get(self, url: httpx2.URL, api_key: str) -> Received:
         """Ask the server about itself; the answer is not recorded.
@@ -171,6 +199,9 @@ class Wire:
                 return await receive(response, request.url, redacting)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error
+        except OSError as error:
+            # Libraries import parts of themselves at the first request, which may lack a file handle.
+            raise httpx2.ConnectError(redacting.text(str(error)), request=request) from error
         except httpx2.RequestError as error:
             # The error quotes the text that breaks the protocol.
             raise type(error)(redacting.text(str(error)), request=request) from None
@@ -183,6 +214,33 @@ class Wire:
 def is_retryable(status: int) -> bool:
     """Return whether a request that ended with this HTTP status is worth another try."""
     return status in RETRYABLE_STATUS or status >= 500
+
+
+def _flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a chat completion that no model can have given; None if nothing is.
+
+    Args:
+        body: the request.
+        found: the answer.
+    """
+    choice, limit = found["choices"][0], body.get("max_tokens")
+    text = choice["message"].get("content")
+    if isinstance(limit, int) and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
+        return f"{len(text):,} characters where {limit:,} tokens were asked for"
+    total = _total_probability(choice.get("logprobs"))
+    if total > 1.0 + _ROUNDING:
+        return f"probabilities of a token that add up to {total:.2f}"
+    return None
+
+
+def _total_probability(logprobs: Any) -> float:
+    """Return the sum of the probabilities of the first token; 0 if they are not given, or not valid."""
+    try:
+        told = [float(one["logprob"]) for one in logprobs["content"][0]["top_logprobs"]]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return 0.0
+    # A single one above 1 is not valid, and counts as not given (`agents.models.answers`).
+    return 0.0 if max(told, default=0.0) > 0.0 else math.fsum(map(math.exp, told))
 
 
 def _headers(api_key: str) -> dict[str, str]:
