@@ -8,7 +8,6 @@ from pydantic import Field
 
 from scenarios.transcript import Frozen
 
-
 SeedUse = Literal["kept", "ignored", "refused"]
 
 

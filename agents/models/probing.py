@@ -1,8 +1,8 @@
 """Find out what an endpoint can do, with four or five tiny requests before a run.
 
-An endpoint that seems to lack something gets them a second time: one bad answer must not decide how a whole
-run is read. They are recorded like all others. Older recordings lack them; their endpoints are assumed to have had all
-abilities.
+An endpoint that seems to lack something gets them a second time: one odd answer must not decide how a whole
+run is read. They are recorded like all others. Older recordings lack them; their endpoints are assumed to
+have had all abilities.
 """
 
 from __future__ import annotations

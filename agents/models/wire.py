@@ -32,7 +32,7 @@ LONGEST_TOKEN = 256
 """Characters of a token at most. Tokenizers have tokens of up to 128 spaces."""
 
 LONGEST_TRY = 1.1
-"""Time limits that a try may count for. One that took longer did so because this process was stopped (SIGSTOP)."""
+"""Time limits that a try counts for at most: one that took longer did so because this process was stopped."""
 
 _ROUNDING = 1e-2
 """Probabilities of tokens that exclude each other may add up to so much more than 1."""
