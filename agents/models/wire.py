@@ -34,8 +34,8 @@ LONGEST_TOKEN = 256
 LONGEST_TRY = 1.1
 """Time limits that a try counts for at most: one that took longer did so because this process was stopped."""
 
-_ROUNDING = 1e-2
-"""Probabilities of tokens that exclude each other may add up to so much more than 1."""
+_MOST_PROBABLE = 1.5
+"""Probabilities of tokens that exclude each other add up to so much at most: servers round, and rescale."""
 
 
 @dataclass
@@ -228,7 +228,7 @@ def _flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
     if isinstance(limit, int) and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
         return f"{len(text):,} characters where {limit:,} tokens were asked for"
     total = _total_probability(choice.get("logprobs"))
-    if total > 1.0 + _ROUNDING:
+    if total > _MOST_PROBABLE:
         return f"probabilities of a token that add up to {total:.2f}"
     return None
 
