@@ -39,7 +39,7 @@ DETECTORS = "halludetect,metarag,lexical,direct-judge,self-check,evidence-chain-
 
 TIMEOUT_S = 1.0
 
-KILLED = """
+RECORDED = """
 scenario: PACK
 model: stub
 chatbots:
@@ -160,11 +160,11 @@ def _with_key(folder: Path, said: str) -> int:
     return sum(find.finds(text) or KEY[:-4] in text for text in [*texts, said])
 
 
-def killed(folder: Path, points: int, processes: int = 1) -> dict[str, int]:
-    """Kill a recorded run at so many points; return what resuming lost and doubled (`kill_and_resume`)."""
-    experiment = folder / "killed.yaml"
-    experiment.write_text(KILLED.replace("PACK", str(folder / "pack")))
-    recording = folder / "killed.jsonl"
+def recorded(folder: Path) -> tuple[str, ...]:
+    """Record a small run; return the arguments that replay it."""
+    experiment = folder / "recorded.yaml"
+    experiment.write_text(RECORDED.replace("PACK", str(folder / "pack")))
+    recording = folder / "recorded.jsonl"
     command = ("run", "-c", str(experiment), "--repeats", "2", "--quiet")
     with faulty_endpoint(0.0) as endpoint:
         said = ended(
@@ -172,8 +172,7 @@ def killed(folder: Path, points: int, processes: int = 1) -> dict[str, int]:
         )
     if said.code != 0:
         raise SystemExit(f"the recorded run ended with code {said.code}: {said.err}")
-    replay = (*command, "--replay", str(recording))
-    return asdict(kill_and_resume(replay, folder / "killed", points, processes))
+    return (*command, "--replay", str(recording))
 
 
 def main() -> None:
@@ -186,7 +185,8 @@ def main() -> None:
     started = time.perf_counter()
     with bench() as folder:
         found = at_faulty_endpoint(folder, options.repeats)
-        found.update(killed(folder, options.kills, os.cpu_count() or 1))
+        points = kill_and_resume(recorded(folder), folder / "killed", options.kills, os.cpu_count() or 1)
+        found.update(asdict(points))
     print(json.dumps({**found, "seconds": round(time.perf_counter() - started)}))
 
 

@@ -38,6 +38,8 @@ class FaultyEndpoint:
 
     def __init__(self, share: float, faults: Sequence[str], seed: int) -> None:
         self.share = share
+        self.pause_s = 0.0
+        """Seconds before each healthy answer."""
         self.given: Counter[str] = Counter()
         """How many requests failed in each way; and how many did not, as `healthy`."""
         self.port = 0
@@ -45,6 +47,9 @@ class FaultyEndpoint:
         self._seed = seed
         self._came: Counter[bytes] = Counter()
         self._server: asyncio.Server | None = None
+        self.connections: set[asyncio.BaseTransport] = set()
+        """Those that are open."""
+        self._closed: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -65,18 +70,38 @@ class FaultyEndpoint:
         self._server = await loop.create_server(lambda: _Faulty(self), "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
-    async def refuse(self) -> None:
+    def refuse(self) -> None:
         """Listen no more for a while."""
-        if self._server is None or not self._server.is_serving():
-            return
+        if self._closed is None or self._closed.done():
+            self._closed = asyncio.ensure_future(self._reopened())
+
+    async def _reopened(self) -> None:
+        assert self._server is not None
         self._server.close()
         await asyncio.sleep(CLOSED_S)
         await self.open()
+
+    async def close(self) -> None:
+        """End all that is under way."""
+        if self._closed is not None:
+            await self._closed
+        assert self._server is not None
+        self._server.close()
+        for connection in self.connections:
+            connection.close()
+        await asyncio.sleep(0)
 
 
 class _Faulty(StubProtocol):
     def __init__(self, endpoint: FaultyEndpoint) -> None:
         self.endpoint = endpoint
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.endpoint.connections.add(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.endpoint.connections.discard(self._transport)
 
     def respond(self, head: bytes, body: bytes) -> None:
         """See `StubProtocol.respond`. The list of models never fails."""
@@ -84,8 +109,10 @@ class _Faulty(StubProtocol):
             return super().respond(head, body)
         fault = self.endpoint.fault_of(body)
         if fault is None:
-            return self.say(healthy(json.loads(body)))
-        FAULTS[fault](self, json.loads(body), self.key_of(head))
+            later = asyncio.get_running_loop().call_later
+            later(self.endpoint.pause_s, self.say, healthy(json.loads(body)))
+            return None
+        return FAULTS[fault](self, json.loads(body), self.key_of(head))
 
     def key_of(self, head: bytes) -> str:
         """The key as it was sent; the head is in lower case, as keys in tests are."""
@@ -123,7 +150,7 @@ def healthy(request: dict[str, Any]) -> dict[str, Any]:
 
 def _refused(server: _Faulty, request: dict[str, Any], key: str) -> None:
     server.reset()
-    server.task = asyncio.ensure_future(server.endpoint.refuse())  # type: ignore[attr-defined]
+    server.endpoint.refuse()
 
 
 def _complaint(key: str) -> dict[str, Any]:
@@ -195,6 +222,7 @@ def faulty_endpoint(
     try:
         yield endpoint
     finally:
+        asyncio.run_coroutine_threadsafe(endpoint.close(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

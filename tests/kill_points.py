@@ -10,27 +10,22 @@ number of its bytes: a line is one `write`, so this is a kill in the middle of i
 
 from __future__ import annotations
 
-import contextlib
 import json
-import multiprocessing
 import os
 import random
 import shutil
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from scenarios.files.jsonl import LineWriter, read_lines
-from tests.fuzz.tiny_run import words_for_vectors
-
-_FORKING = multiprocessing.get_context("fork")
+from tests import forked_runs
 
 Lines = Counter[str]
 
@@ -73,8 +68,7 @@ def kill_and_resume(command: Sequence[str], folder: Path, points: int, processes
         points: kills, each in a folder of its own.
         processes: how many kill at the same time. Each starts anew, so that it holds no thread of ours.
     """
-    spawning = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=spawning) as pool:
+    with forked_runs.driver(processes) as pool:
         parts = [
             pool.submit(_kill_and_resume, command, folder / str(one), range(one, points, processes))
             for one in range(processes)
@@ -104,8 +98,7 @@ def _kill_and_resume(command: Sequence[str], folder: Path, seeds: Sequence[int])
 
 def _undisturbed(command: Sequence[str], folder: Path) -> Undisturbed:
     """Run a command to its end, twice; return what it wrote, and the seconds of the second time."""
-    with contextlib.suppress(SystemExit):
-        _run(command, folder)  # in this process, so that its forks have all that it imports
+    forked_runs.run_here(command, folder)
     shutil.rmtree(folder)
     started = time.perf_counter()
     _finish(command, folder)
@@ -118,47 +111,25 @@ def _finish(command: Sequence[str], folder: Path) -> None:
     Raises:
         RuntimeError: it fails.
     """
-    process = _FORKING.Process(target=_run, args=(command, folder))
-    process.start()
-    process.join()
-    if process.exitcode != 0:
-        said = _said(folder).read_text(encoding="utf-8")
-        raise RuntimeError(f"a run ended with code {process.exitcode}: {said}")
+    ended = forked_runs.run(command, folder)
+    if ended.code != 0:
+        raise RuntimeError(f"a run ended with code {ended.code}: {ended.err}")
 
 
 def _kill(command: Sequence[str], folder: Path, whole: Undisturbed, chance: random.Random) -> None:
     """Start a run in a process, and end the process by SIGKILL at a point that `chance` gives."""
     if chance.random() < 0.5:
-        process = _FORKING.Process(target=_run, args=(command, folder))
-        process.start()
+        process = forked_runs.start(command, folder)
         process.join(chance.uniform(0.05, 1.0) * whole.seconds)
         process.kill()
     else:
         line = chance.randrange(sum(lines.total() for lines in whole.lines.values()))
-        process = _FORKING.Process(target=_run_until_line, args=(command, folder, line, chance.random()))
-        process.start()
+        process = forked_runs.start(command, folder, partial(_end_in_line, line, chance.random()))
     process.join()
 
 
-def _said(folder: Path) -> Path:
-    return folder.with_suffix(".said")
-
-
-def _run(command: Sequence[str], folder: Path) -> None:
-    from simulator.cli.main import main
-
-    sys.argv = ["hallulab", *command, "--out", str(folder)]
-    with (
-        words_for_vectors(),
-        _said(folder).open("w") as said,
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(said),
-    ):
-        main()
-
-
-def _run_until_line(command: Sequence[str], folder: Path, line: int, share: float) -> None:
-    """Run until the journals get their line of this number; write that share of it and end by SIGKILL."""
+def _end_in_line(line: int, share: float) -> None:
+    """Have this process write that share of the journals' line of this number, and end by SIGKILL then."""
     written = 0
 
     def write(self: LineWriter, data: bytes) -> None:
@@ -169,8 +140,7 @@ def _run_until_line(command: Sequence[str], folder: Path, line: int, share: floa
         written += 1
         os.write(self._descriptor, data)
 
-    with patch.object(LineWriter, "_write", write):
-        _run(command, folder)
+    patch.object(LineWriter, "_write", write).start()
 
 
 def journal_lines(folder: Path) -> dict[str, Lines]:
