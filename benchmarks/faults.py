@@ -138,13 +138,16 @@ def compared(faulty: Path, whole: Path, repeats: int) -> dict[str, int]:
     }
 
 
+_UNJUDGED = {"outcome": "none", "spans": None}
+
+
 def _counted_clean(row: dict[str, Any], results: dict[str, Any]) -> int:
     """Return how many of a row's turns are counted as scored although they were not."""
-    names = [name for name in results["conversations"] if name.split("/")[1] == row["chatbot"]]
     turns = [
-        results["verdicts"][f"{name}/{turn['index']}/{row['detector']}"]
-        for name in names
-        for turn in results["conversations"][name]["turns"]
+        results["verdicts"].get(f"{name}/{turn['index']}/{row['detector']}", _UNJUDGED)
+        for name, held in results["conversations"].items()
+        if name.split("/")[1] == row["chatbot"]
+        for turn in held["turns"]
     ]
     scored = sum(one["outcome"] == "scored" and one["spans"] is not None for one in turns)
     coverage = scored / len(turns) if turns else None

@@ -38,6 +38,8 @@ class FaultyEndpoint:
 
     def __init__(self, share: float, faults: Sequence[str], seed: int) -> None:
         self.share = share
+        self.most: int | None = None
+        """How many requests fail at most; None: there is no limit."""
         self.pause_s = 0.0
         """Seconds before each healthy answer."""
         self.given: Counter[str] = Counter()
@@ -47,7 +49,7 @@ class FaultyEndpoint:
         self._seed = seed
         self._came: Counter[bytes] = Counter()
         self._server: asyncio.Server | None = None
-        self.connections: set[asyncio.BaseTransport] = set()
+        self.connections: set[asyncio.Transport] = set()
         """Those that are open."""
         self._closed: asyncio.Task[None] | None = None
 
@@ -61,6 +63,8 @@ class FaultyEndpoint:
         self._came[body] += 1
         chance = random.Random(f"{self._seed} {self._came[body]} {body!r}")
         name = chance.choice(self._faults) if chance.random() < self.share else None
+        if self.most is not None and self.given.total() - self.given["healthy"] >= self.most:
+            name = None
         self.given[name or "healthy"] += 1
         return name
 
@@ -87,9 +91,10 @@ class FaultyEndpoint:
             await self._closed
         assert self._server is not None
         self._server.close()
-        for connection in self.connections:
-            connection.close()
-        await asyncio.sleep(0)
+        for connection in [*self.connections]:
+            connection.abort()
+        while self.connections:
+            await asyncio.sleep(0)
 
 
 class _Faulty(StubProtocol):
@@ -98,7 +103,7 @@ class _Faulty(StubProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.endpoint.connections.add(transport)
+        self.endpoint.connections.add(self._transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.endpoint.connections.discard(self._transport)
@@ -174,9 +179,8 @@ def _changed(change: Callable[[dict[str, Any]], Any]) -> Callable[[_Faulty, dict
 
 
 def _absurd(answer: dict[str, Any]) -> None:
-    """Each of the tokens that exclude each other is certain; or, once in a while, more than that."""
-    sign = len(answer["choices"][0]["message"]["content"]) % 2
-    top = [{"token": word, "logprob": 700.0 * sign} for word in ("Yes", "No", "A", "B")]
+    """The probability of a token is more than 1."""
+    top = [{"token": word, "logprob": 700.0} for word in ("Yes", "No", "A", "B")]
     answer["choices"][0]["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
 
 

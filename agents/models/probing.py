@@ -16,7 +16,7 @@ from agents.models.abilities import Abilities, SeedUse
 from agents.models.answers import Completion
 from agents.models.client import ModelClient
 from agents.models.decisions import DECISION
-from agents.models.errors import ModelError, RefusedRequest
+from agents.models.errors import ImpossibleAnswer, ModelError, RefusedRequest
 from agents.models.json_answers import json_schema
 from agents.models.wire import Exchange
 from scenarios.errors import ReplayMiss
@@ -127,7 +127,7 @@ async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str
     """
     try:
         return await _ask(client, question, extra)
-    except ReplayMiss:
+    except (ReplayMiss, ImpossibleAnswer):  # impossible: log-probabilities that are none
         return None
     except RefusedRequest as error:
         if error.status in _REFUSALS:

