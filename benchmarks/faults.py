@@ -77,6 +77,7 @@ def at_faulty_endpoint(folder: Path, repeats: int, share: float = 0.3) -> dict[s
     with faulty_endpoint(0.0) as endpoint:
         _run(folder, "whole", endpoint, repeats)
         endpoint.share = share
+        endpoint.given.clear()
         said = _run(folder, "faulty", endpoint, repeats)
         given = dict(endpoint.given)
         found = compared(folder / "faulty", folder / "whole", repeats)
@@ -152,9 +153,10 @@ def _counted_clean(row: dict[str, Any], results: dict[str, Any]) -> int:
     scored = sum(one["outcome"] == "scored" and one["spans"] is not None for one in turns)
     coverage = scored / len(turns) if turns else None
     told = row["coverage"]
+    extra = int(row["scored_turns"]) - scored
     if (told is None) != (coverage is None) or abs((told or 0.0) - (coverage or 0.0)) > 1e-6:
-        return max(1, row["scored_turns"] - scored)
-    return max(0, row["scored_turns"] - scored)
+        return max(1, extra)
+    return max(0, extra)
 
 
 def _with_key(folder: Path, said: str) -> int:

@@ -93,8 +93,7 @@ class FaultyEndpoint:
         self._server.close()
         for connection in [*self.connections]:
             connection.abort()
-        while self.connections:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
 
 
 class _Faulty(StubProtocol):

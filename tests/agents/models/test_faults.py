@@ -41,19 +41,19 @@ def endpoint(fault: str) -> Iterator[FaultyEndpoint]:
         yield endpoint
 
 
-def pool_of(endpoint: FaultyEndpoint) -> ModelPool:
-    """A pool that tries twice."""
+def pool_of(endpoint: FaultyEndpoint, fault: str, attempts: int) -> ModelPool:
+    """A pool that waits long enough for a busy machine, but not for who never answers."""
     return ModelPool(
         {"default": Endpoint("stub", endpoint.url)},
-        attempts=2,
-        timeout_s=0.5,
+        attempts=attempts,
+        timeout_s=1.0 if fault == "hang" else 30.0,
         backoff=wait_fixed(CLOSED_S),
     )
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_that_stays_is_told(endpoint: FaultyEndpoint, fault: str) -> None:
-    pool = pool_of(endpoint)
+    pool = pool_of(endpoint, fault, attempts=2)
     session = pool.session("d")
     await session.choose("first", QUESTION, ("Yes", "No"))
     endpoint.share = 1.0
@@ -71,7 +71,7 @@ async def test_a_fault_that_stays_is_told(endpoint: FaultyEndpoint, fault: str) 
 async def test_a_fault_that_passes_gives_the_answer_that_would_have_come(
     endpoint: FaultyEndpoint, fault: str
 ) -> None:
-    pool = pool_of(endpoint)
+    pool = pool_of(endpoint, fault, attempts=20)
     healthy = await pool.session("d").text("first", QUESTION)
     endpoint.share = 1.0
     endpoint.most = 1
