@@ -150,7 +150,7 @@ def _counted_clean(row: dict[str, Any], results: dict[str, Any]) -> int:
         if name.split("/")[1] == row["chatbot"]
         for turn in held["turns"]
     ]
-    scored = sum(one["outcome"] == "scored" and one["spans"] is not None for one in turns)
+    scored = len([one for one in turns if one["outcome"] == "scored" and one["spans"] is not None])
     coverage = scored / len(turns) if turns else None
     told = row["coverage"]
     extra = int(row["scored_turns"]) - scored
@@ -184,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kills", type=int, default=1000, help="how often the run is killed")
+    parser.add_argument("--kills", type=int, default=300, help="how often the run is killed")
     parser.add_argument("--repeats", type=int, default=8, help="conversations of each chatbot, with faults")
     options = parser.parse_args()
     started = time.perf_counter()
