@@ -26,8 +26,10 @@ demo: $(STAMP)  ## set up everything, then the main job on a real served model, 
 test: $(STAMP) browser  ## all tests but the live ones
 	$(BIN)/python -m pytest
 
-soak: $(STAMP)  ## large runs; then the fuzz tests with fifty times as many examples, in memory where the system has a folder for that
+soak: $(STAMP)  ## large runs, and faults; then the fuzz tests with fifty times as many examples, in memory where the system has a folder for that
 	$(BIN)/python -m benchmarks.scale --made 100000
+	$(BIN)/python -m benchmarks.faults --kills 1000
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest tests/simulator/cli/test_hardships.py
 	HYPOTHESIS_PROFILE=soak TMPDIR=$$(test -w /dev/shm && echo /dev/shm) $(BIN)/python -m pytest tests/fuzz
 
 live: $(STAMP) browser  ## the tests that start a real vLLM

@@ -84,6 +84,12 @@ def instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
     return {"integer": 3, "number": 0.5, "boolean": True}.get(str(kind), "The fee is 200 rupees.")
 
 
+def http_response(payload: bytes, status: int = 200, headers: bytes = b"") -> bytes:
+    """Return an HTTP answer in JSON; each of `headers` ends its line."""
+    head = b"HTTP/1.1 %d Said\r\nContent-Type: application/json\r\n" % status
+    return head + headers + b"Content-Length: %d\r\n\r\n" % len(payload) + payload
+
+
 class StubProtocol(asyncio.Protocol):
     """HTTP/1.1 with keep-alive, just enough of it for the openai client."""
 
@@ -107,13 +113,17 @@ class StubProtocol(asyncio.Protocol):
                 return
             body = self._buffer[end + 4 : end + 4 + length]
             self._buffer = self._buffer[end + 4 + length :]
-            answer = models() if head.startswith(b"get") else self.answer(json.loads(body))
-            payload = json.dumps(answer).encode()
-            self._transport.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-                % len(payload)
-                + payload
-            )
+            self.respond(head, body)
+
+    def respond(self, head: bytes, body: bytes) -> None:
+        """Answer a request.
+
+        Args:
+            head: its first line and headers, in lower case.
+            body: its JSON; nothing if the list of models is asked for.
+        """
+        answer = models() if head.startswith(b"get") else self.answer(json.loads(body))
+        self._transport.write(http_response(json.dumps(answer).encode()))
 
 
 async def serve() -> None:

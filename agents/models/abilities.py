@@ -8,13 +8,15 @@ from pydantic import Field
 
 from scenarios.transcript import Frozen
 
+SeedUse = Literal["kept", "ignored", "refused"]
+
 
 class Abilities(Frozen):
     """The abilities of one model at its endpoint, as found by `agents.models.probing`."""
 
     log_probabilities: bool = True
     """Whether it gives log-probabilities of tokens. Without them a decision is the printed word."""
-    seed: Literal["kept", "ignored", "refused"] = "kept"
+    seed: SeedUse = "kept"
     """Whether equal seeds give equal answers, have no effect, or must not be sent."""
     json_schema: bool = True
     """Whether it can make answers follow a JSON schema. Else the prompt asks for JSON, and the answer is

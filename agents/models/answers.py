@@ -110,7 +110,7 @@ def read_completion(body: Mapping[str, Any], *, tools_offered: bool = False) -> 
     return Completion(
         text="" if tool_calls else _said(choice),
         finish_reason=_finish_reason(choice),
-        first_token=_first_token(choice.get("logprobs")),
+        first_token=read_first_token(choice.get("logprobs")),
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
@@ -171,7 +171,7 @@ def _tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
         raise ModelError("the model called a tool in a form that cannot be read.") from error
 
 
-def _first_token(logprobs: Any) -> tuple[Likely, ...] | None:
+def read_first_token(logprobs: Any) -> tuple[Likely, ...] | None:
     """Return the likeliest first tokens, or None if they come in no form that we know."""
     try:
         first = logprobs["content"][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from tenacity.wait import wait_base
 from agents.models.abilities import Abilities
 from agents.models.answers import Completion, read_completion
 from agents.models.errors import ModelError, RefusedRequest
+from agents.models.received import Received
 from agents.models.wire import Answer, Exchange, Wire, is_retryable
 from scenarios.errors import UsageError
 from scenarios.files.json_values import writable
@@ -36,6 +38,8 @@ place among the concurrent requests is not included."""
 
 _LONGEST_ROOT = 4096
 """Characters of a `root` at most."""
+
+_NO_HANDLE = "this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n)."
 
 _NO_KEY = "EMPTY"
 """Sent as the key if none is needed, as other clients do."""
@@ -190,6 +194,8 @@ class ModelClient:
                 f"{self._where} did not answer in time. Raise --timeout or lower --concurrency."
             ) from error
         except httpx2.RequestError as error:
+            if _has_no_handle_left(error):
+                raise ModelError(f"{self._where} was not asked: {_NO_HANDLE}") from error
             raise ModelError(f"{self._where} cannot be reached. Is the server running?") from error
         raise AssertionError("tenacity either returns or raises")
 
@@ -241,13 +247,15 @@ class ModelClient:
             ModelError: it cannot be reached or does not serve this model.
         """
         try:
-            told = await self._wire.get(self._url("models"), self.endpoint.api_key())
+            told = await self._list_models()
             if not 200 <= told.status < 300:
                 raise ValueError(f"status {told.status}")
             if told.value is None:
                 raise ValueError("no JSON")
             roots = {str(entry["id"]): entry.get("root") for entry in told.value["data"]}
         except (httpx2.RequestError, ValueError, KeyError, TypeError, AttributeError) as error:
+            if _has_no_handle_left(error):
+                raise ModelError(f"{self._where} was not asked: {_NO_HANDLE}") from error
             reason = _in_one_line(str(error)) or type(error).__name__
             raise ModelError(
                 f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({reason}). "
@@ -259,6 +267,33 @@ class ModelClient:
                 f"{_in_one_line(', '.join(roots)) or 'nothing'}. Correct --model."
             )
         self.root = _told_root(roots[self.endpoint.model])
+
+    async def _list_models(self) -> Received:
+        """Ask for the list of models; again while the endpoint is busy or breaks off.
+
+        Silence until the time limit, or nobody at the address, ends it at once.
+
+        Raises:
+            httpx2.RequestError: there is no answer.
+            ModelError: the answer cannot be read.
+            ValueError: the endpoint stays busy.
+        """
+        url, api_key = self._url("models"), self.endpoint.api_key()
+        try:
+            async for attempt in AsyncRetrying(
+                stop=partial(self._was_last_try, Exchange()),
+                wait=self._backoff,
+                retry=retry_if_exception(_is_broken_off),
+                reraise=True,
+            ):
+                with attempt:
+                    told = await self._wire.get(url, api_key)
+                    if is_retryable(told.status):
+                        raise _Busy(Answer(told.status, {}, told.retry_after))
+                    return told
+        except _Busy as busy:
+            raise ValueError(f"status {busy.answer.status}") from busy
+        raise AssertionError("tenacity either returns or raises")
 
 
 class _Busy(Exception):
@@ -294,6 +329,20 @@ def _told_root(told: Any) -> str | None:
 
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, (_Busy, httpx2.RequestError))
+
+
+def _is_broken_off(error: BaseException) -> bool:
+    broken = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
+    return isinstance(error, (_Busy, *broken))
+
+
+def _has_no_handle_left(error: BaseException | None) -> bool:
+    """Return whether a connection failed because this process or system has no file handle left."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _told_pause(state: RetryCallState) -> float | None:

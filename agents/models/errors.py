@@ -22,5 +22,9 @@ class RefusedRequest(ModelError):
         self.status = status
 
 
+class ImpossibleAnswer(ModelError):
+    """An answer that the asked model cannot have given. It is not recorded."""
+
+
 class UnparseableAnswer(ModelError):
     """A model's answer does not have the requested form."""

@@ -1,21 +1,22 @@
 """Find out what an endpoint can do, with four or five tiny requests before a run.
 
-They are recorded like all others. Older recordings lack them; their endpoints are assumed to have had all
-abilities.
+An endpoint that seems to lack something gets them a second time: one odd answer must not decide how a whole
+run is read. They are recorded like all others. Older recordings lack them; their endpoints are assumed to
+have had all abilities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from agents.models.abilities import Abilities
+from agents.models.abilities import Abilities, SeedUse
 from agents.models.answers import Completion
 from agents.models.client import ModelClient
 from agents.models.decisions import DECISION
-from agents.models.errors import ModelError, RefusedRequest
+from agents.models.errors import ImpossibleAnswer, ModelError, RefusedRequest
 from agents.models.json_answers import json_schema
 from agents.models.wire import Exchange
 from scenarios.errors import ReplayMiss
@@ -23,7 +24,10 @@ from scenarios.errors import ReplayMiss
 _REFUSALS = frozenset({400, 404, 422, 501})
 """Statuses of endpoints that do not know an argument; routers to many models answer 404."""
 
-_SEED = 20240521
+_SEEDS = (20240521, 20240522)
+"""Seeds of the requests, and of those that ask a second time."""
+_SEED_USE: tuple[SeedUse, ...] = get_args(SeedUse)
+"""The better one first."""
 _SEED_TOKENS = 12
 """Limit of a sampled answer: so few tokens that rounding seldom changes one."""
 
@@ -37,31 +41,47 @@ class _Cold(BaseModel):
 async def abilities_of(client: ModelClient) -> Abilities:
     """Find out what the model's endpoint can do.
 
-    An endpoint that answers no request, or fails at one, is assumed to have all abilities: the run will show
-    what is wrong with it.
+    It lacks only what it lacked twice. An endpoint that answers no request, or fails at one, is assumed to
+    have all abilities: the run will show what is wrong with it.
 
     Raises:
         UsageError: it needs a key, and there is none.
     """
+    first = await _found(client, _SEEDS[0])
+    if not first.asked or first == Abilities(asked=True):
+        return first
+    second = await _found(client, _SEEDS[1])
+    if not second.asked:
+        return first
+    return Abilities(
+        log_probabilities=first.log_probabilities or second.log_probabilities,
+        seed=min(first.seed, second.seed, key=_SEED_USE.index),
+        json_schema=first.json_schema or second.json_schema,
+        asked=True,
+    )
+
+
+async def _found(client: ModelClient, seed: int) -> Abilities:
+    """Find out what the endpoint seems to be able to do by one answer to each question."""
     try:
-        log_probabilities, takes_seed = await _decides(client)
-        seed: Literal["kept", "ignored", "refused"] = "refused"
+        log_probabilities, takes_seed = await _decides(client, seed)
+        use: SeedUse = "refused"
         if takes_seed:
-            seed = "kept" if await _keeps_seed(client) else "ignored"
-        schema = await _follows_schema(client, takes_seed)
+            use = "kept" if await _keeps_seed(client, seed) else "ignored"
+        schema = await _follows_schema(client, seed if takes_seed else None)
     except (ModelError, ReplayMiss):
         return Abilities()
-    return Abilities(log_probabilities=log_probabilities, seed=seed, json_schema=schema, asked=True)
+    return Abilities(log_probabilities=log_probabilities, seed=use, json_schema=schema, asked=True)
 
 
-async def _decides(client: ModelClient) -> tuple[bool, bool]:
+async def _decides(client: ModelClient, seed: int) -> tuple[bool, bool]:
     """Find out whether the endpoint gives log-probabilities and whether it takes a seed.
 
     Raises:
         ModelError: it answers neither with them nor without.
     """
     plain = {"temperature": 0.0, "max_tokens": 1}
-    seeded = {"seed": _SEED}
+    seeded = {"seed": seed}
     for log_probabilities, takes_seed in ((True, True), (False, True), (True, False)):
         extra = {**(DECISION if log_probabilities else plain), **(seeded if takes_seed else {})}
         answer = await _unless_refused(client, "Is ice cold? Answer Yes or No.", extra)
@@ -71,7 +91,7 @@ async def _decides(client: ModelClient) -> tuple[bool, bool]:
     return False, False
 
 
-async def _keeps_seed(client: ModelClient) -> bool:
+async def _keeps_seed(client: ModelClient, seed: int) -> bool:
     """Return whether two sampled answers begin alike.
 
     The requests have different limits, because equal requests are sent only once.
@@ -81,7 +101,7 @@ async def _keeps_seed(client: ModelClient) -> bool:
             await _ask(
                 client,
                 "Write random words, each beginning with another letter.",
-                {"temperature": 1.0, "max_tokens": limit, "seed": _SEED},
+                {"temperature": 1.0, "max_tokens": limit, "seed": seed},
             )
         ).text.strip()
         for limit in (_SEED_TOKENS, _SEED_TOKENS + 1)
@@ -89,10 +109,10 @@ async def _keeps_seed(client: ModelClient) -> bool:
     return texts[1].startswith(texts[0])
 
 
-async def _follows_schema(client: ModelClient, takes_seed: bool) -> bool:
+async def _follows_schema(client: ModelClient, seed: int | None) -> bool:
     extra = {"temperature": 0.0, "max_tokens": 64, "response_format": json_schema(_Cold)}
     try:
-        answer = await _ask(client, "Is ice cold?", {**extra, **({"seed": _SEED} if takes_seed else {})})
+        answer = await _ask(client, "Is ice cold?", {**extra, **({} if seed is None else {"seed": seed})})
         _Cold.model_validate_json(answer.text)
     except (ModelError, ReplayMiss, ValidationError):
         # Any failure counts, so that a replay ends the same way whether the failure was recorded or not.
@@ -107,7 +127,7 @@ async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str
     """
     try:
         return await _ask(client, question, extra)
-    except ReplayMiss:
+    except (ReplayMiss, ImpossibleAnswer):  # impossible: log-probabilities that are none
         return None
     except RefusedRequest as error:
         if error.status in _REFUSALS:

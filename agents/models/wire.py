@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from typing import Any
 
 import httpx2
 
-from agents.models.answers import is_completion
-from agents.models.errors import ModelError
+from agents.models.answers import is_completion, read_first_token
+from agents.models.errors import ImpossibleAnswer, ModelError
 from agents.models.received import Received, receive
 from agents.models.recording import Recording
 from agents.models.redaction import Redaction, redaction
@@ -25,6 +26,16 @@ RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 LASTING_STATUS = frozenset({400, 413, 422})
 """Errors of the request itself, which are recorded. A wrong key or model name can be corrected, so its error
 is not."""
+
+
+LONGEST_TOKEN = 256
+"""Characters of a token at most. Tokenizers have tokens of up to 128 spaces."""
+
+LONGEST_TRY = 1.1
+"""Time limits that a try counts for at most: one that took longer did so because this process was stopped."""
+
+_MOST_PROBABLE = 1.5
+"""Probabilities of tokens that exclude each other add up to so much at most: servers round, and rescale."""
 
 
 @dataclass
@@ -74,6 +85,7 @@ class Wire:
         """Limit of one try, in seconds."""
         self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
         self._scope: tuple[str, ...] = ()
+        self._told_models: dict[tuple[str, str], str] = {}
 
     @property
     def replaying(self) -> bool:
@@ -130,6 +142,7 @@ class Wire:
 
         Raises:
             ModelError: the answer is no chat completion.
+            ImpossibleAnswer: it is one that no model can have given.
             httpx2.RequestError: there is no answer.
         """
         request = httpx2.Request("POST", url, json=body, headers=_headers(api_key))
@@ -139,7 +152,7 @@ class Wire:
                 received = await self._send(request)
             finally:
                 latency = time.perf_counter() - started
-                exchange.under_way_s += latency
+                exchange.under_way_s += min(latency, LONGEST_TRY * self.timeout_s)
         status = received.status
         found = received.value if isinstance(received.value, dict) else {"error": {"message": received.text}}
         if status < 400 and (not 200 <= status < 300 or not is_completion(found)):
@@ -147,12 +160,28 @@ class Wire:
                 f"{url} gave an answer that is no chat completion: {received.text[:120]!r}. "
                 "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
             )
+        flaw = _flaw(body, found) or self._other_model(url, body, found) if status < 400 else None
+        if flaw is not None:
+            raise ImpossibleAnswer(f"{url} gave an answer that no model can have given: {flaw}.")
         kept = {"status": status, "latency_s": round(latency, 4), "body": _without_nulls(found)}
         if is_retryable(status) and received.retry_after is not None:
             kept["retry_after"] = received.retry_after
         if status < 400 or status in LASTING_STATUS:
             kept = self._recording.put("model", key, kept)
         return _answer(kept, exchange)
+
+    def _other_model(self, url: httpx2.URL, body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+        """Return what is wrong if another model answers than did before; None if nothing is.
+
+        Many endpoints answer by another name than they are asked by, but always by the same one.
+        """
+        asked, told = str(body.get("model")), found.get("model")
+        if not isinstance(told, str):
+            return None
+        before = self._told_models.setdefault((str(url), asked), told)
+        if told in (before, asked):
+            return None
+        return f"it is from the model {told[:80]!r}, earlier ones from {before[:80]!r}"
 
     async def get(self, url: httpx2.URL, api_key: str) -> Received:
         """Ask the server about itself; the answer is not recorded.
@@ -171,6 +200,9 @@ class Wire:
                 return await receive(response, request.url, redacting)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error
+        except OSError as error:
+            # Libraries import parts of themselves at the first request, which may lack a file handle.
+            raise httpx2.ConnectError(redacting.text(str(error)), request=request) from error
         except httpx2.RequestError as error:
             # The error quotes the text that breaks the protocol.
             raise type(error)(redacting.text(str(error)), request=request) from None
@@ -183,6 +215,27 @@ class Wire:
 def is_retryable(status: int) -> bool:
     """Return whether a request that ended with this HTTP status is worth another try."""
     return status in RETRYABLE_STATUS or status >= 500
+
+
+def _flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a chat completion that no model can have given; None if nothing is.
+
+    Args:
+        body: the request.
+        found: the answer.
+    """
+    choice, limit = found["choices"][0], body.get("max_tokens")
+    text = choice["message"].get("content")
+    if isinstance(limit, int) and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
+        return f"{len(text):,} characters where {limit:,} tokens were asked for"
+    logprobs = choice.get("logprobs")
+    if not body.get("logprobs") or logprobs is None:
+        return None
+    first = read_first_token(logprobs)
+    if first is None:
+        return "no log-probabilities of tokens, but something else"
+    total = math.fsum(math.exp(likely.logprob) for likely in first)
+    return f"probabilities of a token that add up to {total:.2f}" if total > _MOST_PROBABLE else None
 
 
 def _headers(api_key: str) -> dict[str, str]:

@@ -96,10 +96,13 @@ def _write(folder: Path, passages: Sequence[Passage], vectors: NDArray[numpy.flo
 
 @contextmanager
 def _lance_errors(action: str, folder: Path) -> Iterator[None]:
-    """Turn LanceDB's RuntimeError (full disk, lost file) into an OperationalError."""
+    """Turn LanceDB's errors (full disk, lost file, no file handle left) into an OperationalError."""
     try:
         yield
-    except RuntimeError as error:
+    except BaseException as error:
+        # A panic of its Rust code is no `Exception`, and its class has no public name.
+        if not isinstance(error, RuntimeError) and type(error).__name__ != "PanicException":
+            raise
         reason = str(error).partition(", /")[0]
         raise OperationalError(
             f"cannot {action} {folder} ({reason}). Make room, or set {CACHE_VARIABLE} to a folder with room, "

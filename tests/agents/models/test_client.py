@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import re
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +172,31 @@ async def test_waiting_for_others_does_not_count_towards_the_deadline(
     ]
 
 
+async def test_a_stop_of_this_process_is_no_time_of_the_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A try seems to take an hour of a limit of five seconds, and another one follows."""
+    hours = count()
+    monkeypatch.setattr("agents.models.wire.time.perf_counter", lambda: 3600.0 * next(hours))
+    pool, transport = scripted_pool(in_turn(refusal(503), "Because."), timeout_s=5.0)
+    assert await pool.session("chatbot").text("generate", QUESTION) == "Because."
+    assert len(transport.requests) == 2
+
+
+async def test_files_used_up_are_told() -> None:
+    class Full(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            try:
+                raise OSError(errno.EMFILE, "Too many open files")
+            except OSError as error:
+                raise httpx2.ConnectError("All connection attempts failed", request=request) from error
+
+    with pytest.raises(ModelError) as caught:
+        await pool_at(Full(), attempts=2).session("chatbot").text("generate", QUESTION)
+    assert str(caught.value) == (
+        f"model 'm' at {LOCAL} was not asked: this process has too many open files. "
+        "Lower --concurrency, or raise the limit (ulimit -n)."
+    )
+
+
 async def test_an_unreachable_server_is_one_sentence() -> None:
     transport = Dead()
     pool = pool_at(transport, attempts=2)
@@ -188,6 +215,46 @@ async def test_an_answer_that_is_no_completion_is_an_error(body: str) -> None:
     with pytest.raises(ModelError, match=r"v1/chat/completions gave an answer that is no chat completion: '"):
         await session.text("generate", QUESTION)
     assert (len(session.calls), len(transport.requests), len(pool.recording)) == (1, 1, 0)
+
+
+def odd_answer(text: str = "Yes", model: str = "scripted", **probabilities: float) -> dict[str, Any]:
+    """A completion that says `text` as `model`; the first token has these probabilities."""
+    answer = completion(probabilities or text, model)
+    answer["choices"][0]["message"]["content"] = text
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "flaw"),
+    [
+        (odd_answer("x" * 257), "257 characters where 1 tokens were asked for"),
+        (odd_answer(Yes=0.9, No=0.9), "probabilities of a token that add up to 1.80"),
+        (odd_answer(Yes=9.0, No=0.1), "no log-probabilities of tokens, but something else"),
+        (odd_answer(model="else"), "it is from the model 'else', earlier ones from 'scripted'"),
+    ],
+)
+async def test_an_answer_that_the_model_cannot_have_given_is_an_error_and_not_recorded(
+    answer: dict[str, Any], flaw: str
+) -> None:
+    healthy = {"Yes": 0.75, "No": 0.25}
+    pool, transport = scripted_pool(in_turn(healthy, httpx2.Response(200, json=answer), healthy))
+    first, second = pool.session("judge"), pool.session("judge", seed=1)
+    assert await first.choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(healthy)
+    with pytest.raises(ModelError) as caught:
+        await second.choose("decide", QUESTION, ("Yes", "No"))
+    assert str(caught.value) == (
+        f"{LOCAL}/chat/completions gave an answer that no model can have given: {flaw}."
+    )
+    assert await second.choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(healthy)
+    assert len(transport.requests) == 3
+
+
+async def test_a_model_may_answer_by_another_name_if_always_by_the_same() -> None:
+    """As endpoints do that are asked for an alias."""
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=odd_answer("x" * 768, "scripted-2026-01")))
+    session = pool.session("chatbot")
+    for sample in range(2):
+        assert len(await session.text("generate", QUESTION, max_tokens=3, sample=sample)) == 768
 
 
 async def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
@@ -239,6 +306,20 @@ def test_loopback_needs_no_key(url: str, monkeypatch: pytest.MonkeyPatch) -> Non
 async def test_check_passes_when_the_model_is_served() -> None:
     pool, _ = scripted_pool(lambda _: "Because.")
     await pool.check()
+
+
+@pytest.mark.parametrize("broken", [refusal(429), refusal(503), httpx2.ReadError("reset")])
+async def test_a_passing_trouble_does_not_end_the_check(broken: httpx2.Response | httpx2.ReadError) -> None:
+    answers: list[Any] = [broken, broken, httpx2.Response(200, json={"data": [{"id": "m"}]})]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        told = answers.pop(0) if answers else httpx2.Response(400)
+        if isinstance(told, Exception):
+            raise told
+        return httpx2.Response(told.status_code, content=told.content)
+
+    await pool_at(httpx2.MockTransport(answer)).check()
+    assert answers == []
 
 
 async def test_check_names_the_models_that_are_served() -> None:

@@ -70,7 +70,16 @@ async def test_an_endpoint_that_can_do_all_is_asked_four_times() -> None:
 async def test_what_an_endpoint_lacks_is_found_out(make: Callable[[], Script], lacks: dict[str, Any]) -> None:
     abilities, transport = await found(make())
     assert abilities == Abilities(asked=True, **lacks)
-    assert len(transport.requests) <= 7
+    assert len(transport.requests) <= 14
+
+
+@pytest.mark.parametrize("odd", range(4))
+@pytest.mark.parametrize("answer", [refusal(404), httpx2.Response(200, json={"choices": []}), "Perhaps."])
+async def test_one_odd_answer_does_not_decide_how_a_run_is_read(odd: int, answer: Any) -> None:
+    numbers = count()
+    abilities, transport = await found(lambda body: answer if next(numbers) == odd else able(body))
+    assert abilities == Abilities(asked=abilities.asked)
+    assert len(transport.requests) <= 9
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import json
 import multiprocessing
 import os
 import random
@@ -12,15 +11,14 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from scenarios.files.jsonl import read_lines
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import load_experiment
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
+from tests.kill_points import journal_lines
 from tests.places import ROOT
 from tests.simulator.bench.test_rows_recompute import assert_recomputes
 from tests.simulator.command_line import CommandLine
@@ -50,22 +48,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     started = time.perf_counter()
     replay(folder)
     return Whole(folder, time.perf_counter() - started)
-
-
-def lines(path: Path) -> list[str]:
-    """The lines of a journal in canonical form: concurrent calls end in any order, so they are sorted."""
-    return sorted(json.dumps(_with_sorted_calls(value), sort_keys=True) for _, value in read_lines(path))
-
-
-def _with_sorted_calls(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_with_sorted_calls(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: sorted(item, key=json.dumps) if key == "calls" else _with_sorted_calls(item)
-        for key, item in value.items()
-    }
 
 
 def test_every_chatbot_meets_every_detector(whole: Whole) -> None:
@@ -129,5 +111,4 @@ def test_killed_at_a_random_moment_it_goes_on_without_loss_or_double(
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     replay(folder)
-    assert lines(folder.conversations) == lines(whole.folder.conversations)
-    assert lines(folder.verdicts) == lines(whole.folder.verdicts)
+    assert journal_lines(folder.path) == journal_lines(whole.folder.path)

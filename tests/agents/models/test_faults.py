@@ -1,0 +1,80 @@
+"""What is said of each way in which an endpoint fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tenacity import wait_fixed
+
+from agents.models.client import Endpoint
+from agents.models.errors import ModelError
+from agents.models.model import ModelPool
+from tests.agents.models.endpoints import QUESTION
+from tests.faulty_endpoint import CLOSED_S, FAULTS, FaultyEndpoint, faulty_endpoint
+
+TOLD = {
+    "refused": "cannot be reached",
+    "reset": "cannot be reached",
+    "429": "refused the request with status 429: not now, empty",
+    "429 with Retry-After": "refused the request with status 429: not now, empty",
+    "500": "refused the request with status 500: not now, empty",
+    "hang": "did not answer in time",
+    "cut in the body": "cannot be reached",
+    "invalid JSON": "gave an answer that is no chat completion",
+    "no such model": "refused the request with status 404: not now, empty",
+    "wrong model": "it is from the model 'another', earlier ones from 'stub'",
+    "empty choices": "gave an answer that is no chat completion",
+    "no usage": "",
+    "absurd log-probabilities": "no log-probabilities of tokens, but something else",
+    "10 MB": "characters where 1 tokens were asked for",
+}
+"""Fault → what the error says; nothing where the answer is good all the same."""
+
+PASSING = ("refused", "reset", "429", "429 with Retry-After", "500", "hang", "cut in the body")
+"""Faults after which a request is sent again."""
+
+
+@pytest.fixture
+def endpoint(fault: str) -> Iterator[FaultyEndpoint]:
+    with faulty_endpoint(0.0, [fault]) as endpoint:
+        yield endpoint
+
+
+def pool_of(endpoint: FaultyEndpoint, fault: str, attempts: int) -> ModelPool:
+    """A pool that waits long enough for a busy machine, but not for who never answers."""
+    return ModelPool(
+        {"default": Endpoint("stub", endpoint.url)},
+        attempts=attempts,
+        timeout_s=1.0 if fault == "hang" else 30.0,
+        backoff=wait_fixed(CLOSED_S),
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_that_stays_is_told(endpoint: FaultyEndpoint, fault: str) -> None:
+    pool = pool_of(endpoint, fault, attempts=2)
+    session = pool.session("d")
+    await session.choose("first", QUESTION, ("Yes", "No"))
+    endpoint.share = 1.0
+    try:
+        await pool.session("d", 1).choose("second", QUESTION, ("Yes", "No"))
+        told = ""
+    except ModelError as error:
+        told = str(error)
+    await pool.close()
+    assert TOLD[fault] in told
+    assert bool(told) == bool(TOLD[fault])
+
+
+@pytest.mark.parametrize("fault", PASSING)
+async def test_a_fault_that_passes_gives_the_answer_that_would_have_come(
+    endpoint: FaultyEndpoint, fault: str
+) -> None:
+    pool = pool_of(endpoint, fault, attempts=20)
+    healthy = await pool.session("d").text("first", QUESTION)
+    endpoint.share = 1.0
+    endpoint.most = 1
+    assert await pool.session("d", 1).text("second", QUESTION) == healthy
+    await pool.close()
+    assert endpoint.given == {"healthy": 2, fault: 1}

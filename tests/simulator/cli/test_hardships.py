@@ -1,0 +1,262 @@
+"""Full disks, read-only folders, stopped processes, clocks set back: what a user sees of them."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from benchmarks.faults import bench, recorded
+from scenarios.files.jsonl import LineWriter, read_lines
+from simulator.runs.folder import RunFolder
+from simulator.runs.journals import first_try
+from tests import forked_runs
+from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from tests.fuzz.promises import check_whole
+from tests.kill_points import Lines, journal_lines
+from tests.simulator.command_line import Ended
+
+JOURNALS = ("conversations.jsonl", "verdicts.jsonl", "audit.jsonl")
+
+TIMEOUT_S = 1.0
+
+STOPPED_S = 60.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 3.5 * TIMEOUT_S
+"""Seconds for which a run is stopped: longer than all tries of a request may take."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs the same small recorded run, or the live one, in processes of their own."""
+
+    folder: Path
+    command: tuple[str, ...]
+    driver: ProcessPoolExecutor
+    whole: dict[str, Lines]
+    """Lines of the journals of an undisturbed run."""
+
+    def __call__(self, out: Path, before: Callable[[], object] = tuple) -> Ended:
+        return self.driver.submit(forked_runs.run, self.command, out, before).result()
+
+    def live_command(self, endpoint: FaultyEndpoint) -> tuple[str, ...]:
+        """The same run at an endpoint."""
+        return (*self.command[:-2], "--base-url", endpoint.url, "--timeout", str(TIMEOUT_S))
+
+    def live(self, endpoint: FaultyEndpoint, out: Path, before: Callable[[], object] = tuple) -> Ended:
+        return self.driver.submit(forked_runs.run, self.live_command(endpoint), out, before).result()
+
+    def again(self, out: Path) -> Ended:
+        """Resume, and assert that the journals are then those of an undisturbed run."""
+        ended = self(out)
+        assert ended.code == 0, ended.err
+        assert journal_lines(out) == self.whole
+        return ended
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Runs]:
+    with bench() as folder, forked_runs.driver() as driver:
+        command = recorded(folder)
+        driver.submit(forked_runs.run_here, command, folder / "whole").result()
+        yield Runs(folder, command, driver, journal_lines(folder / "whole"))
+
+
+def limit_files(size: int) -> None:
+    """No file of this process gets longer than so many bytes."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+@pytest.mark.parametrize("size", [0, 4_000, 9_000])
+def test_a_full_disk_is_one_sentence_and_room_makes_the_run_whole(
+    runs: Runs, tmp_path: Path, size: int
+) -> None:
+    out = tmp_path / "run"
+    ended = runs(out, partial(limit_files, size))
+    assert ended.code == 1
+    if size:
+        assert ended.err.startswith(f"error: cannot write {out}/")
+        assert ended.err.endswith("What was written before is intact; make room and start again to go on.\n")
+    for name in JOURNALS:
+        held = (out / name).read_bytes() if (out / name).exists() else b""
+        assert held == b"" or held.endswith(b"\n")
+    runs.again(out)
+
+
+def without_privileges() -> None:
+    """A superuser's process that the permissions of files hold for, as for everybody else's."""
+    version_3, this_process = 0x20080522, 0
+    nothing = bytes(24)  # three sets of capabilities, in two words each
+    assert ctypes.CDLL(None).capset(struct.pack("Ii", version_3, this_process), nothing) == 0
+
+
+@pytest.fixture
+def read_only() -> Iterator[Callable[[Path], None]]:
+    """Makes files and folders read-only, until the test is over."""
+    changed: list[tuple[Path, int]] = []
+
+    def make(path: Path) -> None:
+        changed.append((path, path.stat().st_mode))
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+    yield make
+    for path, mode in reversed(changed):
+        path.chmod(mode)
+
+
+def test_a_read_only_folder_is_one_sentence(
+    runs: Runs, tmp_path: Path, read_only: Callable[[Path], None]
+) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    read_only(out)
+    ended = runs(out, without_privileges)
+    told = f"error: --out {out}: nothing can be written to {out}. Give another path.\n"
+    assert (ended.code, ended.err) == (2, told)
+    assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["conversations.jsonl", "verdicts.jsonl", "audit.jsonl"])
+def test_a_read_only_journal_is_one_sentence_and_stays(
+    runs: Runs, tmp_path: Path, read_only: Callable[[Path], None], name: str
+) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(runs.folder / "whole", out)
+    held = (out / name).read_text().splitlines(keepends=True)
+    # Of the audit log a line must be missing: it is only opened for a line.
+    shorter = "".join(held[: -1 if name == "audit.jsonl" else None])
+    (out / name).write_text(shorter)
+    read_only(out / name)
+    ended = runs(out, without_privileges)
+    assert (ended.code, ended.err) == (1, f"error: cannot write {out / name}: Permission denied.\n")
+    assert (out / name).read_text() == shorter
+
+
+def clock_set_back() -> None:
+    """The clock goes back by an hour whenever it is read."""
+    hours = count()
+    patch.object(time, "time", lambda: 1e9 - 3600.0 * next(hours)).start()
+
+
+def test_a_clock_that_is_set_back_changes_nothing(runs: Runs, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert runs(out, clock_set_back).code == 0
+    assert journal_lines(out) == runs.whole
+
+
+def spare_handles(number: int) -> None:
+    """This process may open so many files more than it has."""
+    held = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held + number, held + number))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system has no /proc")
+@pytest.mark.parametrize("number", [0, 8, 12, 16, 20, 24])
+def test_used_up_file_handles_are_told_and_the_run_goes_on_later(
+    runs: Runs, tmp_path: Path, number: int
+) -> None:
+    """They are used up by the check of the endpoint, the event loop, the vectors, the journals, a search."""
+    out = tmp_path / "run"
+    with faulty_endpoint(0.0) as endpoint:
+        ended = runs.live(endpoint, out, partial(spare_handles, number))
+        failed = [held.error for held in RunFolder(out).read_conversations() if held.error]
+        assert (ended.code, ended.err.count("\n")) in ((0, 0), (1, 1))
+        assert ended.code == 1 or number == 24
+        for told in [ended.err] * ended.code + failed:
+            assert "too many open files" in told.lower()
+        for path in out.glob("*.jsonl"):
+            check_whole(path)
+        assert runs.live(endpoint, out).code == 0
+    assert texts(out) == texts(runs.folder / "whole")
+
+
+class Stoppable:
+    """A run at an endpoint, in the driver's process; its functions are called there."""
+
+    process: forked_runs.ForkProcess | None = None
+
+    @classmethod
+    def start(cls, command: Sequence[str], out: Path) -> int:
+        cls.process = forked_runs.start(command, out)
+        assert cls.process.pid is not None
+        return cls.process.pid
+
+    @classmethod
+    def wait(cls, out: Path) -> Ended:
+        assert cls.process is not None
+        return forked_runs.wait(cls.process, out)
+
+
+def test_a_stopped_run_keeps_its_folder_and_goes_on_where_it_was(runs: Runs, tmp_path: Path) -> None:
+    out, link = tmp_path / "run", tmp_path / "link"
+    link.symlink_to(out)
+    with faulty_endpoint(0.0) as endpoint:
+        endpoint.pause_s = 0.05
+        pid = runs.driver.submit(Stoppable.start, runs.live_command(endpoint), out).result()
+        while endpoint.given["healthy"] < 10:
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGSTOP)
+        second = runs(link)
+        time.sleep(STOPPED_S)
+        os.kill(pid, signal.SIGCONT)
+        first = runs.driver.submit(Stoppable.wait, out).result()
+    told = f"error: another run is writing to {link}. Wait until it ends, or give another --out.\n"
+    assert (second.code, second.err) == (2, told)
+    assert (first.code, first.err) == (0, "")
+    assert texts(out) == texts(runs.folder / "whole")
+
+
+def texts(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """What is said in each conversation of a run, whichever try it is; in none was a failure."""
+    held = RunFolder(folder).read_conversations()
+    assert [one.error for one in held] == [None] * len(held)
+    return {first_try(one.id): [(turn.user, turn.reply) for turn in one.turns] for one in held}
+
+
+@pytest.mark.parametrize("name", [*JOURNALS, "recorded.jsonl"])
+def test_a_last_line_that_is_torn_anywhere_costs_that_line_alone(
+    runs: Runs, tmp_path: Path, name: str
+) -> None:
+    """No process is needed: a kill leaves some of the bytes of the line that was being written."""
+    path = tmp_path / name
+    held = (runs.folder if name == "recorded.jsonl" else runs.folder / "whole") / name
+    # The two shortest lines are enough.
+    before, last = sorted(held.read_bytes().splitlines(keepends=True), key=len)[1::-1]
+    values = [json.loads(line) for line in (before, last)]
+    for kept in range(len(last)):
+        path.write_bytes(before + last[:kept])
+        whole = kept == len(last) - 1
+        expected = values if whole else values[:-1]
+        assert [value for _, value in read_lines(path)] == expected
+        with LineWriter(path) as writer:
+            writer.append("{}")
+        assert path.read_bytes() == before + (last if whole else b"") + b"{}\n"
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_run_with_a_torn_last_line_goes_on_to_the_same_journals(
+    runs: Runs, tmp_path: Path, name: str, share: float
+) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(runs.folder / "whole", out)
+    *before, last = (out / name).read_bytes().splitlines(keepends=True)
+    (out / name).write_bytes(b"".join(before) + last[: int(share * (len(last) - 1))])
+    if name == "conversations.jsonl":  # nothing is said of a conversation before it is written
+        lost = json.loads(last)["id"]
+        for other in JOURNALS[1:]:
+            lines = (out / other).read_text().splitlines(keepends=True)
+            (out / other).write_text("".join(one for one in lines if json.loads(one)["conversation"] != lost))
+    runs.again(out)
