@@ -56,7 +56,8 @@ class Topic(Frozen):
     about: str = ""
     """What it is about, for the model that tags; empty: its name."""
     threshold: Threshold | None = None
-    """The threshold of this topic; None: the general or the sensitive one."""
+    """The threshold of this topic, in place of all others; None: the strictest of the general one, the
+    sensitive one and the scenario's."""
 
 
 class Thresholds(Frozen):
@@ -180,19 +181,23 @@ class Policy(Frozen):
             labels: the scenario's stricter thresholds by topic; these topics are sensitive.
             sensitive: whether to take it for sensitive even if no topic is.
         """
-        rules: list[Threshold] = [self.thresholds.general]
+        rules: list[Threshold] = [self.thresholds.sensitive] if sensitive else []
         for name in topics:
             topic = self.topics.get(name, Topic())
             is_sensitive = topic.sensitive or name in labels
             sensitive = sensitive or is_sensitive
-            usual = self.thresholds.sensitive if is_sensitive else self.thresholds.general
-            rules.append(usual if topic.threshold is None else topic.threshold)
-            if name in labels:
-                rules.append(labels[name])
-        if sensitive:
-            rules.append(self.thresholds.sensitive)
+            rules += self._rules(topic, labels.get(name), is_sensitive)
+        rules = rules or [self.thresholds.general]
         numbers = [rule for rule in rules if not isinstance(rule, str)]
         return Decision(sensitive, min(numbers, default=None), "detector" in rules)
+
+    def _rules(
+        self, topic: Topic, label: float | Literal["detector"] | None, sensitive: bool
+    ) -> list[Threshold]:
+        if topic.threshold is not None:
+            return [topic.threshold]
+        usual = [self.thresholds.general, self.thresholds.sensitive if sensitive else None, label]
+        return [rule for rule in usual if rule is not None]
 
     def rungs(self, sensitive: bool) -> tuple[Rung, ...]:
         """Return the ladder for topics of that kind."""
@@ -201,7 +206,7 @@ class Policy(Frozen):
 
 @dataclass(frozen=True)
 class Decision:
-    """By what a reply is flagged: the strictest of the general threshold and those of its topics."""
+    """By what a reply is flagged: the strictest threshold of its topics, or the general one."""
 
     sensitive: bool
     """Whether a topic is sensitive."""

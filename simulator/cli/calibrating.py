@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from agents.machine.stopping import run_until_stopped
+from scenarios.errors import UsageError
 from simulator.cli.options import AsJson, Detectors, ModelOptions, RecordingOptions, grouped, names
 from simulator.cli.running import flags_of, settings
 from simulator.cli.saying import say, say_json
@@ -30,6 +32,11 @@ def calibrate(
     ] = None,
     count: Annotated[int, typer.Option(min=20, help="Errors to plant; each has a clean twin.")] = 200,
     seed: Annotated[int | None, typer.Option(help="Seed of all choices, and of the detectors.")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="Fit the thresholds of this policy's topics instead, for a guarded chatbot."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write that policy into.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit the detectors' thresholds on planted errors and their clean twins, for a model of one's own.
@@ -39,12 +46,27 @@ def calibrate(
     """
     from simulator.experiment.config import load_experiment
     from simulator.stress.calibration import CalibrateSettings, calibrate_command
-    from simulator.stress.calibration_table import print_calibration
+    from simulator.stress.calibration_table import print_calibration, print_policy
+    from simulator.stress.policy_calibration import guarding, policy_command
 
     flags = {**flags_of(models), "detectors": names(detectors), "seed": seed}
     experiment = load_experiment(models.config, flags)
     chosen = CalibrateSettings(source or experiment.scenario, count, tuple(data or ()))
-    report = run_until_stopped(calibrate_command(chosen, experiment, settings(context, recording)))
+    run = settings(context, recording)
+    if policy is not None or out is not None:
+        if policy is None or out is None:
+            raise UsageError(
+                "--policy and --out go together: name the policy, and the file to write it into."
+            )
+        guarded = guarding(experiment, names(detectors))
+        found = run_until_stopped(policy_command(chosen, guarded, run, policy, out, models.config))
+        if as_json:
+            say_json(found.model_dump_json(indent=2) + "\n")
+        else:
+            print_policy(found)
+            say(f"\nwritten to {out}")
+        return
+    report = run_until_stopped(calibrate_command(chosen, experiment, run))
     if as_json:
         say_json(report.model_dump_json(indent=2) + "\n")
     else:

@@ -31,8 +31,8 @@ from simulator.runs.folder import write_together
 from simulator.stress.command import is_of_replies, planted
 from simulator.stress.kinds import KINDS
 
-_TURNS = (0, 2, 4)
-_CONTEXTS = (1, 4, 8)
+TURNS = (0, 2, 4)
+CONTEXTS = (1, 4, 8)
 """Turns before a reply, and passages of its evidence, as by `hallulab plant`."""
 
 
@@ -135,7 +135,7 @@ async def calibrate_command(
 
 def _material(settings: CalibrateSettings, seed: int) -> tuple[list[LabelledReply], str]:
     """Return the replies to judge, and what they are in words."""
-    done = planted(settings.source, tuple(KINDS), settings.count, _TURNS, _CONTEXTS, seed)
+    done = planted(settings.source, tuple(KINDS), settings.count, TURNS, CONTEXTS, seed)
     replies = list(done.replies)
     told = [f"{counted(len(replies) // 2, 'error')} planted into {settings.source}, with clean twins"]
     for name in settings.data:

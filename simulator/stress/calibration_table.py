@@ -5,10 +5,12 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from scenarios.text.wording import one_line
+from scenarios.text.wording import counted, one_line
 from simulator.report.columns import NARROW, Column, decimals, terminal_table
 from simulator.report.terminal import standard_output
 from simulator.stress.calibration import CalibrationReport
+from simulator.stress.policy_calibration import PolicyFit
+from simulator.stress.topic_thresholds import MOST_FLAGGED, TOPICS
 
 _THREE = decimals(3)
 COLUMNS = (
@@ -24,7 +26,7 @@ COLUMNS = (
     Column("Replies", "replies", "replies that it was given"),
     Column("Coverage %", "coverage", "replies that it scored over those", decimals(0, 100), short="Cov.\n%"),
 )  # fmt: skip
-TABLES = {"Thresholds": COLUMNS}
+TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
 """Title → columns."""
 
 
@@ -38,3 +40,19 @@ def print_calibration(report: CalibrationReport, console: Console | None = None)
             console.print(Text(one_line(f"{row.detector}: keeps its threshold, as {row.not_fitted}.")))
     for note in report.notes:
         console.print(Text(f"Note: {note}."))
+
+
+def print_policy(found: PolicyFit, console: Console | None = None) -> None:
+    """Print the topics' thresholds, and why some are missing."""
+    console = console or standard_output()
+    pairs = counted(found.pairs, "error")
+    told = f"Thresholds of {found.detector} on {pairs} planted into {found.source}, with clean twins"
+    console.print(Text(one_line(told)))
+    console.print(terminal_table(TOPICS, [found.rows]))
+    for row in found.rows:
+        if row.not_fitted is not None:
+            console.print(Text(one_line(f"{row.topic}: stays as it is: {row.not_fitted}.")))
+    rule = (
+        f"τ is as before where at most {MOST_FLAGGED:.0%} of the controls reach it, else the lowest with that"
+    )
+    console.print(Text(f"Note: {rule}."))

@@ -155,6 +155,18 @@ def _material(
     return grounded_streams(documents, turns, contexts, seed), library_of(documents)
 
 
+def labels_of(source: str) -> dict[str, float]:
+    """Return the stricter thresholds of a scenario pack by topic; none of any other source.
+
+    Raises:
+        UsageError: the pack is wrong.
+    """
+    path = expanded(source)
+    if source in built_in_packs() or (is_folder(path) and is_there(path / SCENARIO_FILE)):
+        return load_scenario(source).identity_thresholds
+    return {}
+
+
 def _documents(source: str, path: Path) -> Sequence[Document]:
     """Return the documents of a pack, or of a folder that is none."""
     if source in built_in_packs() or not is_folder(path) or is_there(path / SCENARIO_FILE):

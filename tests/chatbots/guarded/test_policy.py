@@ -62,6 +62,13 @@ def test_a_topic_may_have_its_own_threshold() -> None:
     assert own.decision(["visa"], {}, False).threshold == 0.1
 
 
+def test_a_topics_own_threshold_takes_the_place_of_all_others() -> None:
+    own = policy(topics={"visa": {"sensitive": True, "threshold": 0.6}, "fees": {}})
+    assert own.decision(["visa"], {"visa": 0.2}, False) == Decision(True, 0.6, False)
+    assert own.decision(["visa", "fees"], {}, False) == Decision(True, 0.5, False)
+    assert own.decision(["visa"], {}, True) == Decision(True, 0.3, False)
+
+
 @pytest.mark.parametrize(
     ("decision", "judgement", "flagged"),
     [
