@@ -83,7 +83,7 @@ class Scenario(Frozen):
     """AgentBot's role agents."""
     identity_thresholds: dict[str, float] = Field(default_factory=dict)
     """Topic label → MetaRAG threshold, for topics that need a stricter one (τ_identity = 0.3)."""
-    documents: tuple[Document, ...] = Field(min_length=1)
-    """The knowledge documents."""
-    personas: tuple[Persona, ...] = Field(min_length=1)
-    """The simulated users."""
+    documents: tuple[Document, ...]
+    """The knowledge documents; imported chats may have none."""
+    personas: tuple[Persona, ...]
+    """The simulated users; imported chats have none."""

@@ -11,6 +11,7 @@ from simulator.cli import (
     building,
     calibrating,
     folders,
+    importing,
     listing,
     planting,
     running,
@@ -36,6 +37,7 @@ app.command("detect", cls=PassingOn)(running.detect)
 app.command("branch", cls=PassingOn)(branching.branch)
 app.command("report")(folders.report)
 app.command("view")(folders.view)
+app.command("import")(importing.import_)
 app.command("export")(folders.export)
 app.command("audit")(auditing.audit)
 app.command("bench", cls=PassingOn)(bench.bench)
