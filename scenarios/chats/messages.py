@@ -95,7 +95,8 @@ def own_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
 def _line(marked: Marked, without: frozenset[str], key: str, said: list[dict[str, str]]) -> dict[str, Any]:
     if without >= {"passages", "steps", "spans"}:
         return {key: said}
-    return {key: said, KEY: about(marked, without).model_dump(mode="json")}
+    # A text: readers of tables take the types of columns from the first lines.
+    return {key: said, KEY: about(marked, without).model_dump_json()}
 
 
 def _told(conversation: Conversation) -> list[tuple[str, str]]:

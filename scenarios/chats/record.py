@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from scenarios.chats.said import TOPIC
 from scenarios.chats.values import Flaw
 from scenarios.files.data_files import in_words, main_error
+from scenarios.files.json_text import parse_json
 from scenarios.transcript import (
     Branch,
     Conversation,
@@ -131,17 +132,19 @@ def about(marked: Marked, without: frozenset[str] = frozenset()) -> About:
 
 
 def read_about(value: Any) -> About:
-    """Read what stands under the key.
+    """Read what stands under the key: an object, perhaps as a text.
 
     Raises:
         Flaw: it was changed, and does not fit.
     """
     try:
-        return About.model_validate(value)
+        return About.model_validate(parse_json(value) if isinstance(value, str) else value)
     except ValidationError as error:
         first = main_error(error)
         place = ".".join(map(str, (KEY, *first["loc"])))
         raise Flaw(f"{place}: {in_words(first)}. Correct it, or delete the key `{KEY}`.") from error
+    except ValueError as error:
+        raise Flaw(f"{KEY}: not valid JSON ({error}). Correct it, or delete the key.") from error
 
 
 def conversation_of(turns: Sequence[Turn], about: About, name: str) -> Conversation:

@@ -157,8 +157,7 @@ def text_of(content: Any, where: str) -> str | None:
     if content is None:
         return None
     if isinstance(content, str):
-        text: str = content
-        return text
+        return str(content)
     if not isinstance(content, list):
         raise Flaw(f"{where}: must be text or a list of parts, not {_brief(content)}. Correct it.")
     texts = [_part(part, f"{where}.{number}") for number, part in enumerate(content)]
@@ -183,7 +182,7 @@ def _part(part: Any, where: str) -> str | None:
             "Put its words there as text, or delete the conversation."
         )
     text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
-    if text is None:
+    if not isinstance(text, str):
         raise Flaw(f"{where}: a part has no `text`. Give one, or delete the part.")
     return text
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenarios.chats.messages import openai_line, read_openai
-from scenarios.chats.record import KEY, Marked
+from scenarios.chats.record import KEY, PARTS, Marked, about
 from scenarios.chats.values import Flaw
 from scenarios.errors import UsageError
 from scenarios.transcript import Conversation
@@ -93,17 +93,12 @@ def read_row(row: Mapping[str, Any], name: str) -> Conversation:
     """Make a conversation of a row; of tables that we did not write, the columns of OpenAI's lines count."""
     if "turns" not in row or "persona" not in row:
         return read_openai(row, name)
-    about = {key: value for key, value in row.items() if key != "messages"}
-    return read_openai({"messages": row["messages"], KEY: about}, name)
+    beside = {key: value for key, value in row.items() if key != "messages"}
+    return read_openai({"messages": row["messages"], KEY: beside}, name)
 
 
 def _row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
-    # The whole of it: columns are always there.
-    line = openai_line(marked, without - {"spans"})
-    about = line[KEY]
-    if "spans" in without:
-        about["turns"] = [{**turn, "spans": []} for turn in about["turns"]]
-    return {"messages": line["messages"], **about}
+    return {**openai_line(marked, frozenset(PARTS)), **about(marked, without).model_dump(mode="json")}
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

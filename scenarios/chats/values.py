@@ -87,9 +87,7 @@ def _parsed(text: str, place: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
-        raise UsageError(
-            f"{place}: not valid JSON ({error}). Correct or delete it."
-        ) from error
+        raise UsageError(f"{place}: not valid JSON ({error}). Correct or delete it.") from error
 
 
 def _texts(path: Path) -> Iterator[str]:

@@ -77,6 +77,8 @@ class Scenario(Frozen):
     """The chatbots' subject, in the words of a prompt: `consumer law in India`."""
     assistant: str
     """The assistant's task, in the words of a prompt: `help consumers with grievances`."""
+    licence: str | None = None
+    """Licence of documents and personas; None: it does not say."""
     functions: tuple[str, ...] = ()
     """The assistant's core functions, one line each."""
     specialists: tuple[Specialist, ...] = Field(min_length=1)

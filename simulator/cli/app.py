@@ -10,6 +10,7 @@ from simulator.cli import (
     branching,
     building,
     calibrating,
+    exporting,
     folders,
     importing,
     listing,
@@ -38,7 +39,7 @@ app.command("branch", cls=PassingOn)(branching.branch)
 app.command("report")(folders.report)
 app.command("view")(folders.view)
 app.command("import")(importing.import_)
-app.command("export")(folders.export)
+app.command("export")(exporting.export)
 app.command("audit")(auditing.audit)
 app.command("bench", cls=PassingOn)(bench.bench)
 app.command("plant", cls=PassingOn)(planting.plant)

@@ -365,6 +365,4 @@ def make_cast(
             return make_chatbot(chosen.kind, context)
 
     searched = knowledge if scenario.documents else None
-    return Cast(
-        user, chatbot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch
-    )
+    return Cast(user, chatbot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch)

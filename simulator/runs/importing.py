@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version as installed
 from itertools import islice
 from pathlib import Path
 
 from scenarios.chats.formats import Format, read_chats
 from scenarios.chats.record import SCENARIO
-from scenarios.errors import OperationalError, UsageError
+from scenarios.errors import UsageError
 from scenarios.files.jsonl import LineWriter
 from scenarios.packs.boundary import ANYWHERE
 from scenarios.packs.documents import DocumentDefaults, read_documents
@@ -23,6 +21,7 @@ from scenarios.transcript import Conversation, Retriever, Turn
 from simulator.experiment.config import Component, Experiment
 from simulator.runs.experiment_json import Imported, SavedExperiment
 from simulator.runs.folder import RunFolder
+from simulator.runs.whole import whole_folder
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""
@@ -118,7 +117,8 @@ async def import_chats(
         OperationalError: the folder cannot be written, or the search failed.
     """
     counts = Counts()
-    with _written_beside(out) as beside:
+    with whole_folder(out.path) as place:
+        beside = RunFolder(place)
         chats = _counted(path, format, counts)
         with beside.open_conversations() as journal:
             while batch := list(islice(chats, _AT_ONCE)):
@@ -178,26 +178,10 @@ def _saved(counts: Counts, about: Imported, scenario: str) -> SavedExperiment:
     )
     return SavedExperiment(
         experiment=experiment,
+        hallulab=installed("hallulab"),
         # Differs from that of every simulation, so that none is added to the folder.
         identity={"scenario": f"imported from {about.file}"},
         seeds=tuple(sorted(counts.seeds)),
         detectors={},
         imported=about,
     )
-
-
-@contextmanager
-def _written_beside(out: RunFolder) -> Iterator[RunFolder]:
-    """Yield a run folder that takes the place of `out` at the end; after an error, nothing is left of it."""
-    if out.path.exists() and (not out.path.is_dir() or any(out.path.iterdir())):
-        raise UsageError(f"{out.path} is there and not empty. Give another --out, or delete it.")
-    target = Path(os.path.realpath(out.path))
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        beside.mkdir(parents=True)
-        yield RunFolder(beside)
-        beside.replace(target)
-    except OSError as error:
-        raise OperationalError(f"cannot write {out.path}: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
