@@ -51,7 +51,7 @@ def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
 def _inside(value: Any, keys: tuple[str, ...], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (place, object) of each object under keys that lead from list to list."""
     if not isinstance(value, Mapping):
-        raise Flaw(f"{place}: must be an object. Correct it.")
+        raise Flaw(f"{place.rstrip('.')}: must be an object. Correct it.")
     if not keys:
         yield place, value
         return

@@ -52,10 +52,6 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
     if report.safeguards:
         console.print()
         console.print(terminal_table(SAFEGUARDS, [report.safeguards], narrow=narrow))
-    if report.concentration:
-        console.print(
-            Text("\nwhere hallucinated replies are:"), concentration_table(report, narrow), sep="\n"
-        )
     found = (*headlines(report), *interval_lines(report.rows), *fixed_prefix_lines(report))
     if report.fixed_prefix is not None:
         console.print(_grouped(FIXED_PREFIX, report.fixed_prefix.rows, report.detectors, narrow))
@@ -72,6 +68,10 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
         *reading_lines(report.read_how),
     ):
         console.print(Text(one_line(line)))
+    if report.concentration:
+        console.print(
+            Text("\nwhere hallucinated replies are:"), concentration_table(report, narrow), sep="\n"
+        )
 
 
 def table(report: RunReport, narrow: bool = False) -> Table:
