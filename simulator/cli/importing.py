@@ -55,9 +55,7 @@ def import_(
     check_outputs({}, inputs=[file], folders={"--out": run.path})
     pack = load_scenario(scenario) if scenario is not None else imported_documents(documents)
     found = known or format_of(file)
-    about = Imported(
-        file=str(file), format=found, documents=None if documents is None else str(documents.absolute())
-    )
+    about = Imported(file=str(file), format=found, documents=None if documents is None else str(documents))
     name = SCENARIO if scenario is None else located(scenario)
     source = _source(pack)
     counts = run_until_stopped(import_chats(file, found, run, about, name, source))

@@ -38,7 +38,8 @@ class Imported(Frozen):
     format: str
     """Its format."""
     documents: str | None = None
-    """Folder of the documents that evidence was searched in; None: none, or the scenario's."""
+    """Folder of the documents that evidence was searched in, as it was given; the run folder has a copy.
+    None: there are none, or they are the scenario's."""
 
 
 class SavedExperiment(Frozen):

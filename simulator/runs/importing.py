@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
@@ -13,7 +14,7 @@ from scenarios.chats.formats import Format, read_chats
 from scenarios.chats.record import SCENARIO
 from scenarios.errors import UsageError
 from scenarios.files.jsonl import LineWriter
-from scenarios.packs.boundary import ANYWHERE
+from scenarios.packs.boundary import ANYWHERE, Boundary
 from scenarios.packs.documents import DocumentDefaults, read_documents
 from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import DEFAULT_SPECIALISTS
@@ -25,6 +26,10 @@ from simulator.runs.whole import whole_folder
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""
+
+DOCUMENTS = "documents"
+"""Folder in the run folder with a copy of the documents. What it says of other folders is not read: it may be
+a stranger's."""
 
 _AT_ONCE = 64
 """Conversations whose evidence is searched together."""
@@ -63,11 +68,12 @@ class Source:
     """Passages of a turn."""
 
 
-def imported_documents(folder: Path | None) -> Scenario:
+def imported_documents(folder: Path | None, boundary: Boundary = ANYWHERE) -> Scenario:
     """Return documents in the form of a scenario without personas.
 
     Args:
         folder: their folder; None: there are none.
+        boundary: they must be inside.
 
     Raises:
         UsageError: the folder has no document, or one that cannot be used.
@@ -81,7 +87,7 @@ def imported_documents(folder: Path | None) -> Scenario:
         domain="the chats' subject",
         assistant="answer",
         specialists=DEFAULT_SPECIALISTS,
-        documents=() if folder is None else read_documents(folder, DocumentDefaults(), ANYWHERE),
+        documents=() if folder is None else read_documents(folder, DocumentDefaults(), boundary),
         personas=(),
     )
 
@@ -95,8 +101,8 @@ def imported_scenario(folder: RunFolder) -> Scenario | None:
     saved = folder.read_experiment()
     if saved is None or saved.imported is None or saved.experiment.scenario != SCENARIO:
         return None
-    documents = saved.imported.documents
-    return imported_documents(None if documents is None else Path(documents))
+    documents = None if saved.imported.documents is None else folder.path / DOCUMENTS
+    return imported_documents(documents, Boundary(folder.path))
 
 
 async def import_chats(
@@ -108,7 +114,7 @@ async def import_chats(
         path: the file.
         format: its format.
         out: the run folder, which must be new or empty.
-        about: what experiment.json says of the import.
+        about: what experiment.json says of the import; its documents are copied.
         scenario: name or path of the scenario pack; `imported`: none.
         source: where evidence is searched that the file lacks; None: nowhere.
 
@@ -125,6 +131,8 @@ async def import_chats(
                 await _write(journal, batch, counts, source)
         if not counts.conversations:
             raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to judge.")
+        if about.documents is not None:
+            shutil.copytree(about.documents, place / DOCUMENTS, ignore=shutil.ignore_patterns(".*"))
         beside.write_experiment(_saved(counts, about, scenario))
     return counts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -73,7 +74,22 @@ def test_evidence_is_searched_in_documents(hallulab: CommandLine, chats: Chats, 
         given, found = (turn.passages for turn in held(run)[0].turns)
         assert [passage.document for passage in given] == ["context"]
         assert [passage.document for passage in found] == ["kettle"]
+        # The folder has a copy, and is judged by it.
+        shutil.rmtree(pack)
         assert hallulab("detect", run, "--detectors", "lexical").code == 0
+    assert [path.name for path in (run / "documents").iterdir()] == ["kettle.md"]
+
+
+def test_documents_that_a_folder_links_to_are_not_read(
+    hallulab: CommandLine, chats: Chats, tmp_path: Path
+) -> None:
+    pack, run = make_pack(tmp_path / "pack"), tmp_path / "mine"
+    with words_for_vectors():
+        hallulab("import", chats([ASKED, BARE]), "--out", run, "--documents", pack / "documents")
+        (run / "documents").rename(tmp_path / "elsewhere")
+        (run / "documents").symlink_to(tmp_path / "elsewhere")
+        ended = hallulab("detect", run, "--detectors", "lexical")
+    assert (ended.code, "outside" in ended.err or "leads out" in ended.err) == (2, True), ended.err
 
 
 def test_evidence_is_searched_in_a_pack(hallulab: CommandLine, chats: Chats, tmp_path: Path) -> None:
