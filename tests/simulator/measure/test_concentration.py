@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from scenarios.transcript import Conversation, Passage, Step, Turn
-from simulator.measure.concentration import MOST, Concentration, concentration
+from scenarios.transcript import Conversation, Passage, Step, Turn, Verdict
+from simulator.measure.concentration import MOST, Concentration, Concentrations
 from tests.builders import conversation, scored, unscored
+from tests.simulator.counted import judged
 
 
 def chat(id: str, *turns: dict[str, Any], persona: str = "asha") -> Conversation:
@@ -14,6 +16,15 @@ def chat(id: str, *turns: dict[str, Any], persona: str = "asha") -> Conversation
         Turn(**{"index": index, "user": "?", "reply": "Yes.", **turn}) for index, turn in enumerate(turns)
     )
     return conversation(id, [], turns=made, persona=persona)
+
+
+def concentration(
+    chats: Sequence[Conversation], verdicts: Sequence[Verdict], detectors: Sequence[str]
+) -> tuple[Concentration, ...]:
+    counted = Concentrations(detectors)
+    for one, found in judged(chats, verdicts):
+        counted.add(one, found)
+    return counted.rows()
 
 
 def passage(document: str, topic: str | None = None) -> Passage:
