@@ -83,7 +83,7 @@ TURNS = (
     _column("calls", "Int64", "model calls of the chatbot", lambda source: len(source.calls)),
     *_COSTS,
     _column("stop_reason", "string", "why the conversation ended: `goal_reached`, `gave_up`, `max_turns`, "
-            "`loop` or `error`", "conversation.stop_reason"),
+            "`loop`, `error`, or `unknown` of an imported one", "conversation.stop_reason"),
 )  # fmt: skip
 """Columns of `Run.turns`."""
 

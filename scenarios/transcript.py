@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-StopReason = Literal["goal_reached", "gave_up", "max_turns", "loop", "error"]
+StopReason = Literal["goal_reached", "gave_up", "max_turns", "loop", "error", "unknown"]
 Outcome = Literal["scored", "abstained", "failed"]
 
 Number = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
@@ -173,7 +173,7 @@ class Conversation(Frozen):
     turns: tuple[Turn, ...]
     """The finished turns, in order. What was given is not among them: it is the other conversation's."""
     stop_reason: StopReason
-    """Why it ended."""
+    """Why it ended; `unknown` of an imported one."""
     error: str | None = None
     """The failure if `stop_reason` is `error`; the turns before it are kept."""
     calls: tuple[Call, ...] = ()

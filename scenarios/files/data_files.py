@@ -156,13 +156,14 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
     Raises:
         UsageError: the file cannot be read, a line is not JSON, or does not fit `model`; names the line.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         for number, value in parsed_lines(file, path):
             yield number, check_record(value, model, f"{path}, line {number}", schema)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read its bytes; raise UsageError where it cannot be read."""
     try:
         with path.open("rb") as file:
             yield file

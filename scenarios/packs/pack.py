@@ -77,13 +77,15 @@ class Scenario(Frozen):
     """The chatbots' subject, in the words of a prompt: `consumer law in India`."""
     assistant: str
     """The assistant's task, in the words of a prompt: `help consumers with grievances`."""
+    licence: str | None = None
+    """Licence of documents and personas; None: it does not say."""
     functions: tuple[str, ...] = ()
     """The assistant's core functions, one line each."""
     specialists: tuple[Specialist, ...] = Field(min_length=1)
     """AgentBot's role agents."""
     identity_thresholds: dict[str, float] = Field(default_factory=dict)
     """Topic label → MetaRAG threshold, for topics that need a stricter one (τ_identity = 0.3)."""
-    documents: tuple[Document, ...] = Field(min_length=1)
-    """The knowledge documents."""
-    personas: tuple[Persona, ...] = Field(min_length=1)
-    """The simulated users."""
+    documents: tuple[Document, ...]
+    """The knowledge documents; imported chats may have none."""
+    personas: tuple[Persona, ...]
+    """The simulated users; imported chats have none."""

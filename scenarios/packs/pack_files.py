@@ -62,6 +62,8 @@ class ScenarioFile(Frozen):
     """See `Scenario.domain`."""
     assistant: Text
     """See `Scenario.assistant`."""
+    licence: Text | None = None
+    """See `Scenario.licence`."""
     functions: tuple[Text, ...] = ()
     """See `Scenario.functions`."""
     specialists: tuple[Specialist, ...] = Field(default=DEFAULT_SPECIALISTS, min_length=1, max_length=26)

@@ -10,7 +10,9 @@ from simulator.cli import (
     branching,
     building,
     calibrating,
+    exporting,
     folders,
+    importing,
     listing,
     planting,
     running,
@@ -36,7 +38,8 @@ app.command("detect", cls=PassingOn)(running.detect)
 app.command("branch", cls=PassingOn)(branching.branch)
 app.command("report")(folders.report)
 app.command("view")(folders.view)
-app.command("export")(folders.export)
+app.command("import")(importing.import_)
+app.command("export")(exporting.export)
 app.command("audit")(auditing.audit)
 app.command("bench", cls=PassingOn)(bench.bench)
 app.command("plant", cls=PassingOn)(planting.plant)

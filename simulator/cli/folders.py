@@ -1,4 +1,4 @@
-"""`hallulab report`, `view` and `export`: derive tables, a page and data from a run folder."""
+"""`hallulab report` and `view`: derive tables and a page from a run folder."""
 
 from __future__ import annotations
 
@@ -59,35 +59,6 @@ def view(folder: RunArgument) -> None:
     write_reports(run)
     say(run.page)
     webbrowser.open(run.page.resolve().as_uri())
-
-
-def export(
-    folder: RunArgument,
-    out: Annotated[Path, typer.Option(help="JSON-lines file to write.")],
-    detector: Annotated[
-        str | None, typer.Option(help="Take the flags and spans of this detector as annotation.")
-    ] = None,
-) -> None:
-    """Write the replies of a run as data that `hallulab bench` reads, annotated by a detector.
-
-    Without `--detector` the lines have no label, for annotators to add; `bench` leaves such lines out.
-    """
-    from scenarios.text.wording import noun
-    from simulator.report.exporting import export_annotated
-    from simulator.runs.folder import RunFolder
-
-    run = RunFolder(folder)
-    run.require()
-    exported = export_annotated(run, detector, out)
-    say(f"{exported.written} {noun(exported.written, 'reply', 'replies')} written to {out}")
-    if detector is None:
-        say(
-            "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
-            "--detector",
-            err=True,
-        )
-    if exported.without_evidence:
-        say(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 
 
 def show_report(

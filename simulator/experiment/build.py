@@ -39,6 +39,7 @@ from simulator.experiment.plan import Job, Plan, check_plan, plan
 from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
+from simulator.runs.importing import imported_scenario
 from simulator.runs.journals import Journals, read_journals
 from simulator.runs.saved_experiment import Making, check_folder, enter_folder, say_what_is_made_anew
 
@@ -93,7 +94,8 @@ async def execute_experiment(
         OperationalError: server, endpoint or disk failed.
     """
     experiment = with_model(experiment)
-    scenario, planted = load_attacked(experiment)
+    chats = None if simulate else imported_scenario(folder)
+    scenario, planted = load_attacked(experiment) if chats is None else (chats, None)
     if branching is not None:
         branching.require_other(folder)
     elif simulate:
@@ -115,7 +117,7 @@ async def execute_experiment(
         with folder.claimed():
             held = _held(folder, settings.fresh, simulate)
             async with served(pool, settings, needed) as revision:
-                if needed and not pool.recording.replaying:
+                if needed and scenario.documents and not pool.recording.replaying:
                     await _build(knowledge, settings.quiet)
                 parts = {name: parts_version(bot) for name, bot in made.items()}
                 branched = branching is not None
@@ -362,6 +364,5 @@ def make_cast(
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)
 
-    return Cast(
-        user, chatbot, detectors, knowledge, max_turns, experiment.concurrency, pool.recording.stretch
-    )
+    searched = knowledge if scenario.documents else None
+    return Cast(user, chatbot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch)

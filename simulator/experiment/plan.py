@@ -192,5 +192,5 @@ def model_name(experiment: Experiment, role: str) -> str:
 
 
 def scenario_version(scenario: Scenario) -> str:
-    """Hash a pack's content without its personas, which are hashed one by one."""
-    return digest(scenario.model_dump(mode="json", exclude={"personas"}))[:16]
+    """Hash a pack's content without its licence, and without its personas, which are hashed one by one."""
+    return digest(scenario.model_dump(mode="json", exclude={"personas", "licence"}))[:16]

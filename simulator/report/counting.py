@@ -10,6 +10,7 @@ from scenarios.attacks.attacked import Planted
 from scenarios.transcript import Call, Conversation, Frozen
 from simulator.measure.agreement import Flags
 from simulator.measure.attacks import Attacked
+from simulator.measure.concentration import Concentrations
 from simulator.measure.conversations import Auditing, Flaw, Lengths
 from simulator.measure.costs import Costs
 from simulator.measure.judged_turns import Annotations, JudgedTurns
@@ -61,6 +62,7 @@ class RunCounts:
         self.guarding = Guarding(detectors)
         self.attacked = None if planted is None else Attacked(planted)
         self.endings = Endings()
+        self.concentrations = Concentrations(detectors)
         self.scenarios: set[str] = set()
         self.models: set[str] = set()
         self.personas: set[str] = set()
@@ -84,6 +86,7 @@ class RunCounts:
         if self.attacked is not None:
             self.attacked.add(conversation)
         self.endings.add(conversation)
+        self.concentrations.add(conversation, verdicts)
         self.scenarios.add(conversation.scenario)
         self.models.add(conversation.model)
         self.personas.add(conversation.persona)

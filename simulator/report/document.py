@@ -18,6 +18,7 @@ from scenarios.transcript import Frozen
 from simulator.measure.agreement import Agreement
 from simulator.measure.attacks import AttackRow
 from simulator.measure.compare import Comparison, compare
+from simulator.measure.concentration import Concentration
 from simulator.measure.conversations import Audit, ChatStatistics
 from simulator.measure.costs import Cost, Efficiency
 from simulator.measure.finding import Finding, findings
@@ -60,6 +61,8 @@ class RunReport(Frozen):
     """Version of the layout; higher when a field changes its meaning or goes away."""
     intervals: Intervals = Intervals()
     """Requirements of intervals."""
+    imported: bool = False
+    """Whether the conversations were imported, so that there is no simulated user to audit."""
     findings: tuple[Finding, ...]
     """Which chatbot hallucinates least, by detector."""
     rows: tuple[Row, ...]
@@ -68,6 +71,8 @@ class RunReport(Frozen):
     """The rows corrected for the detectors' mistakes, and one for all chatbots of each detector."""
     corrected_by_depth: tuple[CorrectedRow, ...] = ()
     """The same for turns with so many exchanges before them."""
+    concentration: tuple[Concentration, ...] = ()
+    """Where hallucinated replies are."""
     comparisons: tuple[Comparison, ...]
     """Every two chatbots under each detector."""
     fixed_prefix: FixedPrefix | None = None
@@ -145,6 +150,7 @@ def build_report(
     fixed_prefix: FixedPrefix | None = None,
     mistakes: Mapping[str, Known] | None = None,
     why_unknown: str = UNKNOWN,
+    imported: bool = False,
 ) -> RunReport:
     """Compute the report of a run.
 
@@ -156,6 +162,7 @@ def build_report(
         fixed_prefix: the run beside the one that its conversations branch off from; None: they do not.
         mistakes: those of detectors, by name, as far as they are known.
         why_unknown: why others are not.
+        imported: whether the conversations were imported.
 
     Raises:
         UsageError: the journals hold two configurations of the same thing.
@@ -170,10 +177,12 @@ def build_report(
     sound = mark_self_judged(audit.rows_without_affected, checks)
     unknown = set() if personas is None else counts.personas - set(personas)
     return RunReport(
+        imported=imported,
         findings=findings(tallies, found, comparisons),
         rows=found,
         corrected=tuple(row for row in corrected if row.depth is None),
         corrected_by_depth=tuple(row for row in corrected if row.depth is not None),
+        concentration=counts.concentrations.rows(),
         comparisons=comparisons,
         fixed_prefix=fixed_prefix,
         agreement=counts.flags.agreement(),

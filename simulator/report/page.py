@@ -60,6 +60,7 @@ def render_page(
         report=report,
         tables=tables,
         results=[report.by(detector) for detector in detectors],
+        concentration=[[row for row in report.concentration if row.detector == name] for name in detectors],
         corrected=[[row for row in report.corrected if row.detector == name] for name in detectors],
         by_depth=[[row for row in report.corrected_by_depth if row.detector == name] for name in detectors],
         correction_lines=correction_lines(report.corrected),

@@ -26,7 +26,7 @@ from simulator.report.counting import RunCounts
 from simulator.report.document import RunReport, build_report
 from simulator.report.page import render_page
 from simulator.report.pages import MOST, Reader
-from simulator.report.tables import ATTACKS, CORRECTED, FIXED_PREFIX, RESULTS
+from simulator.report.tables import ATTACKS, CONCENTRATION, CORRECTED, FIXED_PREFIX, RESULTS
 from simulator.runs.experiment_json import SavedExperiment
 from simulator.runs.folder import RunFolder, write_together
 from simulator.runs.journals import Journals, VerdictKey
@@ -134,7 +134,7 @@ class _Run:
         self._accuracies = measured.accuracies
         self._saved = saved = folder.read_experiment()
         self.journals = journals.current(saved)
-        self._personas = _personas(saved, scenario)
+        self._personas = personas_of(saved, scenario)
         self._planted = saved.planted if saved else None
         named = [bot.name for bot in saved.experiment.chatbots] if saved else []
         self._chatbots = _named_first(named, (head.chatbot for head in self.journals.heads))
@@ -165,6 +165,7 @@ class _Run:
             folder.report: report.text(),
             folder.table: csv_of(report),
             folder.page: render_page(report, self._counts, shown, reader.pages, experiment),
+            folder.concentration: csv_text(CONCENTRATION, report.concentration),
         }
         if report.attacks is not None:
             texts[folder.attacks] = csv_text(ATTACKS, report.attacks)
@@ -178,25 +179,22 @@ class _Run:
             also: is given each conversation as it passes, its verdicts, and the simulated user's flaws.
         """
         saved, known = self._saved, self._accuracies
-        min_turns = saved.experiment.min_turns if saved else MIN_TURNS
-        orders = self._planted.orders if self._planted else ()
+        imported = saved is not None and saved.imported is not None
+        flaws_of = user_flaws(saved, self._personas)
         for conversation, found in self.journals.judged():
-            flaws = conversation_flaws(
-                without_user_orders(conversation, orders),
-                self._personas.get(conversation.persona),
-                min_turns=min_turns,
-            )
+            flaws = flaws_of(conversation)
             verdicts = by_detector(found)
             self._counts.add(conversation, verdicts, flaws)
             also(conversation, verdicts, flaws)
         return build_report(
             self._counts,
-            personas=self._personas if saved else None,
+            personas=self._personas if saved and not imported else None,
             claim_checks=saved.claim_checks if saved else None,
             read_how=saved.read_how if saved else (),
             fixed_prefix=self._fixed_prefix(),
             mistakes=_mistakes(self.journals.keys) if known is None else _planted(known),
             why_unknown=UNKNOWN if known is None else UNMEASURED,
+            imported=imported,
         )
 
     def _fixed_prefix(self) -> FixedPrefix | None:
@@ -239,7 +237,20 @@ def _named_first(named: Sequence[str], found: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*named, *sorted(set(found))]))
 
 
-def _personas(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:
+def user_flaws(
+    saved: SavedExperiment | None, personas: Mapping[str, Persona]
+) -> Callable[[Conversation], Sequence[Flaw]]:
+    """Return what finds the simulated user's flaws in a conversation; in an imported one there are none."""
+    if saved is not None and saved.imported is not None:
+        return lambda conversation: ()
+    orders = saved.planted.orders if saved is not None and saved.planted is not None else ()
+    least = MIN_TURNS if saved is None else saved.experiment.min_turns
+    return lambda conversation: conversation_flaws(
+        without_user_orders(conversation, orders), personas.get(conversation.persona), min_turns=least
+    )
+
+
+def personas_of(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:
     """Return the pack's personas by identifier; none if the run's pack is not here."""
     if saved is None:
         return {}

@@ -249,8 +249,25 @@ SAFEGUARDS = (
 )  # fmt: skip
 """For `safeguards`: a guarded chatbot under a detector."""
 
+CONCENTRATION = (
+    Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True),
+    Column("By", "by", "what the replies have in common: turn, length, document (that of the best passage), "
+           "topic; all: nothing", kind="name", short="Replies by"),
+    Column("Which", "value", "which turn, length, document or topic; (none): without evidence or topic, "
+           "(others): those with fewer replies", kind="text", short="which"),
+    Column("Replies", "replies", "these replies, of all chatbots", grouped(), short="Replies"),
+    Column("Scored", "scored", "those that the detector scored", grouped(), short="Scored"),
+    Column("Coverage %", "coverage", "scored replies over replies", _PERCENT, short="Cov.\n%", warns=lacking),
+    Column("Hallucinated", "hallucinated", "scored replies that are flagged, or have a hallucination",
+           grouped(), short="Halluc."),
+    Column("Hallucinated %", "share", "hallucinated over scored replies", _PERCENT, beside="share_ci95",
+           short="Halluc. %"),
+)  # fmt: skip
+"""For `concentration`: where hallucinated replies are."""
+
 TABLES = {
     "Results": RESULTS,
+    "Where hallucinated replies concentrate": CONCENTRATION,
     "Corrected for the detectors' mistakes": CORRECTED,
     "Corrected, by depth": BY_DEPTH,
     "Comparisons": COMPARISONS,

@@ -12,6 +12,7 @@ from rich.text import Text
 from scenarios.text.wording import counted, in_brief, noun, number, one_line
 from simulator.measure.agreement import Agreement
 from simulator.measure.attacks import ALL, AttackRow
+from simulator.measure.concentration import NONE, Concentration
 from simulator.measure.fixed_prefix import SideBySide
 from simulator.measure.metrics import Row
 from simulator.measure.safeguards import Safeguards
@@ -21,7 +22,15 @@ from simulator.report.document import Reading, RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.tables import ATTACKS, BY_DEPTH, CORRECTED, FIXED_PREFIX, RESULTS, SAFEGUARDS
+from simulator.report.tables import (
+    ATTACKS,
+    BY_DEPTH,
+    CONCENTRATION,
+    CORRECTED,
+    FIXED_PREFIX,
+    RESULTS,
+    SAFEGUARDS,
+)
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""
@@ -59,6 +68,10 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
         *reading_lines(report.read_how),
     ):
         console.print(Text(one_line(line)))
+    if report.concentration:
+        console.print(
+            Text("\nwhere hallucinated replies are:"), concentration_table(report, narrow), sep="\n"
+        )
 
 
 def table(report: RunReport, narrow: bool = False) -> Table:
@@ -68,7 +81,7 @@ def table(report: RunReport, narrow: bool = False) -> Table:
 
 def _grouped(
     columns: Sequence[Column],
-    rows: Sequence[Row | SideBySide | CorrectedRow],
+    rows: Sequence[Row | SideBySide | CorrectedRow | Concentration],
     detectors: Sequence[str],
     narrow: bool,
 ) -> Table:
@@ -81,6 +94,11 @@ def _grouped(
         gap="\n" if narrow else " ",
         title=(lambda row: f"by {in_brief(row.detector)}") if narrow else None,
     )
+
+
+def concentration_table(report: RunReport, narrow: bool = False) -> Table:
+    """Make a table of where hallucinated replies are, in groups by detector."""
+    return _grouped(CONCENTRATION, report.concentration, report.detectors, narrow)
 
 
 def attack_table(rows: Sequence[AttackRow], narrow: bool = False) -> Table:
@@ -102,6 +120,7 @@ def _marked(row: Row) -> Row:
 def notes(report: RunReport) -> list[str]:
     """Write sentences on what the numbers leave out, and on chatbots judged by their own verifier."""
     found = self_judging_notes(report.rows)
+    found += evidence_notes(report)
     found += [
         f"{line.chatbot}: {line.failed} of {counted(line.conversations, 'conversation')} failed: "
         f"{in_brief(line.first_error)}"
@@ -156,6 +175,20 @@ def notes(report: RunReport) -> list[str]:
             "is not found, or lacks them."
         )
     return found
+
+
+def evidence_notes(report: RunReport) -> list[str]:
+    """Say how many replies of imported chats have no evidence."""
+    # The count is the same for each detector.
+    lacking = [row for row in report.concentration if (row.by, row.value) == ("document", NONE)]
+    if not report.imported or not lacking:
+        return []
+    bare, (whole, *_) = lacking[0].replies, [row for row in report.concentration if row.by == "all"]
+    return [
+        f"{bare} of {whole.replies} {noun(whole.replies, 'reply', 'replies')} "
+        f"{'has' if bare == 1 else 'have'} no evidence: a detector that needs some "
+        "abstains, and what has none is not clean."
+    ]
 
 
 def attack_notes(rows: Sequence[AttackRow]) -> list[str]:

@@ -30,6 +30,18 @@ class BranchedFrom(Frozen):
     """Hash of these conversations."""
 
 
+class Imported(Frozen):
+    """The file that the conversations were imported from (docs/own-chats.md)."""
+
+    file: str
+    """It, as it was given."""
+    format: str
+    """Its format."""
+    documents: str | None = None
+    """Folder of the documents that evidence was searched in, as it was given; the run folder has a copy.
+    None: there are none, or they are the scenario's."""
+
+
 class SavedExperiment(Frozen):
     """The content of `experiment.json`. Fields that an older hallulab did not write have their defaults."""
 
@@ -59,6 +71,8 @@ class SavedExperiment(Frozen):
     """Versions of the user and the chatbots that make the conversations; None: not known."""
     planted: Planted | None = None
     """What an attack put into the scenario; None without one."""
+    imported: Imported | None = None
+    """Where the conversations were imported from; None: they were simulated."""
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they begin at their beginning."""
 
@@ -76,7 +90,7 @@ class SavedExperiment(Frozen):
 
     def text(self) -> str:
         """Return the text of the file."""
-        optional = ("made_by", "planted", "branched_from")
+        optional = ("made_by", "planted", "branched_from", "imported")
         unknown = {name for name in optional if getattr(self, name) is None}
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"

@@ -37,12 +37,19 @@ class RunFolder:
         self.page = path / "report.html"
         self.pages = path / PAGES
         self.attacks = path / "attacks.csv"
+        self.concentration = path / "concentration.csv"
         self.annotations = path / "annotations.jsonl"
         """What people found in its replies. It is theirs, so it is never written or deleted."""
         self.free_conversations = path / "free-conversations.jsonl"
         self.free_verdicts = path / "free-verdicts.jsonl"
         """Copies of the journals of the run that this one branches off from; other runs have none."""
-        self.derived: tuple[Path, ...] = (self.report, self.table, self.page, self.attacks)
+        self.derived: tuple[Path, ...] = (
+            self.report,
+            self.table,
+            self.page,
+            self.attacks,
+            self.concentration,
+        )
         """Files that are made from the others."""
         self.files: tuple[Path, ...] = (
             *self.derived,

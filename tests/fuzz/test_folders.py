@@ -28,7 +28,7 @@ from tests.fuzz.tiny_run import make_pack
 Files = dict[str, bytes]
 """Name of a file of the run folder → what it holds."""
 
-REPORTS = ("report.json", "report.csv", "report.html")
+REPORTS = ("report.json", "report.csv", "report.html", "concentration.csv")
 OLD = b"{}"
 """What was in the reports before."""
 TIES = ("id", "conversation", "turn", "index", "outcome", "stop_reason", "start", "end", "reply")

@@ -18,7 +18,15 @@ from tests.scripted import completion
 from tests.simulator.echoing_server import endpoint, http
 
 ORDERS = all_orders()
-FILES = {"attacks.csv", "conversations.jsonl", "experiment.json", "report.csv", "report.html", "report.json"}
+FILES = {
+    "attacks.csv",
+    "concentration.csv",
+    "conversations.jsonl",
+    "experiment.json",
+    "report.csv",
+    "report.html",
+    "report.json",
+}
 EXPERIMENT = """
 model: m
 chatbots: [vanilla, {name: theirs, kind: endpoint}]

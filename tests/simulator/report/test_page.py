@@ -261,7 +261,7 @@ def test_six_conversations_a_chatbot_have_intervals() -> None:
     html = page(seeds=2)
     assert hint(html) == []
     assert html.count('class="whisker"') == 20
-    assert html.count('<span class="ci">[95% CI]</span>') == 10
+    assert html.count('<span class="ci">[95% CI]</span>') == 11
     assert "line: 95% bootstrap interval over conversations" in html
     assert "there is no interval." not in html
 

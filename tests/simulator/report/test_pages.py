@@ -62,6 +62,7 @@ def test_a_run_with_fewer_conversations_has_no_page_files_any_more(
     assert not run.pages.exists()
     assert "Reply" in run.page.read_text()
     assert sorted(file.name for file in run.path.iterdir()) == [
+        "concentration.csv",
         "conversations.jsonl",
         "report.csv",
         "report.html",

@@ -30,7 +30,8 @@ def test_the_table_fits_a_hundred_columns() -> None:
     assert lines[3] == (
         "vanilla           halludetect    2.0 0.89 [0.61, 1.11]  0.89 66.4 [59.9, 76.0]   67.7     100  100"
     )
-    assert sum("metarag " in line for line in lines) == 5
+    results = lines[: lines.index("where hallucinated replies are:")]
+    assert sum("metarag " in line for line in results) == 5
 
 
 def test_too_few_conversations_have_the_reason_in_place_of_intervals() -> None:

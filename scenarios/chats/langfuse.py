@@ -1,0 +1,95 @@
+"""Traces of Langfuse, as its API and its exports give them (API reference of October 2026).
+
+A value is a trace with `observations`, a trace without (its `input` and `output` then tell all), an
+observation with `traceId`, or a session with `traces`. Names may be in camel or in snake case. Observations
+of the types RETRIEVER and TOOL have the evidence; in older versions, spans whose name says that they
+retrieve.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scenarios.chats.spans import time_of
+from scenarios.chats.traces import TraceSpan
+from scenarios.chats.values import Flaw
+
+_EVIDENCE = ("RETRIEVER", "TOOL")
+_RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)
+_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+
+
+def is_langfuse(value: Mapping[str, Any]) -> bool:
+    """Return whether a value has the keys of a trace, an observation or a session."""
+    keys = {_snake(key) for key in value}
+    trace = {"input", "output"} <= keys and bool(keys & {"session_id", "project_id", "trace_id", "timestamp"})
+    return trace or bool(keys & {"observations", "traces"})
+
+
+def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
+    """Yield a trace and its observations as spans.
+
+    Raises:
+        Flaw: it is nothing of Langfuse.
+    """
+    value = {_snake(key): one for key, one in value.items()}
+    if isinstance(value.get("traces"), list):
+        for trace in value["traces"]:
+            yield from spans_in({"session_id": value.get("id"), **_object(trace, "traces")})
+        return
+    if isinstance(value.get("trace"), Mapping):
+        value = {**{_snake(key): one for key, one in value["trace"].items()}, **value}
+    if value.get("trace_id"):
+        yield _observation(value, str(value["trace_id"]))
+        return
+    id = value.get("id")
+    if not isinstance(id, str) or not id:
+        raise Flaw("a trace has no `id`, and an observation no `traceId`. Export them with these fields.")
+    metadata = value.get("metadata")
+    topic = metadata.get("topic") if isinstance(metadata, Mapping) else None
+    yield TraceSpan(
+        trace=id,
+        kind="other",
+        root=True,
+        start=time_of(value.get("timestamp")),
+        given=value.get("input"),
+        gave=value.get("output"),
+        session=_text(value.get("session_id")),
+        topic=_text(topic),
+    )
+    for one in value.get("observations") or []:
+        # The API's short form has identifiers only.
+        if isinstance(one, Mapping):
+            yield _observation({_snake(key): inner for key, inner in one.items()}, id)
+
+
+def _observation(value: Mapping[str, Any], trace: str) -> TraceSpan:
+    kind, name = str(value.get("type")).upper(), str(value.get("name") or "")
+    is_evidence = kind in _EVIDENCE or (kind == "SPAN" and bool(_RETRIEVES.search(name)))
+    return TraceSpan(
+        trace=trace,
+        kind="evidence" if is_evidence else "model" if kind == "GENERATION" else "other",
+        start=time_of(value.get("start_time")),
+        end=time_of(value.get("end_time")),
+        name=name,
+        given=value.get("input"),
+        gave=value.get("output"),
+        session=_text(value.get("session_id")),
+        model=_text(value.get("model")),
+    )
+
+
+def _object(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Flaw(f"{where}: must hold objects. Correct it.")
+    return value
+
+
+def _snake(name: str) -> str:
+    return _CAPITAL.sub(r"_\1", name).lower()
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

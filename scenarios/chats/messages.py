@@ -1,0 +1,141 @@
+"""Lines with messages: OpenAI's, ShareGPT's and our own.
+
+- OpenAI: `{"messages": [{"role": …, "content": …}]}`, as in the guides to chat completions and to supervised
+  fine-tuning of the API reference of October 2026. Tool calls, parts and refusals are read.
+- ShareGPT: `{"conversations": [{"from": "human", "value": …}], "system": …}`, with the keys and roles of
+  LLaMA-Factory 0.9 (`data/README.md`) and of axolotl 0.13 (`chat_template` with `field_messages`).
+- our own: a line of `conversations.jsonl` (`scenarios.transcript.Conversation`), with `spans` if exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from scenarios.chats.record import (
+    CHATBOT,
+    KEY,
+    MODEL,
+    About,
+    Marked,
+    about,
+    conversation_of,
+    messages,
+    read_about,
+    with_topic,
+)
+from scenarios.chats.said import SYSTEM, Said, evidence_beside, said_in, turns_of
+from scenarios.chats.values import Flaw
+from scenarios.files.data_files import in_words, main_error
+from scenarios.transcript import Conversation
+
+_SHAREGPT = {"user": "human", "assistant": "gpt"}
+
+
+def read_openai(value: Mapping[str, Any], name: str) -> Conversation:
+    """Make a conversation of a line with `messages`.
+
+    Args:
+        name: its identifier, if it has none.
+
+    Raises:
+        Flaw: something in it is wrong.
+    """
+    return _conversation(value, "messages", ("role", "content"), name)
+
+
+def read_sharegpt(value: Mapping[str, Any], name: str) -> Conversation:
+    """Make a conversation of a line with `conversations`, likewise."""
+    listed = value.get("conversations")
+    first = listed[0] if isinstance(listed, list) and listed else None
+    plain = isinstance(first, Mapping) and "role" in first
+    return _conversation(value, "conversations", ("role", "content") if plain else ("from", "value"), name)
+
+
+def read_own(value: Mapping[str, Any], name: str) -> Conversation:
+    """Make a conversation of a line in our own format; it has its identifier."""
+    try:
+        return Conversation.model_validate({key: one for key, one in value.items() if key != "spans"})
+    except ValidationError as error:
+        first = main_error(error)
+        place = ".".join(map(str, first["loc"])) or name
+        raise Flaw(f"{place}: {in_words(first)}. Correct it, or delete the line.") from error
+
+
+def openai_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    """Return a line with `messages`; without all parts it has nothing else."""
+    return _line(marked, without, "messages", [
+        {"role": role, "content": text} for role, text in _told(marked.conversation)
+    ])  # fmt: skip
+
+
+def sharegpt_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    """Return a line with `conversations`, likewise; a system message has its own key."""
+    told = _told(marked.conversation)
+    system = "".join(text for role, text in told if role == "system")
+    said = [{"from": _SHAREGPT[role], "value": text} for role, text in told if role != "system"]
+    return {**_line(marked, without, "conversations", said), "system": system}
+
+
+def own_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    """Return a line in our own format."""
+    line = marked.conversation.model_dump(mode="json")
+    for part in {"passages", "steps"} & without:
+        line["turns"] = [{**turn, part: []} for turn in line["turns"]]
+    if "spans" not in without:
+        line["spans"] = [
+            [mark.model_dump() for mark in marked.marks.get(turn.index, ())]
+            for turn in marked.conversation.turns
+        ]
+    return line
+
+
+def _line(marked: Marked, without: frozenset[str], key: str, said: list[dict[str, str]]) -> dict[str, Any]:
+    if without >= {"passages", "steps", "spans"}:
+        return {key: said}
+    # A text: readers of tables take the types of columns from the first lines.
+    return {key: said, KEY: about(marked, without).model_dump_json()}
+
+
+def _told(conversation: Conversation) -> list[tuple[str, str]]:
+    """Return roles and texts of all messages; a system message before the first turn leads."""
+    system = [step.text for turn in conversation.turns[:1] for step in turn.steps if step.name == SYSTEM]
+    told = [("system", "\n\n".join(system))] if system else []
+    return told + [(message.role, message.text) for message in messages(conversation)]
+
+
+def _conversation(value: Mapping[str, Any], key: str, keys: tuple[str, str], name: str) -> Conversation:
+    listed = value.get(key)
+    if not isinstance(listed, list):
+        raise Flaw(f"{key}: must be a list of messages. Correct it, or delete the line.")
+    said = [one for number, message in enumerate(listed) for one in said_in(message, f"{key}.{number}", keys)]
+    if key == "conversations" and isinstance(value.get("system"), str) and value["system"]:
+        said.insert(0, Said("system", value["system"]))
+    if KEY in value:
+        return conversation_of(turns_of(said), read_about(value[KEY]), name)
+    # The evidence of a line is that of its last reply: RAG logs have a line for each.
+    given = evidence_beside(value)
+    last = next((place for place in reversed(range(len(said))) if said[place].role == "assistant"), None)
+    if last is not None and given:
+        said[last] = Said("assistant", said[last].text, (*said[last].evidence, *given))
+    return conversation_of(with_topic(turns_of(said), _beside(value, "topic")), about_line(value), name)
+
+
+def about_line(value: Mapping[str, Any]) -> About:
+    """Return what other tools' lines say of a conversation, perhaps under `metadata`."""
+    id = _beside(value, "id", "conversation_id", "session_id")
+    model = _beside(value, "model")
+    chatbot = _beside(value, "chatbot")
+    return About(
+        id=str(id) if id not in (None, "") else None,
+        model=str(model) if model not in (None, "") else MODEL,
+        chatbot=str(chatbot) if chatbot not in (None, "") else CHATBOT,
+    )
+
+
+def _beside(value: Mapping[str, Any], *keys: str) -> Any:
+    metadata = value.get("metadata")
+    places = (value, metadata if isinstance(metadata, Mapping) else {})
+    return next((place[key] for key in keys for place in places if place.get(key) is not None), None)

@@ -1,0 +1,107 @@
+"""Replies in the two files of RAGTruth, which `scenarios.datasets.ragtruth` reads, too.
+
+A reply is a line of `response.jsonl`, its question and evidence one of `source_info.jsonl`. There is place
+for the last question only, so a conversation is put together by the identifiers: `CONVERSATION-TURN`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from scenarios.chats.grouping import Groups
+from scenarios.chats.record import MODEL, About, Marked, conversation_of
+from scenarios.chats.values import Flaw, json_values
+from scenarios.datasets.ragtruth import RESPONSES, SOURCES
+from scenarios.errors import UsageError
+from scenarios.transcript import Conversation, Passage, Turn
+
+_ID = re.compile(r"(?P<conversation>.+)-(?P<turn>[0-9]{1,9})", re.DOTALL)
+_PASSAGE = re.compile(r"^passage [0-9]+:", re.MULTILINE)
+
+
+def replies_of(marked: Marked, without: frozenset[str]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield (line of `response.jsonl`, line of `source_info.jsonl`) of each reply with evidence.
+
+    Spans without a place in the reply are left out: the format has no place for them.
+    """
+    one = marked.conversation
+    for turn in one.turns:
+        texts = [passage.text for passage in turn.passages if passage.text.strip()]
+        if not turn.reply.strip() or not texts or not turn.user:
+            continue
+        id = f"{one.id}-{one.depth(turn.index)}"
+        passages = "\n\n".join(f"passage {number}:{text}" for number, text in enumerate(texts, start=1))
+        before = "\n".join(f"{said.role}: {said.text}" for said in one.history(turn.index))
+        labels = [
+            {
+                "start": mark.start, "end": mark.end, "text": mark.text, "label_type": "hallucination",
+                "meta": mark.detector,
+            }
+            for mark in marked.marks.get(turn.index, ()) if mark.start is not None
+        ]  # fmt: skip
+        yield (
+            {
+                "id": id, "source_id": id, "model": one.model, "temperature": None,
+                "labels": [] if "spans" in without else labels, "split": "train", "quality": "good",
+                "response": turn.reply,
+            },
+            {
+                "source_id": id, "task_type": "QA", "source": one.scenario,
+                "source_info": {"question": turn.user, "passages": passages},
+                "prompt": f"{before}\n\n{passages}\n\n{turn.user}".strip(),
+            },
+        )  # fmt: skip
+
+
+def read_ragtruth(folder: Path) -> Iterator[tuple[int, Conversation]]:
+    """Yield (line of `response.jsonl`, conversation) of a folder.
+
+    Raises:
+        UsageError: a file is missing or no JSON.
+        Flaw: a line lacks a field.
+    """
+    path = folder / RESPONSES
+    with Groups() as groups, Groups() as sources:
+        for _, number, source in json_values(folder / SOURCES):
+            sources.add(_field(source, "source_id", number, SOURCES), 0, number, source)
+        known = {name: row[0].value for name, row in sources}
+        for _, number, response in json_values(path):
+            id = _field(response, "id", number, RESPONSES)
+            found = _ID.fullmatch(id)
+            name, turn = (found["conversation"], int(found["turn"])) if found else (id, 0)
+            source_id = _field(response, "source_id", number, RESPONSES)
+            if source_id not in known:
+                raise UsageError(
+                    f"{path}, line {number}: source_id: {source_id} is not in {SOURCES}. "
+                    "Add the source, or delete the line."
+                )
+            groups.add(name, turn, number, {"response": response, "source": known[source_id]})
+        for name, rows in groups:
+            turns = [_turn(index, row.value, row.line) for index, row in enumerate(rows)]
+            model = rows[0].value["response"].get("model")
+            about = About(id=name, model=model if isinstance(model, str) else MODEL)
+            yield rows[0].line, conversation_of(turns, about, name)
+
+
+def _turn(index: int, value: Any, line: int) -> Turn:
+    reply = _field(value["response"], "response", line, RESPONSES)
+    info, id = value["source"].get("source_info"), value["source"]["source_id"]
+    if isinstance(info, dict) and isinstance(info.get("passages"), str):
+        question, texts = str(info.get("question") or ""), _PASSAGE.split(info["passages"])
+    else:
+        question, texts = _field(value["source"], "prompt", line, SOURCES), [str(info)]
+    passages = tuple(
+        Passage(id=f"{id}#{place}", document=id, text=text.strip())
+        for place, text in enumerate(filter(str.strip, texts))
+    )
+    return Turn(index=index, user=question, reply=reply, passages=passages)
+
+
+def _field(value: Any, name: str, line: int, file: str) -> str:
+    found = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(found, str) or not found:
+        raise Flaw(f"{name}: must be a text. Correct or delete the line.", f"{file}, line {line}")
+    return found

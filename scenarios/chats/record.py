@@ -1,0 +1,217 @@
+"""What a conversation has beside its messages, in the files that `hallulab export` writes.
+
+Formats of other tools have place for the messages only. The rest stands under a key of its own, `hallulab`,
+which these tools ignore, so that an import of the file makes the same conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from scenarios.chats.said import TOPIC
+from scenarios.chats.values import Flaw
+from scenarios.files.data_files import in_words, main_error
+from scenarios.files.json_text import parse_json
+from scenarios.transcript import (
+    Branch,
+    Conversation,
+    Count,
+    Frozen,
+    Message,
+    Passage,
+    Seed,
+    Step,
+    StopReason,
+    Turn,
+)
+
+KEY = "hallulab"
+"""The key."""
+
+SCENARIO = "imported"
+"""Scenario of conversations whose file names none."""
+
+CHATBOT = "imported"
+"""Chatbot of conversations whose file names none."""
+
+MODEL = "unknown"
+"""Model, likewise."""
+
+PARTS = ("passages", "steps", "spans")
+"""What an export can leave out."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Mark(Frozen):
+    """A hallucination that a detector found in a reply."""
+
+    detector: str
+    """Name of the detector."""
+    start: Count | None
+    """First character in the reply; None: it has no place there."""
+    end: Count | None
+    """One past the last character, or None like `start`."""
+    text: str
+    """The flagged text."""
+
+
+class Marked(NamedTuple):
+    """A conversation, and the hallucinations in it."""
+
+    conversation: Conversation
+    """It."""
+    marks: Mapping[int, Sequence[Mark]]
+    """Index of a turn → the hallucinations in its reply."""
+
+
+class Origin(Frozen):
+    """The conversation that this one branches off from, and the turn."""
+
+    conversation: str
+    turn: Count
+
+
+class TurnAbout(Frozen):
+    """What a turn has beside its messages."""
+
+    query: str | None = None
+    passages: tuple[Passage, ...] = ()
+    steps: tuple[Step, ...] = ()
+    spans: tuple[Mark, ...] = ()
+
+
+class About(Frozen):
+    """What a conversation has beside its messages; see `Conversation`."""
+
+    id: str | None = Field(default=None, min_length=1)
+    scenario: str = SCENARIO
+    persona: str | None = None
+    chatbot: str = CHATBOT
+    model: str = MODEL
+    seed: Seed = 0
+    stop_reason: StopReason = "unknown"
+    error: str | None = None
+    branch: Origin | None = None
+    turns: tuple[TurnAbout, ...] | None = None
+
+
+def about(marked: Marked, without: frozenset[str] = frozenset()) -> About:
+    """Return what a conversation has beside its messages.
+
+    Args:
+        without: those of `PARTS` that are left out.
+    """
+    one = marked.conversation
+    return About(
+        id=one.id,
+        scenario=one.scenario,
+        persona=one.persona,
+        chatbot=one.chatbot,
+        model=one.model,
+        seed=one.seed,
+        stop_reason=one.stop_reason,
+        error=one.error,
+        branch=None
+        if one.branch is None
+        else Origin(conversation=one.branch.conversation, turn=one.branch.turn),
+        turns=tuple(
+            TurnAbout(
+                query=turn.query,
+                passages=() if "passages" in without else turn.passages,
+                steps=() if "steps" in without else turn.steps,
+                spans=() if "spans" in without else tuple(marked.marks.get(turn.index, ())),
+            )
+            for turn in one.turns
+        ),
+    )
+
+
+def read_about(value: Any) -> About:
+    """Read what stands under the key: an object, perhaps as a text.
+
+    Raises:
+        Flaw: it was changed, and does not fit.
+    """
+    try:
+        return About.model_validate(parse_json(value) if isinstance(value, str) else value)
+    except ValidationError as error:
+        first = main_error(error)
+        place = ".".join(map(str, (KEY, *first["loc"])))
+        raise Flaw(f"{place}: {in_words(first)}. Correct it, or delete the key `{KEY}`.") from error
+    except ValueError as error:
+        raise Flaw(f"{KEY}: not valid JSON ({error}). Correct it, or delete the key.") from error
+
+
+def conversation_of(turns: Sequence[Turn], about: About, name: str) -> Conversation:
+    """Make a conversation.
+
+    Args:
+        turns: those of its messages.
+        about: what it has besides.
+        name: its identifier, if it has none.
+
+    Raises:
+        Flaw: both do not fit together, or the chatbot's name is none.
+    """
+    if not _NAME.fullmatch(about.chatbot):
+        raise Flaw(
+            f"the chatbot's name {about.chatbot!r} has other signs than letters, digits, `.`, `_` and `-`. "
+            "Rename it."
+        )
+    given = about.branch.turn if about.branch else 0
+    if given > len(turns):
+        raise Flaw(f"{KEY}.branch.turn: is {given}, and the messages make {len(turns)} turns. Restore them.")
+    own = [turn.model_copy(update={"index": index}) for index, turn in enumerate(turns[given:])]
+    if about.turns is not None:
+        if len(about.turns) != len(own):
+            raise Flaw(
+                f"{KEY}.turns: has {len(about.turns)} turns, and the messages make {len(own)}. "
+                f"Restore the messages, or delete the key `{KEY}`."
+            )
+        own = [_complete(turn, beside) for turn, beside in zip(own, about.turns, strict=True)]
+    id, branch = about.id or name, None
+    if about.branch is not None:
+        history = tuple(_history(turns[:given]))
+        branch = Branch(conversation=about.branch.conversation, turn=given, history=history)
+    return Conversation(
+        id=id,
+        scenario=about.scenario,
+        persona=about.persona or id,
+        chatbot=about.chatbot,
+        model=about.model,
+        seed=about.seed,
+        branch=branch,
+        turns=tuple(own),
+        stop_reason=about.stop_reason,
+        error=about.error,
+    )
+
+
+def _complete(turn: Turn, beside: TurnAbout) -> Turn:
+    return turn.model_copy(update={"query": beside.query, "passages": beside.passages, "steps": beside.steps})
+
+
+def _history(turns: Sequence[Turn]) -> list[Message]:
+    return [
+        message
+        for turn in turns
+        for message in (Message(role="user", text=turn.user), Message(role="assistant", text=turn.reply))
+    ]
+
+
+def messages(conversation: Conversation) -> list[Message]:
+    """Return all messages of a conversation, given ones included."""
+    return list(conversation.history(len(conversation.turns)))
+
+
+def with_topic(turns: Sequence[Turn], topic: Any) -> tuple[Turn, ...]:
+    """Return the turns with the topic that a file gives for all of them; None: it gives none."""
+    if topic in (None, ""):
+        return tuple(turns)
+    step = Step(name=TOPIC, text=str(topic))
+    return tuple(turn.model_copy(update={"steps": (*turn.steps, step)}) for turn in turns)

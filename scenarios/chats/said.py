@@ -1,0 +1,210 @@
+"""Turns of what was said in a chat: messages of users, assistants, tools and the system.
+
+A turn is a message of the user and the reply to it. What else was said becomes part of a turn:
+
+- user messages that follow each other are one, and so are messages of the assistant: joined by a blank line;
+- what a tool gave is evidence of the reply that comes after it: a passage;
+- system messages, calls of tools, and a greeting before the user's first message are steps of the next turn;
+- a last message of the user without a reply is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from scenarios.chats.evidence import Found, found_in, passages_of
+from scenarios.chats.values import Flaw
+from scenarios.transcript import Step, Turn
+
+Role = Literal["system", "user", "assistant", "call", "tool"]
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "prompter": "user",
+    "assistant": "assistant",
+    "gpt": "assistant",
+    "bot": "assistant",
+    "chatgpt": "assistant",
+    "model": "assistant",
+    "ai": "assistant",
+    "function_call": "call",
+    "tool": "tool",
+    "function": "tool",
+    "observation": "tool",
+}
+"""What formats call those who speak."""
+
+_KNOWN = "`user`, `assistant`, `system` or `tool`"
+_JOINT = "\n\n"
+_STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
+GREETING = "greeting"
+"""Step with what the assistant said before the user's first message."""
+SYSTEM = _STEPS["system"]
+TOPIC = "topic"
+"""Step with the topic that a file gives for a turn."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message of a chat."""
+
+    role: Role
+    """Who speaks."""
+    text: str
+    """The message; empty: nothing but what stands below."""
+    evidence: tuple[Found, ...] = ()
+    """What the assistant was given for it; of a tool, what it gave."""
+
+
+@dataclass
+class _Open:
+    """A turn that is not over."""
+
+    asked: list[str] = field(default_factory=list)
+    replied: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    evidence: list[Found] = field(default_factory=list)
+
+
+def turns_of(chat: Iterable[Said]) -> tuple[Turn, ...]:
+    """Put messages together to turns."""
+    done: list[_Open] = []
+    now = _Open()
+    for said in chat:
+        if said.role == "user":
+            if now.replied:
+                done.append(now)
+                now = _Open()
+            now.asked.append(said.text)
+        elif said.role == "assistant":
+            if now.asked:
+                now.replied.append(said.text)
+            elif said.text:
+                now.steps.append(Step(name=GREETING, text=said.text))
+        elif said.role in _STEPS:
+            now.steps.append(Step(name=_STEPS[said.role], text=said.text))
+        now.evidence += said.evidence
+    if now.replied:
+        done.append(now)
+    return tuple(
+        Turn(
+            index=index,
+            user=_JOINT.join(turn.asked),
+            passages=passages_of(turn.evidence),
+            reply=_JOINT.join(filter(None, turn.replied)),
+            steps=tuple(turn.steps),
+        )
+        for index, turn in enumerate(done)
+    )
+
+
+def said_in(message: Any, where: str, keys: tuple[str, str] = ("role", "content")) -> list[Said]:
+    """Return what a message says, with the calls of tools that it makes.
+
+    Args:
+        message: an object with a role and a content, a text or a list of parts.
+        where: its place in the value, for errors.
+        keys: the keys of role and content.
+
+    Raises:
+        Flaw: it has no known role or no text, or a part that no detector reads, such as an image.
+    """
+    if not isinstance(message, Mapping):
+        raise Flaw(f"{where}: a message must be an object with `{keys[0]}` and `{keys[1]}`. Correct it.")
+    role = _role(message.get(keys[0]), f"{where}.{keys[0]}")
+    text = text_of(message.get(keys[1]), f"{where}.{keys[1]}")
+    if text is None and isinstance(message.get("refusal"), str):
+        text = message["refusal"]
+    if text is None and role != "assistant":
+        raise Flaw(f"{where}.{keys[1]}: is missing or null. Give a text, or delete the message.")
+    calls = [Said("call", call) for call in _calls(message)]
+    # A message that only calls a tool is no reply.
+    if text is None and calls:
+        return calls
+    given = evidence_beside(message)
+    if role == "tool":
+        name = message.get("name")
+        given = (*found_in(text, name if isinstance(name, str) and name else "tool"), *given)
+    return [*calls, Said(role, text or "", given)]
+
+
+def _role(role: Any, where: str) -> Role:
+    """Return who speaks.
+
+    Raises:
+        Flaw: the role is missing or unknown.
+    """
+    if role is None:
+        raise Flaw(f"{where}: is missing. Give {_KNOWN}.")
+    known = ROLES.get(role) if isinstance(role, str) else None
+    if known is None:
+        raise Flaw(f"{where}: {_brief(role)} is no known role. Give {_KNOWN}.")
+    return known
+
+
+def text_of(content: Any, where: str) -> str | None:
+    """Return the text of a message's content: a text, or parts that are texts; None for null.
+
+    Raises:
+        Flaw: it is something else, or a part is no text.
+    """
+    if content is None:
+        return None
+    if isinstance(content, str):
+        return str(content)
+    if not isinstance(content, list):
+        raise Flaw(f"{where}: must be text or a list of parts, not {_brief(content)}. Correct it.")
+    texts = [_part(part, f"{where}.{number}") for number, part in enumerate(content)]
+    found = [text for text in texts if text is not None]
+    return "\n".join(found) if found else None
+
+
+_TEXT_PARTS = ("text", "input_text", "output_text", "refusal", None)
+_SILENT_PARTS = ("tool_call", "tool_use", "tool_call_response", "tool_result", "reasoning", "thinking")
+"""Parts of messages that are no words of the speaker. Spans of tools have what tools gave."""
+
+
+def _part(part: Any, where: str) -> str | None:
+    if isinstance(part, str):
+        return part
+    kind = part.get("type") if isinstance(part, Mapping) else part
+    if isinstance(part, Mapping) and kind in _SILENT_PARTS:
+        return None
+    if not isinstance(part, Mapping) or kind not in _TEXT_PARTS:
+        raise Flaw(
+            f"{where}: a part of the kind {_brief(kind)} is no text, and no detector reads it. "
+            "Put its words there as text, or delete the conversation."
+        )
+    text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
+    if not isinstance(text, str):
+        raise Flaw(f"{where}: a part has no `text`. Give one, or delete the part.")
+    return text
+
+
+def _calls(message: Mapping[str, Any]) -> list[str]:
+    """Return the calls of tools in a message, as JSON."""
+    calls = message.get("tool_calls") or []
+    legacy = message.get("function_call")
+    found = [*(calls if isinstance(calls, list) else [calls]), *([legacy] if legacy else [])]
+    return [json.dumps(call, ensure_ascii=False) for call in found]
+
+
+EVIDENCE = ("context", "contexts", "passages", "documents", "retrieved_contexts", "retrieved_documents")
+"""Keys under which files have the evidence of a reply."""
+
+
+def evidence_beside(value: Mapping[str, Any]) -> tuple[Found, ...]:
+    """Return the evidence under the first known key of a value; nothing where there is none."""
+    key = next((key for key in EVIDENCE if value.get(key)), None)
+    return () if key is None else tuple(found_in(value[key], key))
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,117 @@
+"""Parquet, alone or as a data set folder of the Hugging Face hub (`data/*.parquet` and a card).
+
+A row is a conversation: `messages` with `role` and `content`, as trainers read them, and beside them columns
+with what else a conversation has. `datasets.load_dataset(FOLDER)` finds the files by the card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scenarios.chats.messages import openai_line, read_openai
+from scenarios.chats.record import KEY, PARTS, Marked, about
+from scenarios.chats.values import Flaw
+from scenarios.errors import UsageError
+from scenarios.transcript import Conversation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DATA = "data"
+"""Folder of the files in a data set folder."""
+FILE = f"{DATA}/train.parquet"
+"""The file that we write there; it is the split `train`."""
+
+_BATCH = 500
+
+
+def schema() -> pa.Schema:
+    """Return the columns. Plain ones are searched and filtered; `turns` has lists of objects."""
+    import pyarrow as pa
+
+    text, whole = pa.string(), pa.int64()
+    passage = pa.struct({"id": text, "document": text, "text": text, "score": pa.float64(), "topic": text})
+    span = pa.struct({"detector": text, "start": whole, "end": whole, "text": text})
+    turn = pa.struct(
+        {
+            "query": text,
+            "passages": pa.list_(passage),
+            "steps": pa.list_(pa.struct({"name": text, "text": text})),
+            "spans": pa.list_(span),
+        }
+    )
+    named = dict.fromkeys(("scenario", "persona", "chatbot", "model"), text)
+    return pa.schema(
+        {
+            "id": text,
+            "messages": pa.list_(pa.struct({"role": text, "content": text})),
+            **named,
+            "seed": whole,
+            "stop_reason": text,
+            "error": text,
+            "branch": pa.struct({"conversation": text, "turn": whole}),
+            "turns": pa.list_(turn),
+        }
+    )
+
+
+def write_table(path: Path, found: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write conversations, some at a time.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = schema()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with parquet.ParquetWriter(path, columns) as writer:
+        rows = (_row(marked, without) for marked in found)
+        while batch := list(islice(rows, _BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema=columns))
+
+
+def read_tables(paths: Sequence[Path]) -> Iterator[tuple[int, Path, Conversation]]:
+    """Yield (row from 1, file, conversation).
+
+    Raises:
+        UsageError: a file is no Parquet, has no column `messages`, or a row is wrong.
+    """
+    for path in paths:
+        for number, row in enumerate(_rows(path), start=1):
+            try:
+                yield number, path, read_row(row, f"{path.stem}-{number}")
+            except Flaw as error:
+                raise UsageError(f"{path}, row {number}: {error}") from error
+
+
+def read_row(row: Mapping[str, Any], name: str) -> Conversation:
+    """Make a conversation of a row; of tables that we did not write, the columns of OpenAI's lines count."""
+    if "turns" not in row or "persona" not in row:
+        return read_openai(row, name)
+    beside = {key: value for key, value in row.items() if key != "messages"}
+    return read_openai({"messages": row["messages"], KEY: beside}, name)
+
+
+def _row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    return {**openai_line(marked, frozenset(PARTS)), **about(marked, without).model_dump(mode="json")}
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            if "messages" not in file.schema_arrow.names:
+                raise UsageError(f"{path}: no column `messages`. Name the column with the messages so.")
+            for batch in file.iter_batches(batch_size=_BATCH):
+                yield from batch.to_pylist()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error}). Correct the path, or write it anew.") from error
+    except pa.ArrowException as error:
+        raise UsageError(f"{path}: no Parquet ({error}). Write it anew.") from error

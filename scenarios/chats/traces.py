@@ -1,0 +1,173 @@
+"""Conversations of traces: each trace is a request of a user, and its spans are what was done about it.
+
+The reply of a trace is what its root span gave, or where that says nothing, what the last span of a model
+gave. What spans of retrievers and tools gave is the evidence of the reply. Traces of one session are turns of
+one conversation, in the order of time. Chat APIs get the whole dialogue with every request: of the first
+trace all of it is taken, of later ones the last turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from scenarios.chats.evidence import Found, found_in
+from scenarios.chats.grouping import Groups, Row
+from scenarios.chats.record import MODEL, About, conversation_of, with_topic
+from scenarios.chats.said import Said, said_in, text_of, turns_of
+from scenarios.chats.values import Flaw
+from scenarios.files.json_text import parse_json
+from scenarios.transcript import Conversation, Frozen, Turn
+
+
+class TraceSpan(Frozen):
+    """What we read of a span, whatever tool wrote it."""
+
+    trace: str
+    """Identifier of its trace."""
+    kind: Literal["model", "evidence", "other"]
+    """Who works in it: a model, a retriever or tool, or something else."""
+    root: bool = False
+    """Whether it has no parent."""
+    start: float = 0.0
+    """When it began; any unit."""
+    end: float = 0.0
+    """When it ended."""
+    name: str = ""
+    """Its name: the document of evidence that names none."""
+    given: Any = None
+    """What it was given: a text, messages, or an object with either."""
+    gave: Any = None
+    """What it gave, likewise; of `evidence`: what was found."""
+    system: Any = None
+    """Instructions to the model, where they stand apart."""
+    session: str | None = None
+    """The conversation that it is part of; None: it does not say."""
+    model: str | None = None
+    """Name of the model."""
+    topic: str | None = None
+    """Topic of the trace."""
+
+
+class Located(NamedTuple):
+    """A span, and where it stands in the file."""
+
+    line: int
+    """Line from 1."""
+    span: TraceSpan
+
+
+def conversations_of(spans: Iterable[Located]) -> Iterator[tuple[int, Conversation]]:
+    """Yield (line, conversation) of spans in any order.
+
+    Raises:
+        Flaw: something in a message is wrong; names the trace.
+    """
+    with Groups() as traces, Groups() as sessions:
+        for line, span in spans:
+            traces.add(span.trace, span.start, line, span.model_dump(mode="json"))
+        for trace, rows in traces:
+            own = [TraceSpan.model_validate(row.value) for row in rows]
+            session = next((span.session for span in own if span.session), None)
+            sessions.add(session or trace, own[0].start, rows[0].line, _read(trace, own, rows[0].line))
+        for session, rows in sessions:
+            conversation = _joined(session, rows)
+            if conversation is not None:
+                yield rows[0].line, conversation
+
+
+def _read(trace: str, spans: Sequence[TraceSpan], line: int) -> dict[str, Any]:
+    """Return the turns of a trace."""
+    try:
+        said = _dialogue(spans)
+    except Flaw as error:
+        raise Flaw(f"trace {trace}: {error}", f"line {line}") from error
+    evidence = [found for span in spans if span.kind == "evidence" for found in _evidence(span)]
+    if said and said[-1].role == "assistant":
+        said[-1] = Said("assistant", said[-1].text, (*said[-1].evidence, *evidence))
+    turns = turns_of(said)
+    topic = next((span.topic for span in spans if span.topic), None)
+    return {
+        "turns": [turn.model_dump(mode="json") for turn in (*turns[:-1], *with_topic(turns[-1:], topic))],
+        "model": next((span.model for span in reversed(spans) if span.model), None),
+    }
+
+
+def _joined(session: str, rows: Sequence[Row]) -> Conversation | None:
+    turns = list[Turn]()
+    for row in rows:
+        own = [Turn.model_validate(turn) for turn in row.value["turns"]]
+        turns += own[-1:] if turns else own
+    if not turns:
+        return None
+    model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)
+    return conversation_of(turns, About(id=session, model=model), session)
+
+
+def _dialogue(spans: Sequence[TraceSpan]) -> list[Said]:
+    """Return what was said in a trace, the reply last; nothing where no span has a question and a reply."""
+    roots = [span for span in spans if span.root and span.kind != "evidence"]
+    models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end)
+    for span in (*roots, *reversed(models)):
+        asked, replied = messages_in(span.given, "user"), messages_in(span.gave, "assistant")
+        replies = [said for said in replied if said.role == "assistant"]
+        if any(said.role == "user" for said in asked) and replies:
+            system = [Said("system", text) for text in _system(span.system)]
+            return [*system, *asked, *(said for said in replied if said.role == "call"), *replies[-1:]]
+    return []
+
+
+def _system(value: Any) -> list[str]:
+    text = text_of(unpacked(value), "system instructions")
+    return [text] if text else []
+
+
+def _evidence(span: TraceSpan) -> list[Found]:
+    return list(found_in(span.gave, span.name or "evidence"))
+
+
+def unpacked(value: Any) -> Any:
+    """Return the value of a text that is a JSON list or object; another value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return parse_json(value)
+        except ValueError:
+            return value
+    return value
+
+
+_ASKED = ("messages", "question", "query", "input", "prompt", "message", "user_input", "chat_history")
+_REPLIED = ("messages", "choices", "message", "answer", "output", "response", "reply", "result", "content")
+_ANY = ("text", "content", "value")
+
+
+def messages_in(value: Any, role: Literal["user", "assistant"], levels: int = 6) -> list[Said]:
+    """Return the messages in what a span was given, or gave.
+
+    Args:
+        value: a text, a message, a list of messages, or an object with one of these under a known key.
+        role: who speaks in a text alone.
+        levels: how deep objects may stand in each other.
+
+    Raises:
+        Flaw: a message is wrong.
+    """
+    value = unpacked(value)
+    if isinstance(value, str):
+        return [Said(role, value)] if value.strip() else []
+    if isinstance(value, list) and levels:
+        if value and all(isinstance(one, Mapping) and ("role" in one or "message" in one) for one in value):
+            return [said for one in value for said in messages_in(one, role, levels - 1)]
+        # Batches of one request, and lists of parts.
+        return messages_in(value[0], role, levels - 1) if len(value) == 1 else []
+    if not isinstance(value, Mapping) or not levels:
+        return []
+    if "role" in value:
+        content = "parts" if "parts" in value and "content" not in value else "content"
+        return said_in(value, "message", ("role", content))
+    keys = (*(_ASKED if role == "user" else _REPLIED), *_ANY)
+    for key in keys:
+        if value.get(key) and (found := messages_in(value[key], role, levels - 1)):
+            return found
+    only = next(iter(value.values())) if len(value) == 1 else None
+    return messages_in(only, role, levels - 1) if isinstance(only, str | Mapping | list) else []

@@ -1,0 +1,181 @@
+"""Read the JSON values of a file one after the other: JSON lines, one list, or one object.
+
+Of a file of any length, one value is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scenarios.errors import UsageError
+from scenarios.files.data_files import opened, read_text
+from scenarios.files.json_text import is_unfinished, parse_json
+from scenarios.files.jsonl import parsed_lines
+
+LARGEST = 200_000_000
+"""Characters of one value at most."""
+
+_LINES = (".jsonl", ".ndjson")
+_BLOCK = 1 << 20
+_MARK = re.compile(r'\\.|["\[\]{},]', re.DOTALL)
+
+
+class Flaw(ValueError):
+    """What is wrong with a value: a sentence with the remedy, without the file.
+
+    Args:
+        place: where the value is in the file; None: whoever reads it knows.
+    """
+
+    def __init__(self, sentence: str, place: str | None = None) -> None:
+        super().__init__(sentence)
+        self.place = place
+
+
+class Value(NamedTuple):
+    """A value of a file, and its place there."""
+
+    place: str
+    """`line 7`; of an element of a list, also which it is."""
+    line: int
+    """The line on which it begins, from 1."""
+    value: Any
+    """It."""
+
+
+def json_values(path: Path) -> Iterator[Value]:
+    """Yield the values of JSON lines, or the elements of the list that is the file.
+
+    A file with one object, perhaps over many lines, yields it.
+
+    Raises:
+        UsageError: the file cannot be read, or is no strict JSON (`parse_json`); names the line.
+    """
+    first = _first_line(path)
+    if first.startswith(b"["):
+        for number, element in enumerate(_Scan(path).elements(_texts(path)), start=1):
+            place = f"line {element.line}, item {number}"
+            yield Value(place, element.line, _parsed(element.text, f"{path}, {place}"))
+    elif path.suffix.lower() not in _LINES and is_unfinished(first.decode("utf-8", "replace")):
+        yield Value("line 1", 1, _parsed(read_text(path, LARGEST), f"{path}, line 1"))
+    else:
+        with opened(path) as file:
+            for number, value in parsed_lines(file, path):
+                yield Value(f"line {number}", number, value)
+
+
+class Element(NamedTuple):
+    """An element of a list, as text."""
+
+    line: int
+    """The line on which it begins."""
+    text: str
+    """Its JSON."""
+
+
+def _first_line(path: Path) -> bytes:
+    with opened(path) as file:
+        start = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
+    return start.partition(b"\n")[0]
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise UsageError(f"{place}: not valid JSON ({error}). Correct or delete it.") from error
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """Yield the text of a file in blocks."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line = 1
+    with opened(path) as file:
+        file.seek(len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0)
+        while True:
+            block = file.read(_BLOCK)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                line += error.object[: error.start].count(b"\n")
+                raise UsageError(
+                    f"{path}, line {line}: the text is not UTF-8. Save the file as UTF-8."
+                ) from error
+            line += text.count("\n")
+            if not block:
+                return
+            yield text
+
+
+class _Scan:
+    """Cuts a list into its elements, block by block."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._depth = 0
+        self._in_string = False
+        self._line = self._begins = 1
+        self._parts: list[str] = []
+        self._length = 0
+
+    def elements(self, texts: Iterable[str]) -> Iterator[Element]:
+        """Yield the elements.
+
+        Raises:
+            UsageError: one does not end, or text follows the list.
+        """
+        held = ""
+        for block in texts:
+            text = held + block
+            # An escape is not cut in two.
+            held = text[len(text.rstrip("\\")) :]
+            yield from self._cut(text[: len(text) - len(held)])
+        if self._depth or self._in_string:
+            raise self._flaw("the list does not end after what begins there. Close its brackets and quotes")
+        self._begins = self._line
+        if held or "".join(self._parts).strip():
+            raise self._flaw("there is text after the end of the list. Delete it, or the brackets around")
+
+    def _cut(self, text: str) -> Iterator[Element]:
+        at = 0
+        for found in _MARK.finditer(text):
+            mark = found[0]
+            if mark == '"':
+                self._in_string = not self._in_string
+            elif self._in_string or mark.startswith("\\"):
+                continue
+            elif mark in "[{":
+                self._depth += 1
+                if self._depth == 1:
+                    at = found.end()
+            elif mark in "]}" or self._depth == 1:
+                self._depth -= mark != ","
+                if not self._depth or mark == ",":
+                    self._add(text[at : found.start()])
+                    yield from self._taken()
+                    at = found.end()
+        self._add(text[at:])
+
+    def _add(self, text: str) -> None:
+        if not self._length:
+            kept = text.lstrip()
+            self._line += text[: len(text) - len(kept)].count("\n")
+            text, self._begins = kept, self._line
+        self._line += text.count("\n")
+        self._parts.append(text)
+        self._length += len(text)
+        if self._length > LARGEST:
+            raise self._flaw(f"what begins there has over {LARGEST:,} characters. Close its brackets")
+
+    def _taken(self) -> Iterator[Element]:
+        element = Element(self._begins, "".join(self._parts).rstrip())
+        self._parts, self._length = [], 0
+        if element.text:
+            yield element
+
+    def _flaw(self, what: str) -> UsageError:
+        return UsageError(f"{self._path}, line {self._begins}: {what}.")

@@ -1,0 +1,101 @@
+"""`hallulab import`: conversations of other tools as a run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.machine.stopping import run_until_stopped
+from simulator.cli.options import AsJson
+from simulator.cli.saying import say, say_json
+
+if TYPE_CHECKING:
+    from scenarios.packs.pack import Scenario
+    from simulator.runs.importing import Counts, Source
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Your chats (docs/own-chats.md).")],
+    out: Annotated[Path | None, typer.Option(help="Run folder; by default runs/ and the time.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="openai, sharegpt, otel, openinference, langfuse, mlflow, csv, jsonl, parquet, hf or "
+            "ragtruth; by default found out by the content."
+        ),
+    ] = None,
+    documents: Annotated[
+        Path | None, typer.Option(help="Folder of documents: evidence of replies that have none in the file.")
+    ] = None,
+    scenario: Annotated[
+        str | None, typer.Option(help="The pack that the chats belong to, whose documents are searched so.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write your own chats as a run folder, for `detect`, `report`, `view` and `export`."""
+    from scenarios.chats.formats import FORMATS, format_of
+    from scenarios.chats.record import SCENARIO
+    from scenarios.errors import UsageError
+    from scenarios.packs.pack_files import load_scenario, located
+    from simulator.runs.experiment_json import Imported
+    from simulator.runs.folder import RunFolder, folder_by_time
+    from simulator.runs.importing import import_chats, imported_documents
+    from simulator.runs.outputs import check_outputs
+
+    if documents is not None and scenario is not None:
+        raise UsageError("--documents and --scenario: give one of them.")
+    known = next((name for name in FORMATS if name == format), None)
+    if format is not None and known is None:
+        raise UsageError(f"--format {format}: unknown. Give one of: {', '.join(FORMATS)}.")
+    run = RunFolder(out or folder_by_time())
+    check_outputs({}, inputs=[file], folders={"--out": run.path})
+    pack = load_scenario(scenario) if scenario is not None else imported_documents(documents)
+    found = known or format_of(file)
+    about = Imported(file=str(file), format=found, documents=None if documents is None else str(documents))
+    name = SCENARIO if scenario is None else located(scenario)
+    source = _source(pack)
+    counts = run_until_stopped(import_chats(file, found, run, about, name, source))
+    if as_json:
+        say_json(json.dumps(_json(counts, found), indent=2) + "\n")
+    else:
+        _tell(counts, found, run.path)
+
+
+def _source(pack: Scenario) -> Source | None:
+    """Return where evidence is searched; None without documents."""
+    from agents.retrieval.knowledge import KnowledgeBase
+    from simulator.experiment.config import Experiment
+    from simulator.runs.importing import Source
+
+    defaults = Experiment()
+    if not pack.documents:
+        return None
+    return Source(KnowledgeBase(pack, embedding_model=defaults.embedding_model), defaults.top_k)
+
+
+def _json(counts: Counts, format: str) -> dict[str, object]:
+    numbers = {
+        key: value for key, value in dataclasses.asdict(counts).items() if key not in ("chatbots", "seeds")
+    }
+    return {"format": format, **numbers, "without_evidence": counts.without_evidence}
+
+
+def _tell(counts: Counts, format: str, folder: Path) -> None:
+    from scenarios.text.wording import counted
+
+    chats, turns = counted(counts.conversations, "conversation"), counted(counts.turns, "turn")
+    say(f"{chats} with {turns} imported as {format} to {folder}")
+    if counts.without_reply:
+        say(f"{counted(counts.without_reply, 'conversation')} left out: nobody replied", err=True)
+    if counts.searched:
+        say(f"{counted(counts.searched, 'turn')} without passages: they were searched for", err=True)
+    if counts.without_evidence:
+        say(
+            f"{counted(counts.without_evidence, 'turn')} without evidence: detectors that need some abstain. "
+            "--documents DIR has it searched",
+            err=True,
+        )

@@ -1,0 +1,135 @@
+"""The card (README.md) of a data set folder: how it was made, by which models, under what licence.
+
+Its head is YAML as the Hugging Face hub documents it (Dataset Cards, October 2026): `license` and `configs`,
+by which `datasets.load_dataset` finds the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import yaml
+
+from agents.serving.catalogue import CATALOGUE
+from scenarios.chats.record import SCENARIO
+from scenarios.chats.tables import FILE
+from scenarios.errors import UsageError
+from scenarios.packs.pack_files import load_scenario
+from scenarios.text.wording import counted, one_line
+from scenarios.transcript import Conversation
+from simulator.experiment.plan import model_name
+from simulator.report.chosen_chats import Exported, Wanted
+from simulator.report.near_duplicates import ALIKE
+from simulator.runs.experiment_json import SavedExperiment
+
+_UNKNOWN = "not known; see its model card"
+_HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-BY-SA-4.0": "cc-by-sa-4.0"}
+"""SPDX identifier → the hub's name for it."""
+
+
+def card(
+    name: str,
+    saved: SavedExperiment | None,
+    conversations: Iterable[Conversation],
+    wanted: Wanted,
+    counts: Exported,
+) -> str:
+    """Return the text of the card.
+
+    Args:
+        name: of the run folder.
+        saved: its experiment.json; None: it has none.
+        conversations: those of the run.
+        wanted: what was exported.
+        counts: what became of the conversations.
+    """
+    made = {(one.scenario, one.chatbot, one.model) for one in conversations}
+    users = set()
+    if saved is not None and saved.imported is None:
+        users = {model_name(saved.experiment, "user")}
+    models = sorted({model for _, _, model in made} | users)
+    licences = {model: _of_model(model) for model in models}
+    pack = _of_pack(saved)
+    every = {pack, *licences.values()}
+    head = {
+        "license": _HUB.get(next(iter(every)), "other") if len(every) == 1 else "other",
+        "task_categories": ["text-generation"],
+        "tags": ["hallulab", "conversational", *(["synthetic"] if users else [])],
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": FILE}]}],
+    }
+    lines = [
+        f"# {_plain(name)}",
+        "",
+        f"{counted(counts.written, 'conversation')} with chatbots, from `hallulab export --format hf`.",
+        "",
+        "## How it was made",
+        "",
+        *(f"- {line}" for line in _making(saved, made, users)),
+        *(f"- {line}" for line in _choice(wanted, counts)),
+        "",
+        "## Licence",
+        "",
+        f"- documents and personas: {_plain(pack)}",
+        *(f"- model {_code(model)}: {_plain(licence)}" for model, licence in licences.items()),
+        "",
+        "Replies are what models wrote, and may be wrong. Documents, chats and models may have terms of",
+        "their own: check them before you publish or train.",
+        "",
+        "## Columns",
+        "",
+        "`messages` has the dialogue (`role`, `content`). `turns` has, for each reply, `query`, `passages`",
+        "(the evidence), `steps` of the chatbot and `spans` (what detectors flagged; offsets count the",
+        "characters of the reply). A conversation that branches off from another has its origin in `branch`,",
+        "and the given messages lead `messages`.",
+    ]
+    return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
+
+
+def _making(saved: SavedExperiment | None, made: set[tuple[str, str, str]], users: set[str]) -> Iterable[str]:
+    if saved is None:
+        yield "by a run of hallulab without experiment.json"
+    elif saved.imported is not None:
+        yield f"imported from {_code(saved.imported.file)} ({saved.imported.format})"
+    else:
+        yield f"simulated by hallulab {_plain(saved.hallulab)}; seeds {', '.join(map(str, saved.seeds))}"
+        yield f"users: {', '.join(map(_code, sorted(users)))}"
+    for scenario, chatbot, model in sorted(made):
+        yield f"chatbot {_code(chatbot)} on model {_code(model)}, scenario {_code(scenario)}"
+    for detector, version in sorted((saved.detectors if saved is not None else {}).items()):
+        yield f"judged by {_code(detector)}, version {_code(version)}"
+
+
+def _choice(wanted: Wanted, counts: Exported) -> Iterable[str]:
+    if wanted.clean_by is not None:
+        yield f"only those of which {_code(wanted.clean_by)} flags no turn: {counts.not_clean} left out"
+    if wanted.audited:
+        yield f"only those in which the audit finds no flaw of the simulated user: {counts.flawed} left out"
+    if counts.too_short:
+        yield f"with fewer turns than {wanted.min_turns}: {counts.too_short} left out"
+    if not wanted.keep_duplicates:
+        yield f"near duplicates (MinHash, Jaccard {ALIKE}): {counts.near_duplicates} left out"
+    for part in sorted(wanted.without):
+        yield f"without {part}"
+
+
+def _of_pack(saved: SavedExperiment | None) -> str:
+    if saved is None or saved.experiment.scenario == SCENARIO:
+        return "not stated"
+    try:
+        return load_scenario(saved.experiment.scenario).licence or "not stated"
+    except UsageError:
+        return "not stated"
+
+
+def _of_model(model: str) -> str:
+    known = CATALOGUE.get(model.lower())
+    return _UNKNOWN if known is None else known.licence
+
+
+def _plain(text: str) -> str:
+    """Return a text as one line in which nothing is Markdown or HTML."""
+    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>#|!" else sign for sign in one_line(text))
+
+
+def _code(text: str) -> str:
+    return f"`{one_line(text).replace('`', chr(39))}`"

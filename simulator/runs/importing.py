@@ -1,0 +1,195 @@
+"""Import conversations of other tools as a run folder: experiment.json and the journal of conversations."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version as installed
+from itertools import islice
+from pathlib import Path
+
+from scenarios.chats.formats import Format, read_chats
+from scenarios.chats.record import SCENARIO
+from scenarios.errors import UsageError
+from scenarios.files.jsonl import LineWriter
+from scenarios.packs.boundary import ANYWHERE, Boundary
+from scenarios.packs.documents import DocumentDefaults, read_documents
+from scenarios.packs.pack import Scenario
+from scenarios.packs.pack_files import DEFAULT_SPECIALISTS
+from scenarios.transcript import Conversation, Retriever, Turn
+from simulator.experiment.config import Component, Experiment
+from simulator.runs.experiment_json import Imported, SavedExperiment
+from simulator.runs.folder import RunFolder
+from simulator.runs.whole import whole_folder
+
+KIND = "imported"
+"""Kind of the chatbots of imported conversations: none that can be asked."""
+
+DOCUMENTS = "documents"
+"""Folder in the run folder with a copy of the documents. What it says of other folders is not read: it may be
+a stranger's."""
+
+_AT_ONCE = 64
+"""Conversations whose evidence is searched together."""
+
+
+@dataclass
+class Counts:
+    """What an import found."""
+
+    conversations: int = 0
+    """Conversations imported."""
+    turns: int = 0
+    """Their turns."""
+    with_evidence: int = 0
+    """Turns whose passages are in the file."""
+    searched: int = 0
+    """Turns whose passages were searched in documents."""
+    without_reply: int = 0
+    """Conversations left out because nobody replied."""
+    chatbots: dict[str, None] = field(default_factory=dict, repr=False)
+    seeds: set[int] = field(default_factory=set, repr=False)
+
+    @property
+    def without_evidence(self) -> int:
+        """Turns without passages."""
+        return self.turns - self.with_evidence - self.searched
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the evidence of turns without passages is searched."""
+
+    retriever: Retriever
+    """Searches."""
+    top_k: int
+    """Passages of a turn."""
+
+
+def imported_documents(folder: Path | None, boundary: Boundary = ANYWHERE) -> Scenario:
+    """Return documents in the form of a scenario without personas.
+
+    Args:
+        folder: their folder; None: there are none.
+        boundary: they must be inside.
+
+    Raises:
+        UsageError: the folder has no document, or one that cannot be used.
+    """
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder. Name the folder with the documents.")
+    return Scenario(
+        name=SCENARIO,
+        title="Imported chats",
+        description="Chats that were imported.",
+        domain="the chats' subject",
+        assistant="answer",
+        specialists=DEFAULT_SPECIALISTS,
+        documents=() if folder is None else read_documents(folder, DocumentDefaults(), boundary),
+        personas=(),
+    )
+
+
+def imported_scenario(folder: RunFolder) -> Scenario | None:
+    """Return the documents of a folder with imported conversations; None where a scenario pack has them.
+
+    Raises:
+        UsageError: experiment.json is damaged, or the documents are not there any more.
+    """
+    saved = folder.read_experiment()
+    if saved is None or saved.imported is None or saved.experiment.scenario != SCENARIO:
+        return None
+    documents = None if saved.imported.documents is None else folder.path / DOCUMENTS
+    return imported_documents(documents, Boundary(folder.path))
+
+
+async def import_chats(
+    path: Path, format: Format, out: RunFolder, about: Imported, scenario: str, source: Source | None = None
+) -> Counts:
+    """Write a run folder with the conversations of a file, whole or not at all.
+
+    Args:
+        path: the file.
+        format: its format.
+        out: the run folder, which must be new or empty.
+        about: what experiment.json says of the import; its documents are copied.
+        scenario: name or path of the scenario pack; `imported`: none.
+        source: where evidence is searched that the file lacks; None: nowhere.
+
+    Raises:
+        UsageError: something in the file is wrong, or the folder is not empty.
+        OperationalError: the folder cannot be written, or the search failed.
+    """
+    counts = Counts()
+    with whole_folder(out.path) as place:
+        beside = RunFolder(place)
+        chats = _counted(path, format, counts)
+        with beside.open_conversations() as journal:
+            while batch := list(islice(chats, _AT_ONCE)):
+                await _write(journal, batch, counts, source)
+        if not counts.conversations:
+            raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to judge.")
+        if about.documents is not None:
+            shutil.copytree(about.documents, place / DOCUMENTS, ignore=shutil.ignore_patterns(".*"))
+        beside.write_experiment(_saved(counts, about, scenario))
+    return counts
+
+
+def _counted(path: Path, format: Format, counts: Counts) -> Iterator[Conversation]:
+    """Yield the conversations with a reply, and count."""
+    known: set[str] = set()
+    for place, one in read_chats(path, format):
+        if not one.turns:
+            counts.without_reply += 1
+            continue
+        if one.id in known:
+            raise UsageError(f"{place}: another conversation is called {one.id!r}, too. Rename one of them.")
+        known.add(one.id)
+        counts.conversations += 1
+        counts.turns += len(one.turns)
+        counts.chatbots[one.chatbot] = None
+        counts.seeds.add(one.seed)
+        yield one
+
+
+async def _write(
+    journal: LineWriter, batch: Sequence[Conversation], counts: Counts, source: Source | None
+) -> None:
+    turns = [turn for one in batch for turn in one.turns]
+    found = iter(await asyncio.gather(*(_with_evidence(turn, counts, source) for turn in turns)))
+    for one in batch:
+        own = tuple(next(found) for _ in one.turns)
+        journal.append(one.model_copy(update={"turns": own}).model_dump_json())
+
+
+async def _with_evidence(turn: Turn, counts: Counts, source: Source | None) -> Turn:
+    """Return a turn with passages: its own, or those nearest to the message and the reply together.
+
+    What the chatbot was given is not known then. Of what the documents say, this is what bears on the reply.
+    """
+    if turn.passages:
+        counts.with_evidence += 1
+        return turn
+    if source is None or not turn.reply.strip():
+        return turn
+    counts.searched += 1
+    passages = await source.retriever.search(f"{turn.user}\n{turn.reply}", source.top_k)
+    return turn.model_copy(update={"passages": passages})
+
+
+def _saved(counts: Counts, about: Imported, scenario: str) -> SavedExperiment:
+    experiment = Experiment(
+        scenario=scenario,
+        chatbots=tuple(Component(name=name, kind=KIND) for name in sorted(counts.chatbots)),
+    )
+    return SavedExperiment(
+        experiment=experiment,
+        hallulab=installed("hallulab"),
+        # Differs from that of every simulation, so that none is added to the folder.
+        identity={"scenario": f"imported from {about.file}"},
+        seeds=tuple(sorted(counts.seeds)),
+        detectors={},
+        imported=about,
+    )

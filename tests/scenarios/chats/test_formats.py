@@ -1,0 +1,214 @@
+"""Files of other tools: found out by content, and read to the same conversation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.chats.formats import format_of, read_chats
+from scenarios.transcript import Conversation
+
+
+def otlp(name: str, start: int, parent: str = "", **attributes: Any) -> dict[str, Any]:
+    return {
+        "traceId": "t1", "spanId": str(start), "parentSpanId": parent, "name": name,
+        "startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 1),
+        "attributes": [
+            {
+                "key": key.replace("__", "."),
+                "value": {"stringValue": one if isinstance(one, str) else json.dumps(one)},
+            }
+            for key, one in attributes.items()
+        ],
+    }  # fmt: skip
+
+
+def phoenix(name: str, start: str, parent: str | None, attributes: dict[str, Any]) -> dict[str, Any]:
+    context = {"trace_id": "t1", "span_id": start}
+    return {
+        "name": name,
+        "context": context,
+        "parent_id": parent,
+        "start_time": start,
+        "attributes": attributes,
+    }
+
+
+GIVEN = [{"role": "user", "parts": [{"type": "text", "content": "What is the fee?"}]}]
+GAVE = [{"role": "assistant", "parts": [{"type": "text", "content": "It is 500."}], "finish_reason": "stop"}]
+FEES = {"page_content": "The fee is 200.", "metadata": {"source": "fees.md"}}
+
+FILES: dict[str, tuple[str, Any]] = {
+    "openai": ("a.jsonl", [{"id": "s", "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "What is the fee?"}]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "find"}}]},
+        {"role": "tool", "name": "find", "tool_call_id": "1", "content": json.dumps([FEES])},
+        {"role": "assistant", "content": "It is 500."},
+    ]}]),
+    "sharegpt": ("a.json", [{"id": "s", "system": "Be brief.", "conversations": [
+        {"from": "human", "value": "What is the fee?"},
+        {"from": "observation", "value": json.dumps([FEES])},
+        {"from": "gpt", "value": "It is 500."},
+    ]}]),
+    "otel": ("a.json", {"resourceSpans": [{"scopeSpans": [{"spans": [
+        otlp("chat", 2, "1", gen_ai__operation__name="chat", gen_ai__input__messages=GIVEN,
+             gen_ai__output__messages=GAVE, gen_ai__conversation__id="s"),
+        otlp("find", 1, "1", gen_ai__operation__name="retrieval", gen_ai__retrieval__documents=[
+            {"content": "The fee is 200.", "source_id": "fees.md"}]),
+    ]}]}]}),
+    "openinference": ("a.jsonl", [
+        phoenix("llm", "2026-10-01T00:00:02Z", "x", {
+            "openinference.span.kind": "LLM", "session.id": "s",
+            "llm.input_messages.0.message.role": "user",
+            "llm.input_messages.0.message.content": "What is the fee?",
+            "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.content": "It is 500.",
+        }),
+        phoenix("find", "2026-10-01T00:00:01Z", "x", {
+            "openinference": {"span": {"kind": "RETRIEVER"}},
+            "retrieval": {"documents": [
+                {"document.content": "The fee is 200.", "document.metadata": {"source": "fees.md"}},
+            ]},
+        }),
+    ]),
+    "langfuse": ("a.json", [{
+        "id": "t1", "sessionId": "s", "timestamp": "2026-10-01T00:00:00Z", "output": "It is 500.",
+        "input": {"messages": [{"role": "user", "content": "What is the fee?"}]},
+        "observations": [
+            {"type": "GENERATION", "name": "rewrite", "input": "What is the fee?", "output": "fee"},
+            {"type": "RETRIEVER", "name": "find", "output": [FEES]},
+        ],
+    }]),
+    "mlflow": ("a.json", {
+        "info": {"trace_id": "tr", "trace_metadata": {"mlflow.trace.session": "s"}},
+        "data": {"spans": [
+            {"span_id": "1", "parent_span_id": None, "name": "ask", "attributes": {
+                "mlflow.spanType": '"CHAIN"', "mlflow.spanInputs": '{"question": "What is the fee?"}',
+                "mlflow.spanOutputs": '"It is 500."'}},
+            {"span_id": "2", "parent_span_id": "1", "name": "find", "attributes": {
+                "mlflow.spanType": '"RETRIEVER"', "mlflow.spanOutputs": json.dumps([FEES])}},
+        ]},
+    }),
+}  # fmt: skip
+"""Format → name and content of a file with the same conversation."""
+
+
+def written(folder: Path, name: str, content: Any) -> Path:
+    path = folder / name
+    if name.endswith(".jsonl"):
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in content))
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+    return path
+
+
+def read(path: Path) -> list[Conversation]:
+    return [one for _, one in read_chats(path, format_of(path))]
+
+
+@pytest.mark.parametrize("format", FILES)
+def test_the_same_conversation_is_read_from_each_format(format: str, tmp_path: Path) -> None:
+    path = written(tmp_path, *FILES[format])
+    # Both conventions of OpenTelemetry have one reader.
+    assert format_of(path) == {"openinference": "otel"}.get(format, format)
+    (one,) = read(path)
+    (turn,) = one.turns
+    assert (one.id, one.persona, one.stop_reason) == ("s", "s", "unknown")
+    assert (turn.user, turn.reply) == ("What is the fee?", "It is 500.")
+    assert [(passage.document, passage.text) for passage in turn.passages] == [("fees.md", "The fee is 200.")]
+
+
+def test_csv_rows_are_put_together_and_ordered(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", (
+        "session_id,turn,question,answer,context,topic\n"
+        'x,2,And then?,"Wait,\nplease.",,fees\n'
+        "y,1,Hello?,Hi.,,\n"
+        'x,1,What is the fee?,500.,"[""Fee: 200."", ""Office: 9 to 5.""]",\n'
+    ))  # fmt: skip
+    x, y = read(path)
+    assert [(turn.user, turn.reply, len(turn.passages)) for turn in x.turns] == [
+        ("What is the fee?", "500.", 2),
+        ("And then?", "Wait,\nplease.", 0),
+    ]
+    assert [step.text for turn in x.turns for step in turn.steps] == ["fees"]
+    assert (y.id, len(y.turns)) == ("y", 1)
+
+
+def test_a_cell_of_somebody_elses_csv_keeps_its_apostrophe(tmp_path: Path) -> None:
+    (one,) = read(written(tmp_path, "a.csv", "question,answer\n'tis?,'=1+1\n"))
+    assert (one.turns[0].user, one.turns[0].reply) == ("'tis?", "'=1+1")
+
+
+def test_traces_of_a_session_are_turns_in_the_order_of_time(tmp_path: Path) -> None:
+    traces = [
+        {
+            "id": str(at),
+            "sessionId": "s",
+            "timestamp": f"2026-10-01T00:00:0{at}Z",
+            "input": said,
+            "output": reply,
+        }
+        for at, said, reply in ((2, "Second?", "2"), (1, "First?", "1"))
+    ]
+    (one,) = read(written(tmp_path, "a.jsonl", traces))
+    assert [(turn.user, turn.reply) for turn in one.turns] == [("First?", "1"), ("Second?", "2")]
+
+
+def test_of_a_later_trace_the_dialogue_before_is_not_repeated(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "First?"}]
+    more = [*said, {"role": "assistant", "content": "1"}, {"role": "user", "content": "Second?"}]
+    traces = [
+        {
+            "id": str(at),
+            "sessionId": "s",
+            "timestamp": f"2026-10-01T00:00:0{at}Z",
+            "input": given,
+            "output": str(at),
+        }
+        for at, given in ((1, said), (2, more))
+    ]
+    (one,) = read(written(tmp_path, "a.jsonl", traces))
+    assert [(turn.user, turn.reply) for turn in one.turns] == [("First?", "1"), ("Second?", "2")]
+
+
+def turns(tmp_path: Path, *messages: tuple[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """User, reply and steps of the turns of messages."""
+    line = {"messages": [{"role": role, "content": content} for role, content in messages]}
+    (one,) = read(written(tmp_path, "a.jsonl", [line]))
+    return [(turn.user, turn.reply, [(step.name, step.text) for step in turn.steps]) for turn in one.turns]
+
+
+def test_messages_that_follow_each_other_are_one(tmp_path: Path) -> None:
+    said = [("user", "A?"), ("user", "Please."), ("assistant", "B."), ("assistant", "C.")]
+    assert turns(tmp_path, *said) == [("A?\n\nPlease.", "B.\n\nC.", [])]
+
+
+def test_a_greeting_is_a_step_and_no_reply(tmp_path: Path) -> None:
+    said = [("assistant", "Hi!"), ("user", "A?"), ("assistant", "B.")]
+    assert turns(tmp_path, *said) == [("A?", "B.", [("greeting", "Hi!")])]
+
+
+def test_an_empty_reply_is_a_reply(tmp_path: Path) -> None:
+    assert turns(tmp_path, ("user", "A?"), ("assistant", ""), ("user", "B?"), ("assistant", None)) == [
+        ("A?", "", []),
+        ("B?", "", []),
+    ]
+
+
+def test_a_message_without_a_reply_is_left_out(tmp_path: Path) -> None:
+    assert turns(tmp_path, ("user", "A?"), ("assistant", "B."), ("user", "C?")) == [("A?", "B.", [])]
+
+
+def test_a_megabyte_is_read(tmp_path: Path) -> None:
+    ((user, reply, _),) = turns(tmp_path, ("user", "a" * 10**6), ("assistant", "b" * 10**6))
+    assert (len(user), len(reply)) == (10**6, 10**6)
+
+
+def test_the_evidence_of_a_line_is_that_of_its_last_reply(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "A?"}, {"role": "assistant", "content": "B."}] * 2
+    (one,) = read(written(tmp_path, "a.jsonl", [{"messages": said, "contexts": ["Fee: 200."]}]))
+    assert [[passage.text for passage in turn.passages] for turn in one.turns] == [[], ["Fee: 200."]]

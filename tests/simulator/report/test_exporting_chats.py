@@ -1,0 +1,270 @@
+"""Conversations in other tools' formats: the same when they are imported again, and read by those tools."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.chats.formats import Format as Read
+from scenarios.chats.formats import format_of
+from scenarios.datasets.ragtruth import load_ragtruth
+from scenarios.datasets.request import LoadRequest
+from scenarios.errors import UsageError
+from scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
+from simulator.experiment.config import Experiment
+from simulator.report.chosen_chats import Exported, Wanted
+from simulator.report.exporting_chats import FORMATS, Format, export_chats
+from simulator.runs.experiment_json import Imported, SavedExperiment
+from simulator.runs.folder import RunFolder
+from simulator.runs.importing import import_chats
+from tests.builders import conversation, scored, unscored
+from tests.fuzz.promises import examples
+
+ALL = Wanted(keep_duplicates=True)
+WHOLE: tuple[Format, ...] = ("openai", "sharegpt", "hf", "parquet", "csv", "jsonl")
+"""Formats that lose nothing but calls and versions."""
+
+texts = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=12),
+    st.sampled_from(
+        ["=1+1", "+1", "-", "@x", "'", "''=", "\t=", "\r\n", "\r", '"', ",", "{}", "[1]", "null"]
+    ),
+)
+passages = st.builds(
+    Passage, id=texts, document=texts, text=texts, topic=st.none() | texts,
+    score=st.none() | st.floats(-1, 1),
+)  # fmt: skip
+turns = st.builds(
+    Turn, index=st.just(0), user=texts, reply=texts, query=st.none() | texts,
+    passages=st.lists(passages, max_size=2).map(tuple),
+    steps=st.lists(st.builds(Step, name=texts, text=texts), max_size=2).map(tuple),
+)  # fmt: skip
+dialogues = st.lists(turns, min_size=1, max_size=3).map(
+    lambda found: [turn.model_copy(update={"index": index}) for index, turn in enumerate(found)]
+)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Conversation]:
+    """Conversations of a run, some of which branch off."""
+    found = []
+    for number in range(draw(st.integers(1, 3))):
+        given_turns = draw(st.integers(0, 2))
+        history = tuple(
+            Message(role=role, text=draw(texts)) for _ in range(given_turns) for role in ("user", "assistant")
+        )
+        fields = {
+            "scenario": draw(texts), "model": draw(st.text("ab-", min_size=1)), "turns": draw(dialogues),
+            "branch": Branch(conversation="c", turn=given_turns, history=history) if given_turns else None,
+            "stop_reason": draw(st.sampled_from(["goal_reached", "error", "unknown"])),
+            "error": draw(st.none() | texts),
+        }  # fmt: skip
+        id = f"{draw(st.text('=+-@ab', max_size=4))}{number}"
+        found.append(
+            conversation(
+                id, [], seed=draw(st.integers(-(2**63), 2**63 - 1)), **fields, persona=draw(texts) or "p"
+            )
+        )
+    return found
+
+
+def saved_run(folder: Path, chats: Sequence[Conversation], verdicts: Sequence[Verdict] = ()) -> RunFolder:
+    run = RunFolder(folder)
+    with run.open_conversations() as conversations, run.open_verdicts() as journal:
+        for one in chats:
+            conversations.append(one.model_dump_json())
+        for verdict in verdicts:
+            journal.append(verdict.model_dump_json())
+    return run
+
+
+def again(run: RunFolder, format: Format, wanted: Wanted = ALL) -> list[Conversation]:
+    """The conversations of a run, exported and imported."""
+    out, back = run.path / f"out.{format}", RunFolder(run.path / f"back-{format}")
+    export_chats(run, format, wanted, out)
+    found: Read = format_of(out)
+    assert found == format
+    asyncio.run(import_chats(out, found, back, Imported(file="x", format=found), "imported"))
+    return list(back.read_conversations())
+
+
+@pytest.mark.parametrize("format", WHOLE)
+@examples(60)
+@given(chats=runs())
+def test_an_import_of_an_export_gives_the_same_conversations(
+    format: Format, chats: list[Conversation]
+) -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        assert again(saved_run(folder, chats), format) == chats
+    finally:
+        shutil.rmtree(folder)
+
+
+FEES = (Passage(id="fees#0", document="fees", text="The fee is 200."),)
+
+
+def chat(id: str, *replies: str, **fields: Any) -> Conversation:
+    made = tuple(
+        Turn(index=index, user=f"Question {index}?", reply=reply, passages=FEES)
+        for index, reply in enumerate(replies)
+    )
+    return conversation(id, [], turns=made, **{"model": "m", **fields})
+
+
+def test_ragtruth_keeps_messages_and_the_words_of_passages(tmp_path: Path) -> None:
+    chats = [chat("a-1", "It is 500.", "Yes."), chat("b", "No.")]
+    run = saved_run(tmp_path, chats, [scored("a-1", 0, [(6, 9)])])
+    found = [
+        (one.id, [(turn.user, turn.reply, [passage.text for passage in turn.passages]) for turn in one.turns])
+        for one in again(run, "ragtruth")
+    ]
+    assert found == [
+        (one.id, [(turn.user, turn.reply, ["The fee is 200."]) for turn in one.turns]) for one in chats
+    ]
+    first, *_ = load_ragtruth(LoadRequest("ragtruth", tmp_path / "out.ragtruth"))
+    assert [(span.start, span.end) for span in first.spans or ()] == [(6, 9)]
+
+
+def test_spans_steps_and_passages_are_left_out(tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("a", "It is 500.")], [scored("a", 0, [(6, 9)])])
+    wanted = Wanted(without=frozenset({"passages", "steps", "spans"}))
+    export_chats(run, "openai", wanted, tmp_path / "plain.jsonl")
+    assert json.loads((tmp_path / "plain.jsonl").read_text()) == {
+        "messages": [
+            {"role": "user", "content": "Question 0?"},
+            {"role": "assistant", "content": "It is 500."},
+        ]
+    }
+    export_chats(run, "openai", Wanted(), tmp_path / "whole.jsonl")
+    (turn,) = json.loads(json.loads((tmp_path / "whole.jsonl").read_text())["hallulab"])["turns"]
+    assert turn["spans"] == [{"detector": "d", "start": 6, "end": 9, "text": "x"}]
+
+
+def test_what_is_not_wanted_is_counted(tmp_path: Path) -> None:
+    chats = [chat(name, f"It is {name}.", f"Call {name}.") for name in "abcd"]
+    chats += [chat("e", "Short.")]
+    clean = [scored(name, turn) for name in "ad" for turn in (0, 1)]
+    # A failed turn and a missing one are not clean.
+    verdicts = [*clean, scored("b", 0), unscored("b", 1), scored("c", 0)]
+    run = saved_run(tmp_path, chats, verdicts)
+    wanted = Wanted(clean_by="d", min_turns=2)
+    assert export_chats(run, "openai", wanted, tmp_path / "x") == Exported(
+        written=2, too_short=1, not_clean=2
+    )
+
+
+def test_conversations_with_flaws_of_the_user_are_left_out(tmp_path: Path) -> None:
+    said = "I would like to know what the fee for my complaint is, please."
+    same = [Turn(index=index, user=said, reply=f"Reply {index}.") for index in range(3)]
+    run = saved_run(tmp_path, [chat("a", "Yes.", "No."), conversation("b", [], turns=same)])
+    assert export_chats(run, "csv", Wanted(audited=True), tmp_path / "x") == Exported(written=1, flawed=1)
+
+
+def test_imported_chats_have_no_user_to_audit(tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("a", "Yes.")])
+    about = Imported(file="x", format="csv")
+    asked = Experiment(scenario="imported", chatbots=["vanilla"])  # type: ignore[arg-type]
+    run.write_experiment(SavedExperiment(experiment=asked, identity={}, detectors={}, imported=about))
+    with pytest.raises(UsageError, match="no simulated user to audit"):
+        export_chats(run, "csv", Wanted(audited=True), tmp_path / "x")
+
+
+def test_near_duplicates_are_dropped_and_counted(tmp_path: Path) -> None:
+    words = [f"word{number}" for number in range(60)]
+    other = [*words[:-1], "another"]
+    chats = [chat("a", " ".join(words)), chat("b", " ".join(other)), chat("c", " ".join(reversed(words)))]
+    run = saved_run(tmp_path, chats)
+    assert export_chats(run, "jsonl", Wanted(), tmp_path / "x") == Exported(written=2, near_duplicates=1)
+    assert [json.loads(line)["id"] for line in (tmp_path / "x").read_text().splitlines()] == ["a", "c"]
+
+
+def test_nothing_is_written_where_nothing_is_left(tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("a", "Yes.")])
+    for format in FORMATS:
+        with pytest.raises(UsageError, match=r"has no such conversation \(1 too short\)"):
+            export_chats(run, format, Wanted(min_turns=9), tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["conversations.jsonl", "verdicts.jsonl"]
+
+
+def test_an_unknown_detector_is_refused(tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("a", "Yes.")])
+    with pytest.raises(UsageError, match=r"no verdicts of a detector 'x'.*correct --clean-by"):
+        export_chats(run, "csv", Wanted(clean_by="x"), tmp_path / "out")
+
+
+def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("=a", "=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "'=1")])
+    export_chats(run, "csv", ALL, tmp_path / "x.csv")
+    with (tmp_path / "x.csv").open(newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+
+
+def test_parquet_is_read_by_pandas(tmp_path: Path) -> None:
+    export_chats(saved_run(tmp_path, [chat("a", "Yes.")]), "parquet", ALL, tmp_path / "x.parquet")
+    frame = pandas.read_parquet(tmp_path / "x.parquet")
+    assert (frame["id"][0], frame["messages"][0][1]) == ("a", {"role": "assistant", "content": "Yes."})
+
+
+def test_a_data_set_folder_is_loaded_by_datasets(tmp_path: Path) -> None:
+    import datasets
+
+    run = saved_run(
+        tmp_path, [chat("a", "It is 500.", model="qwen2.5-coder-1.5b")], [scored("a", 0, [(6, 9)])]
+    )
+    export_chats(run, "hf", ALL, tmp_path / "out")
+    found = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
+    (row,) = found["train"]
+    assert [message["content"] for message in row["messages"]] == ["Question 0?", "It is 500."]
+    assert row["turns"][0]["spans"] == [{"detector": "d", "start": 6, "end": 9, "text": "x"}]
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "- model `qwen2.5-coder-1.5b`: Apache-2.0" in card
+
+
+def test_lines_that_differ_have_one_type_for_a_loader_of_json(tmp_path: Path) -> None:
+    import datasets
+
+    bare = Turn(index=0, user="?", reply="Yes.")
+    run = saved_run(tmp_path, [conversation("a", [], turns=[bare]), chat("b", "No.", error="Failed.")])
+    for format in ("openai", "sharegpt"):
+        path = tmp_path / f"{format}.jsonl"
+        export_chats(run, format, ALL, path)
+        found = datasets.load_dataset("json", data_files=str(path), cache_dir=str(tmp_path / "cache"))
+        assert len(found["train"]) == 2
+
+
+def trained_on(example: dict[str, Any]) -> list[tuple[str, str]]:
+    """What LLaMA-Factory trains on, by the rules of its documentation (data/README.md, sharegpt format).
+
+    Human and observation are at odd places, gpt and function at even ones, and their number is even; else the
+    example is skipped.
+    """
+    messages = example["conversations"]
+    roles = [
+        (("human", "observation"), ("gpt", "function_call"))[place % 2] for place in range(len(messages))
+    ]
+    sound = all(message["from"] in role for message, role in zip(messages, roles, strict=True))
+    if not sound or len(messages) % 2 or not isinstance(example["system"], str):
+        return []
+    return [(message["from"], message["value"]) for message in messages]
+
+
+def test_sharegpt_keeps_the_rules_of_trainers(tmp_path: Path) -> None:
+    system = Turn(index=0, user="A?", reply="B.", steps=(Step(name="system", text="Be brief."),))
+    run = saved_run(tmp_path, [conversation("a", [], turns=[system]), chat("b", "C.", "D.")])
+    export_chats(run, "sharegpt", ALL, tmp_path / "x.jsonl")
+    one, two = (json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines())
+    assert (one["system"], trained_on(one)) == ("Be brief.", [("human", "A?"), ("gpt", "B.")])
+    assert [role for role, _ in trained_on(two)] == ["human", "gpt"] * 2
