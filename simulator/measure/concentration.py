@@ -6,6 +6,7 @@ replies of one persona and seed depend on each other, so intervals resample thos
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -76,7 +77,10 @@ class Concentrations:
     def __init__(self, detectors: Sequence[str]) -> None:
         self._detectors = detectors
         self._replies: Counter[Cell] = Counter()
-        self._judged: dict[tuple[str, Cell], list[tuple[Pairing, Ratio]]] = defaultdict(list)
+        self._clusters: dict[Pairing, int] = {}
+        """Persona and seed → number."""
+        self._judged: dict[tuple[str, Cell], array[int]] = defaultdict(lambda: array("q"))
+        """Of each conversation three numbers: its cluster, its hallucinated replies, its scored ones."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
         """Count a conversation.
@@ -86,6 +90,7 @@ class Concentrations:
             verdicts: those on it, by detector and turn.
         """
         pairing = (conversation.scenario, conversation.persona, conversation.seed)
+        cluster = self._clusters.setdefault(pairing, len(self._clusters))
         cells = {turn.index: tuple(_cells(conversation, turn)) for turn in conversation.turns}
         self._replies.update(cell for own in cells.values() for cell in own)
         for detector in self._detectors:
@@ -95,7 +100,7 @@ class Concentrations:
                     for cell in cells.get(turn, ()):
                         found[cell].append(bool(verdict.flagged or verdict.spans))
             for cell, flags in found.items():
-                self._judged[detector, cell].append((pairing, Ratio(sum(flags), len(flags))))
+                self._judged[detector, cell].extend((cluster, sum(flags), len(flags)))
 
     def rows(self) -> tuple[Concentration, ...]:
         """Return the rows: of each detector, those with replies; by topic only where one is given."""
@@ -108,7 +113,7 @@ class Concentrations:
     def _rows(self, detector: str, kind: By) -> Iterator[Concentration]:
         for value, cells in self._values(kind):
             replies = sum(self._replies[kind, name] for name in cells)
-            judged = by_cluster(one for name in cells for one in self._judged[detector, (kind, name)])
+            judged = by_cluster(one for name in cells for one in self._ratios(detector, (kind, name)))
             scored = sum(ratio.denominator for ratio in judged)
             if replies:
                 yield Concentration(
@@ -123,6 +128,12 @@ class Concentrations:
                     share_ci95=interval(judged),
                     no_interval=no_interval(len(judged)),
                 )
+
+    def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[int, Ratio]]:
+        """Yield (cluster, ratio) of each conversation in a cell."""
+        held = self._judged.get((detector, cell), array("q"))
+        for cluster, hallucinated, scored in zip(held[::3], held[1::3], held[2::3], strict=True):
+            yield cluster, Ratio(hallucinated, scored)
 
     def _values(self, kind: By) -> list[tuple[str, list[str | None]]]:
         """Return (value of a row, names that it counts) in the order of the rows."""
