@@ -13,8 +13,8 @@ from scenarios.transcript import Conversation
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import load_experiment
 from simulator.runs.folder import RunFolder
+from tests.kill_points import journal_lines
 from tests.places import RECORDINGS, ROOT
-from tests.simulator.cli.test_replay import lines
 from tests.simulator.command_line import CommandLine
 
 RECORDING = RECORDINGS / "demo.jsonl.gz"
@@ -131,8 +131,7 @@ def test_a_second_start_goes_on(hallulab: CommandLine, demo: RunFolder, tmp_path
     assert branch(hallulab, demo, some.path) == (0, "")
     assert branch(hallulab, demo, whole.path) == (0, "")
     assert some.conversations.read_text().startswith(first)
-    assert lines(some.conversations) == lines(whole.conversations)
-    assert lines(some.verdicts) == lines(whole.verdicts)
+    assert journal_lines(some.path) == journal_lines(whole.path)
     assert some.report.read_text() == whole.report.read_text()
 
 
