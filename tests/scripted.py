@@ -18,7 +18,8 @@ Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response
 """From a request body to an answer: a text, probabilities of first tokens, or a whole HTTP response."""
 
 PROBES = 4
-"""Requests by which a command finds out what an endpoint can do, where that refuses none."""
+"""Requests by which a command finds out what an endpoint can do, where that refuses none. One that lacks
+something gets them twice."""
 
 
 class ScriptedTransport(httpx2.AsyncBaseTransport):
