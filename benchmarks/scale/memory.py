@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -27,21 +26,32 @@ class Needed:
     """Time of its processor, which other processes hardly change."""
 
 
+_WATCH = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(usage.ru_maxrss, usage.ru_utime + usage.ru_stime)
+sys.exit(os.waitstatus_to_exitcode(status) != 0)
+"""
+
+
 def needed_by(module: str, *arguments: str) -> Needed:
     """Run a module in a process of its own.
+
+    Linux counts the memory of the process that starts another one as the other's, so a small one starts it.
 
     Raises:
         RuntimeError: it failed.
     """
     started = time.perf_counter()
     command = [sys.executable, "-m", module, *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with exit code {process.returncode}")
-    seconds = time.perf_counter() - started
-    return Needed(usage.ru_maxrss // 1024, round(seconds, 1), round(usage.ru_utime + usage.ru_stime, 1))
+    watched = subprocess.run(
+        [sys.executable, "-c", _WATCH, *command], stdout=subprocess.PIPE, text=True, check=False
+    )
+    if watched.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed")
+    kilobytes, cpu = watched.stdout.split()
+    return Needed(int(kilobytes) // 1024, round(time.perf_counter() - started, 1), round(float(cpu), 1))
 
 
 def simulated(base_url: str, users: int, folder: Path) -> dict[str, Needed]:

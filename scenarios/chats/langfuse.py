@@ -14,7 +14,7 @@ from typing import Any
 
 from scenarios.chats.spans import time_of
 from scenarios.chats.traces import TraceSpan
-from scenarios.chats.values import Flaw
+from scenarios.chats.values import Flaw, list_in
 
 _EVIDENCE = ("RETRIEVER", "TOOL")
 _RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)
@@ -59,7 +59,7 @@ def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
         session=_text(value.get("session_id")),
         topic=_text(topic),
     )
-    for one in value.get("observations") or []:
+    for one in list_in(value, "observations"):
         # The API's short form has identifiers only.
         if isinstance(one, Mapping):
             yield _observation({_snake(key): inner for key, inner in one.items()}, id)

@@ -22,7 +22,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from scenarios.chats.traces import TraceSpan, unpacked
-from scenarios.chats.values import Flaw
+from scenarios.chats.values import Flaw, list_in
 
 Attributes = Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def _span(value: Mapping[str, Any]) -> TraceSpan:
     if not isinstance(trace, str) or not trace:
         raise Flaw("a span has no trace identifier (`traceId` or `context.trace_id`). Add it.")
     found = attributes(value.get("attributes"))
-    for event in value.get("events") or []:
+    for event in list_in(value, "events"):
         if isinstance(event, Mapping) and event.get("name") == "gen_ai.client.inference.operation.details":
             found = {**found, **attributes(event.get("attributes"))}
     nest = nested(found)
@@ -120,12 +120,14 @@ def _unwrapped(messages: Any) -> list[Any]:
     """Return OpenInference's messages as objects with role and content."""
     found = []
     for one in messages if isinstance(messages, list) else []:
-        message = _at(one, "message") or {}
+        message = _at(one, "message")
+        if not isinstance(message, Mapping):
+            message = {}
         parts = _at(message, "contents")
         content = message.get("content")
         if content is None and isinstance(parts, list):
             content = [_part(_at(part, "message_content")) for part in parts]
-        calls = [_at(call, "tool_call") for call in _at(message, "tool_calls") or []]
+        calls = [_at(call, "tool_call") for call in list_in(message, "tool_calls")]
         found.append({"role": message.get("role"), "content": content, "tool_calls": calls})
     return found
 
@@ -176,7 +178,7 @@ def _any_value(value: Any) -> Any:
         return None
     kind, inner = next(iter(value.items()))
     if kind == "arrayValue" and isinstance(inner, Mapping):
-        return [_any_value(one) for one in inner.get("values") or []]
+        return [_any_value(one) for one in list_in(inner, "values")]
     if kind == "kvlistValue" and isinstance(inner, Mapping):
         return attributes(inner.get("values"))
     return inner

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,20 @@ class Flaw(ValueError):
     def __init__(self, sentence: str, place: str | None = None) -> None:
         super().__init__(sentence)
         self.place = place
+
+
+def list_in(value: Mapping[str, Any], key: str) -> list[Any]:
+    """Return the list under a key; an empty one where the key is missing or null.
+
+    Raises:
+        Flaw: something else is there.
+    """
+    found = value.get(key)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise Flaw(f"`{key}` must be a list. Correct it.")
+    return found
 
 
 class Value(NamedTuple):
