@@ -19,6 +19,10 @@ class OperationalError(HallulabError):
     """Something outside the input failed: network, disk, server, weights. Exit code 1."""
 
 
+NO_HANDLE = "this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n)."
+"""What an OperationalError says where no file can be opened any more."""
+
+
 class ReplayMiss(BaseException):
     """The replayed recording has no readable answer to this request.
 

@@ -26,7 +26,7 @@ from agents.models.answers import Completion, read_completion
 from agents.models.errors import ModelError, RefusedRequest
 from agents.models.received import Received
 from agents.models.wire import Answer, Exchange, Wire, is_retryable
-from scenarios.errors import UsageError
+from scenarios.errors import NO_HANDLE, UsageError
 from scenarios.files.json_values import writable
 
 WireMessage = Mapping[str, Any]
@@ -38,8 +38,6 @@ place among the concurrent requests is not included."""
 
 _LONGEST_ROOT = 4096
 """Characters of a `root` at most."""
-
-_NO_HANDLE = "this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n)."
 
 _NO_KEY = "EMPTY"
 """Sent as the key if none is needed, as other clients do."""
@@ -195,7 +193,7 @@ class ModelClient:
             ) from error
         except httpx2.RequestError as error:
             if _has_no_handle_left(error):
-                raise ModelError(f"{self._where} was not asked: {_NO_HANDLE}") from error
+                raise ModelError(f"{self._where} was not asked: {NO_HANDLE}") from error
             raise ModelError(f"{self._where} cannot be reached. Is the server running?") from error
         raise AssertionError("tenacity either returns or raises")
 
@@ -255,7 +253,7 @@ class ModelClient:
             roots = {str(entry["id"]): entry.get("root") for entry in told.value["data"]}
         except (httpx2.RequestError, ValueError, KeyError, TypeError, AttributeError) as error:
             if _has_no_handle_left(error):
-                raise ModelError(f"{self._where} was not asked: {_NO_HANDLE}") from error
+                raise ModelError(f"{self._where} was not asked: {NO_HANDLE}") from error
             reason = _in_one_line(str(error)) or type(error).__name__
             raise ModelError(
                 f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({reason}). "

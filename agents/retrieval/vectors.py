@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +14,7 @@ from agents.machine.cache import CACHE_VARIABLE, building, replacing
 from agents.machine.checksums import is_whole, sha256_of, write_checksums
 from agents.machine.progress_events import Listener, StepProgress
 from agents.retrieval.embedding import Embedder
-from scenarios.errors import OperationalError
+from scenarios.errors import NO_HANDLE, OperationalError
 from scenarios.transcript import Passage
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 _TABLE = "passages"
 _BATCH = 32
 _SCORE_DIGITS = 6
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
+"""LanceDB's messages have it behind paths so long that it would be cut off."""
 
 
 def ensure_built(
@@ -103,7 +108,11 @@ def _lance_errors(action: str, folder: Path) -> Iterator[None]:
         # A panic of its Rust code is no `Exception`, and its class has no public name.
         if not isinstance(error, RuntimeError) and type(error).__name__ != "PanicException":
             raise
-        reason = str(error).partition(", /")[0]
+        said = str(error)
+        known = _SYSTEM_ERROR.search(said)
+        if known and int(known[1]) in (errno.EMFILE, errno.ENFILE):
+            raise OperationalError(f"cannot {action} {folder}: {NO_HANDLE}") from error
+        reason = os.strerror(int(known[1])) if known else said.partition(", /")[0]
         raise OperationalError(
             f"cannot {action} {folder} ({reason}). Make room, or set {CACHE_VARIABLE} to a folder with room, "
             "and start again."

@@ -195,6 +195,31 @@ async def test_a_disk_that_fails_while_building_is_one_sentence(
     )
 
 
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (24, ": this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n)."),
+        (
+            28,
+            " (No space left on device). Make room, or set HALLULAB_CACHE to a folder with room, and start "
+            "again.",
+        ),
+    ],
+)
+async def test_the_reason_of_the_system_is_told_without_the_paths_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: str
+) -> None:
+    def failing(*_: object) -> None:
+        raise RuntimeError(
+            f"lance error: Unable to open file {'/long' * 99}: No (os error {number}), /src/r.rs"
+        )
+
+    monkeypatch.setattr("lancedb.db.LanceDBConnection.create_table", failing)
+    with pytest.raises(OperationalError) as raised:
+        await knowledge(tmp_path).search("fee", 1)
+    assert str(raised.value) == f"cannot write {tmp_path}/knowledge{told}"
+
+
 async def test_concurrent_searches_build_once(tmp_path: Path) -> None:
     embedder = HashedWords()
     base = knowledge(tmp_path, embedder)
