@@ -30,3 +30,11 @@ class ReplayMiss(BaseException):
     code turns those into data (the runner, a detector that loses one of its samples, other people's
     chatbots). With a stale recording, that would quietly make a different run.
     """
+
+
+def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first error of tasks that failed together, the one that a user is told."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -14,7 +14,7 @@ from agents.foreign import require_running
 from chatbots.protocol import Chatbot
 from detectors.base.checking import run_detector
 from detectors.base.protocol import Detector
-from scenarios.errors import HallulabError, ReplayMiss
+from scenarios.errors import HallulabError, ReplayMiss, first_of
 from scenarios.files.jsonl import LineWriter
 from scenarios.transcript import Conversation, Message, Retriever, Turn, TurnView, Verdict
 from simulator.experiment.config import Component
@@ -104,8 +104,8 @@ async def execute(
                 await run.judge_held(tasks)
                 if missing:
                     await run.hold_missing(jobs, tasks)
-        except* (HallulabError, ReplayMiss) as group:
-            raise _first(group) from group
+        except* (HallulabError, ReplayMiss, OSError) as group:
+            raise first_of(group) from group
 
 
 @contextmanager
@@ -120,13 +120,6 @@ def long_lived_objects_left_alone() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 class _Run:

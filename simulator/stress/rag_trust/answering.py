@@ -16,7 +16,7 @@ from agents.served_model import identities
 from chatbots.protocol import ChatbotContext, ChatbotError
 from chatbots.registry import chatbot_version, make_chatbot
 from chatbots.strategies import declined
-from scenarios.errors import HallulabError, ReplayMiss, UsageError
+from scenarios.errors import HallulabError, ReplayMiss, UsageError, first_of
 from scenarios.files.digest import digest
 from scenarios.files.jsonl import LineWriter, read_lines
 from scenarios.transcript import Message
@@ -176,8 +176,8 @@ async def ask_all(
         try:
             async with asyncio.TaskGroup() as group:
                 asked = [group.create_task(have(task)) for task in tasks]
-        except* (HallulabError, ReplayMiss) as failed:
-            raise _first(failed) from failed
+        except* (HallulabError, ReplayMiss, OSError) as failed:
+            raise first_of(failed) from failed
     return [task.result() for task in asked]
 
 
@@ -197,10 +197,3 @@ def read_answers(journal: Path) -> dict[str, Answer]:
         if answer.id not in found or found[answer.id].error is not None:
             found[answer.id] = answer
     return found
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

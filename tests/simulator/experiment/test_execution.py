@@ -247,6 +247,17 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
     assert (len(folder.read_conversations()), len(folder.read_journals().verdicts)) == (held, 0)
 
 
+async def test_a_chatbot_whose_file_cannot_be_opened_ends_the_run_with_the_systems_reason(
+    tmp_path: Path,
+) -> None:
+    def opens_a_policy(chosen: object, seed: int) -> Chatbot:
+        raise OSError(24, "Too many open files", "policy.yaml")
+
+    unopened = Cast(lambda job: Asker(), opens_a_policy, [], None, 2, 4)
+    with pytest.raises(OSError, match=r"Too many open files: 'policy\.yaml'"):
+        await execute(unopened, [job("a"), job("b")], RunFolder(tmp_path), Listener())
+
+
 async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
