@@ -18,6 +18,7 @@ MODULES = (
     "scenarios.text.spans",
     "scenarios.transcript",
     "simulator.experiment.config",
+    "simulator.experiment.persona_making",
     "simulator.measure.agreement",
     "simulator.measure.detection",
     "simulator.measure.meteor",

@@ -1,11 +1,10 @@
-"""Read knowledge documents from a folder: Markdown, plain text and PDF.
+"""Read knowledge documents from a folder: Markdown, plain text, PDF, HTML and Word.
 
 A document's content is only data: no path is built from it.
 """
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,12 +12,11 @@ from pathlib import Path
 from pydantic import Field
 
 from scenarios.errors import UsageError
-from scenarios.files.data_files import read_bytes, read_text, without_surrogates
+from scenarios.files.data_files import read_text, without_surrogates
 from scenarios.files.yaml_text import YamlText
 from scenarios.packs.boundary import Boundary, entries
+from scenarios.packs.converted import READERS, read_converted
 from scenarios.packs.pack import Document
-from scenarios.packs.silence import silenced
-from scenarios.plugins import reason_of
 from scenarios.transcript import Frozen
 
 SCHEMA = "docs/scenario-packs.md"
@@ -26,6 +24,12 @@ SCHEMA = "docs/scenario-packs.md"
 
 _TEXTS = (".md", ".txt")
 _PDF = ".pdf"
+
+SUFFIXES = (*_TEXTS, *READERS)
+"""Suffixes of the files that are read."""
+
+KINDS = ", ".join(SUFFIXES[:-1]) + f" and {SUFFIXES[-1]}"
+"""The same in words."""
 _FENCE = "---"
 
 LARGEST = 50_000_000
@@ -64,9 +68,9 @@ def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary)
         UsageError: the folder has no document, or a file that cannot be used.
     """
     boundary.require_inside(folder)
-    paths = {path.relative_to(folder).as_posix(): path for path in _visible_files(folder)}
+    paths = {path.relative_to(folder).as_posix(): path for path in document_files(folder)}
     if not paths:
-        raise UsageError(f"{folder}: no documents in it. Put .md, .txt or .pdf files there.")
+        raise UsageError(f"{folder}: no documents in it. Put {KINDS} files there.")
     documents: dict[str, Document] = {}
     for relative in sorted(paths):
         if without_surrogates(relative) != relative:
@@ -81,7 +85,7 @@ def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary)
     return tuple(documents.values())
 
 
-def _visible_files(folder: Path) -> Iterable[Path]:
+def document_files(folder: Path) -> Iterable[Path]:
     """Yield the documents of a folder and its subfolders; refuse links to folders and other files."""
     waiting = [folder]
     while waiting:
@@ -94,29 +98,28 @@ def _visible_files(folder: Path) -> Iterable[Path]:
                         f"{path}: links to folders are not followed. Put the folder itself there."
                     )
                 waiting.append(path)
-            elif path.suffix.lower() not in (*_TEXTS, _PDF):
+            elif path.suffix.lower() not in SUFFIXES:
                 raise UsageError(
-                    f"{path}: only .md, .txt and .pdf documents are read. Convert the file or move it away."
+                    f"{path}: only {KINDS} documents are read. Convert the file or move it away."
                 )
             else:
                 yield path
 
 
 def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Document:
-    if path.suffix.lower() == _PDF:
-        labels, body = DocumentLabels(), _read_pdf(path)
+    suffix = path.suffix.lower()
+    if suffix in READERS:
+        labels, body = DocumentLabels(), read_converted(path, LARGEST)
     else:
         labels, body = _split_front_matter(path, read_text(path, LARGEST))
-    heading = _HEADING.search(body) if path.suffix.lower() == ".md" else None
+    heading = _HEADING.search(body) if suffix not in (_PDF, ".txt") else None
     headline = _without_closing(heading["title"]) if heading else None
     title = labels.title or headline or path.stem
     if heading and headline == title and not body[: heading.start()].strip():
         body = body[heading.end() :]
     body = body.strip()
     if not body:
-        remedy = (
-            "Run text recognition (OCR) on it" if path.suffix.lower() == _PDF else "Write some, or remove it"
-        )
+        remedy = "Run text recognition (OCR) on it" if suffix == _PDF else "Write some, or remove it"
         raise UsageError(f"{path}: the document holds no text. {remedy}.")
     return Document(
         name=name,
@@ -149,21 +152,3 @@ def _split_front_matter(path: Path, text: str) -> tuple[DocumentLabels, str]:
         f"{path}, line 1: the front matter that begins here has no end. Close it with a line `---`, "
         "or put an empty line before it."
     )
-
-
-def _read_pdf(path: Path) -> str:
-    """Return the text of all pages, with a blank line between them."""
-    from pypdf import PdfReader
-
-    content = io.BytesIO(read_bytes(path, LARGEST))
-    try:
-        with silenced("pypdf"):
-            reader = PdfReader(content)
-            text = "\n\n".join(page.extract_text() for page in reader.pages)
-    except Exception as error:  # pypdf raises nearly any exception for a damaged file
-        reason = reason_of(error)
-        raise UsageError(
-            f"{path}: cannot be read as PDF ({reason}). Repair or decrypt it, or convert it to text."
-        ) from error
-    # Broken fonts give lone surrogates.
-    return without_surrogates(text).replace("\x00", "")

@@ -17,6 +17,7 @@ from simulator.cli import (
     planting,
     running,
     serving,
+    starting_packs,
     stressing,
     summarizing,
 )
@@ -51,7 +52,7 @@ build.command("audit-corpus")(building.audit_corpus)
 app.add_typer(build, name="build")
 app.command("list")(listing.list_things)
 app.command("summarize", cls=PassingOn)(summarizing.summarize)
-app.command("init-scenario")(listing.init_scenario)
+app.command("init-scenario", cls=PassingOn)(starting_packs.init_scenario)
 
 
 def _print_version(asked: bool) -> None:

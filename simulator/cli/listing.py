@@ -1,15 +1,12 @@
-"""`hallulab list` and `init-scenario`."""
+"""`hallulab list`."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-
-from simulator.cli.saying import say
 
 Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]
 
@@ -36,19 +33,6 @@ def list_things(
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))
     Console().print(table)
-
-
-def init_scenario(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
-) -> None:
-    """Write a working scenario pack to start your own from."""
-    from scenarios.packs.skeleton import init_scenario as write
-
-    write(directory)
-    say(
-        f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
-        f"`hallulab run --scenario {directory}`"
-    )
 
 
 _Content = tuple[list[str], list[tuple[str, ...]]]

@@ -118,7 +118,7 @@ async def execute_experiment(
             held = _held(folder, settings.fresh, simulate)
             async with served(pool, settings, needed) as revision:
                 if needed and scenario.documents and not pool.recording.replaying:
-                    await _build(knowledge, settings.quiet)
+                    await build_knowledge(knowledge, settings.quiet)
                 parts = {name: parts_version(bot) for name, bot in made.items()}
                 branched = branching is not None
                 made_by = makers(experiment, identities(pool), parts, branched) if simulate else None
@@ -176,7 +176,7 @@ def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
     return held
 
 
-async def _build(knowledge: KnowledgeBase, quiet: bool) -> None:
+async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
     """Make the vectors now, not in the first search."""
     from agents.serving.terminal import shown_progress
 

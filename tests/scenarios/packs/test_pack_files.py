@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import UsageError
+from scenarios.packs.documents import KINDS
 from scenarios.packs.pack_files import DEFAULT_SPECIALISTS, built_in_packs, load_scenario
 from scenarios.packs.skeleton import init_scenario
 
@@ -163,7 +164,7 @@ def test_a_missing_documents_folder_is_refused(pack: Path) -> None:
 
 def test_an_empty_documents_folder_is_refused(pack: Path) -> None:
     (pack / "documents" / "kettle.md").unlink()
-    assert refused(pack) == f"{pack}/documents: no documents in it. Put .md, .txt or .pdf files there."
+    assert refused(pack) == f"{pack}/documents: no documents in it. Put {KINDS} files there."
 
 
 def test_a_missing_personas_file_is_refused(pack: Path) -> None:
@@ -331,11 +332,9 @@ def test_a_wrong_document_is_refused(pack: Path, content: bytes, complaint: str)
 
 
 def test_a_file_of_another_kind_is_refused(pack: Path) -> None:
-    path = pack / "documents" / "kettle.docx"
+    path = pack / "documents" / "kettle.odt"
     path.write_text("x")
-    assert refused(pack) == (
-        f"{path}: only .md, .txt and .pdf documents are read. Convert the file or move it away."
-    )
+    assert refused(pack) == (f"{path}: only {KINDS} documents are read. Convert the file or move it away.")
 
 
 def test_two_documents_of_one_name_are_refused(pack: Path) -> None:

@@ -1,0 +1,190 @@
+"""Write what personas consist of with a served model: short answers in JSON, from examples.
+
+A goal that the documents answer, and one that they do not, are written from a passage; then somebody's case
+is invented around them. Small models do each of these steps better than all in one.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from agents.models.errors import UnparseableAnswer
+from agents.models.model import Session
+from agents.models.prompt import load_prompt
+from scenarios.text.wording import one_line
+from scenarios.transcript import Frozen
+
+_ABOUT_TOKENS, _GOALS_TOKENS, _CASE_TOKENS = 400, 120, 200
+"""Limits of the answers."""
+
+_TITLES = 40
+"""Titles that the model is told at most."""
+
+_AGAIN = 0.7
+"""Temperature of a second try; the first one has 0."""
+
+_LONGEST_GOAL = 24
+"""Words of a goal at most."""
+
+_LEARN = re.compile(r"learn\s+", re.IGNORECASE)
+
+_FIRST = (
+    "Amira Tomás Ngozi Linh Viktor Rosa Kofi Hana Mateo Ingrid Samir Yuki Elena Joaquim Priya Owen Zainab "
+    "Piotr Lucía Tariq Maren Desta Noor Ilse"
+)
+_LAST = (
+    "Haddad Novak Okafor Tran Petrov Silva Mensah Sato Rojas Larsen Rahman Mori Costa Pereira Nair Evans "
+    "Bello Nowak Ortega Aziz Jansen Tesfaye Khan Weber"
+)
+
+MANNERS = (
+    "Brief and polite.",
+    "Direct, a little impatient; short sentences.",
+    "Worried; tells more than is asked.",
+    "Friendly; asks one thing at a time.",
+    "Businesslike; gives figures without being asked.",
+)
+"""How written personas speak."""
+
+
+class Colleague(Frozen):
+    """One of the assistant's specialists, as the model writes it."""
+
+    name: str
+    """One word."""
+    title: str
+    """The role's name."""
+    duty: str
+    """What it does."""
+
+
+class About(Frozen):
+    """What a collection of documents is about, as the model writes it; see `Scenario`."""
+
+    title: str
+    """Two to four words."""
+    domain: str
+    """The subject."""
+    assistant: str
+    """The assistant's task."""
+    functions: Annotated[tuple[str, ...], Field(min_length=1, max_length=6)]
+    """What the assistant does."""
+    specialists: Annotated[tuple[Colleague, ...], Field(min_length=1, max_length=4)]
+    """Colleagues with different duties."""
+
+
+class GoalPair(Frozen):
+    """What a person may want to learn about the subject of a passage, as the model writes it."""
+
+    said: str
+    """The passage tells it."""
+    not_said: str
+    """The passage does not."""
+
+
+class Case(Frozen):
+    """What happened to a person, as the model writes it."""
+
+    grievance: str
+    """In the third person."""
+    facts: Annotated[tuple[str, ...], Field(max_length=4)]
+    """What the person knows."""
+
+
+async def write_about(session: Session, titles: Sequence[str], attempt: int) -> About:
+    """Describe the assistant that answers from documents with these titles.
+
+    Raises:
+        UnparseableAnswer: the answer is not in the form.
+        ModelError: no answer.
+    """
+    told = "\n".join(f"- {one_line(title)}" for title in titles[:_TITLES])
+    request = load_prompt("agents.users", "pack_about").fill(titles=told)
+    about = await session.structured(
+        "about", request, About, max_tokens=_ABOUT_TOKENS, temperature=_AGAIN * (attempt > 0), sample=attempt
+    )
+    people = (text for one in about.specialists for text in (one.name, one.title, one.duty))
+    if not all(
+        text.strip() for text in (about.title, about.domain, about.assistant, *about.functions, *people)
+    ):
+        raise UnparseableAnswer("about: the model left something empty.")
+    return about
+
+
+async def write_goals(session: Session, passage: str, attempt: int) -> GoalPair:
+    """Write a goal that a passage answers and one that it does not.
+
+    Raises:
+        UnparseableAnswer: the answer is not in the form, or no goal.
+        ModelError: no answer.
+    """
+    request = load_prompt("agents.users", "persona_goals").fill(text=passage)
+    pair = await session.structured(
+        "goals",
+        request,
+        GoalPair,
+        max_tokens=_GOALS_TOKENS,
+        temperature=_AGAIN * (attempt > 0),
+        sample=attempt,
+    )
+    return GoalPair(said=_goal(pair.said), not_said=_goal(pair.not_said))
+
+
+async def write_case(session: Session, domain: str, name: str, goals: Sequence[str], attempt: int) -> Case:
+    """Invent the case of a person who has these goals.
+
+    Raises:
+        UnparseableAnswer: the answer is not in the form.
+        ModelError: no answer.
+    """
+    told = "\n".join(f"- {goal}" for goal in goals)
+    request = load_prompt("agents.users", "persona_case").fill(domain=domain, name=name, goals=told)
+    case = await session.structured(
+        "case", request, Case, max_tokens=_CASE_TOKENS, temperature=_AGAIN * (attempt > 0), sample=attempt
+    )
+    if not case.grievance.strip():
+        raise UnparseableAnswer("case: the model told of no grievance.")
+    return Case(
+        grievance=one_line(case.grievance), facts=tuple(one_line(fact) for fact in case.facts if fact.strip())
+    )
+
+
+async def answered(session: Session, goal: str, text: str) -> float:
+    """Return the probability that a text tells what the goal asks for.
+
+    Raises:
+        UnparseableAnswer: the model answered neither Yes nor No.
+        ModelError: no answer.
+    """
+    request = load_prompt("agents.users", "goal_answered").fill(text=text, goal=goal)
+    return (await session.choose("answered", request, ("Yes", "No")))["Yes"]
+
+
+def asked_for(goal: str) -> str:
+    """Return a goal without its first word, as a search asks for it."""
+    return _LEARN.sub("", goal, count=1)
+
+
+def names(number: int, seed: int) -> list[str]:
+    """Return different names of people, drawn with a seed; numbered when all are used up."""
+    pairs = [f"{first} {last}" for first in _FIRST.split() for last in _LAST.split()]
+    drawn = random.Random(seed).sample(pairs, min(number, len(pairs)))  # noqa: S311 - a seeded choice of data
+    more = [f"{drawn[place % len(drawn)]} {place // len(drawn) + 1}" for place in range(len(drawn), number)]
+    return drawn + more
+
+
+def _goal(text: str) -> str:
+    """Return a goal on one line, without a full stop.
+
+    Raises:
+        UnparseableAnswer: it is none, or too long.
+    """
+    goal = one_line(text).rstrip(" .?!")
+    if not _LEARN.match(goal) or not 3 <= len(goal.split()) <= _LONGEST_GOAL:
+        raise UnparseableAnswer(f"goals: the model wrote no goal: {goal[:80]!r}")
+    return goal[0].upper() + goal[1:]

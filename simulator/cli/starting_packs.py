@@ -1,0 +1,114 @@
+"""`hallulab init-scenario`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.machine.stopping import run_until_stopped
+from scenarios.errors import UsageError
+from scenarios.text.wording import one_line
+from simulator.cli.options import ModelOptions, RecordingOptions, grouped
+from simulator.cli.running import flags_of, settings
+from simulator.cli.saying import say
+
+if TYPE_CHECKING:
+    from simulator.experiment.pack_writing import Written
+
+_PERSONAS, _GOALS = 20, "70/20/10"
+_SHOWN = 10
+"""Lines at most about what was refused, what failed, and which documents nobody asks about."""
+
+
+@grouped
+def init_scenario(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
+    models: ModelOptions,
+    recording: RecordingOptions,
+    documents: Annotated[
+        Path | None,
+        typer.Option(help="Folder of your documents: a model writes the pack's personas from them."),
+    ] = None,
+    personas: Annotated[
+        int | None, typer.Option(help=f"Personas to write from the documents; {_PERSONAS} by default.")
+    ] = None,
+    goals: Annotated[
+        str | None,
+        typer.Option(
+            help="Per cent of goals that the documents answer, answer in part, do not answer; "
+            f"{_GOALS} by default."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of what is drawn.")] = None,
+) -> None:
+    """Write a scenario pack to start your own from; with --documents, one about your documents.
+
+    What stands after `--` is passed on to the model server.
+    """
+    if documents is None:
+        given = {"--personas": personas, "--goals": goals, "--seed": seed, **flags_of(models)}
+        for name, value in given.items():
+            if value is not None:
+                flag = name if name.startswith("--") else f"--{name.replace('_', '-')}"
+                raise UsageError(
+                    f"{flag} goes with --documents only: without it nothing is written by a model."
+                )
+        from scenarios.packs.skeleton import init_scenario as write
+
+        write(directory)
+        say(
+            f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
+            f"`hallulab run --scenario {directory}`"
+        )
+        return
+    from simulator.experiment.config import load_experiment
+    from simulator.experiment.pack_writing import Wanted, write_pack
+
+    wanted = Wanted(
+        directory,
+        documents,
+        _at_least_one(_PERSONAS if personas is None else personas),
+        _shares(_GOALS if goals is None else goals),
+    )
+    experiment = load_experiment(models.config, {**flags_of(models), "seed": seed})
+    written = run_until_stopped(write_pack(wanted, experiment, settings(context, recording)))
+    _tell(directory, wanted.personas, written)
+
+
+def _at_least_one(personas: int) -> int:
+    if personas < 1:
+        raise UsageError(f"--personas {personas}: give at least 1.")
+    return personas
+
+
+def _shares(text: str) -> tuple[float, float, float]:
+    parts = text.split("/")
+    if len(parts) != 3 or not all(part.isdecimal() for part in parts) or sum(map(int, parts)) != 100:
+        raise UsageError(f"--goals {text}: give three whole numbers that make 100, such as {_GOALS}.")
+    answered, in_part, not_answered = (int(part) / 100 for part in parts)
+    return answered, in_part, not_answered
+
+
+def _tell(directory: Path, wanted: int, written: Written) -> None:
+    from simulator.experiment.persona_making import KINDS
+
+    making = written.making
+    kinds = [goal.kind for one in making.made for goal in one.goals]
+    counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS)
+    say(f"{directory}: {len(making.made)} of {wanted} personas, {written.topics} topics")
+    say(f"goals by what the documents say: {counted}; every one passed its checks")
+    for about, lines in (
+        ("written again", making.refused),
+        ("not there", making.failed),
+        ("documents that nobody asks about", written.uncovered),
+    ):
+        if lines:
+            say(f"{about}: {len(lines)}")
+            for line in lines[:_SHOWN]:
+                say(f"  {one_line(line)}")
+            if len(lines) > _SHOWN:
+                say(f"  and {len(lines) - _SHOWN} more")
+    say(f"read and correct scenario.yaml and personas.yaml, then `hallulab run --scenario {directory}`")

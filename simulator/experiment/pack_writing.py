@@ -1,0 +1,162 @@
+"""Make a scenario pack of a folder of documents: topics, an assistant, and personas with checked goals."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, zip_longest
+from pathlib import Path
+
+from agents.machine.cache import replacing
+from agents.machine.progress import bars
+from agents.models.errors import UnparseableAnswer
+from agents.models.model import Session
+from agents.retrieval.embedding import Embedder, SentenceEmbedder
+from agents.retrieval.knowledge import KnowledgeBase
+from agents.retrieval.topics import topics
+from agents.users.persona_writer import About, write_about
+from scenarios.errors import OperationalError, UsageError
+from scenarios.packs.boundary import Boundary
+from scenarios.packs.documents import DocumentDefaults, document_files, read_documents
+from scenarios.packs.pack import Document, Scenario
+from scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario
+from scenarios.packs.written import persona_block, personas_file, scenario_file
+from scenarios.transcript import Passage
+from simulator.experiment.build import Settings, build_knowledge, open_pool, open_recording, served
+from simulator.experiment.config import Experiment
+from simulator.experiment.persona_making import TRIES, Making, PersonaMaker
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The pack that is wanted."""
+
+    target: Path
+    """A new or empty folder."""
+    documents: Path
+    """Folder of the documents; they are copied."""
+    personas: int
+    """Number of personas."""
+    shares: tuple[float, float, float]
+    """Shares of goals that the documents answer, answer in part, and do not answer."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    making: Making
+    """The personas, and what failed."""
+    topics: int
+    """Topics found."""
+    uncovered: tuple[str, ...]
+    """Documents that no goal was written from."""
+
+
+async def write_pack(wanted: Wanted, experiment: Experiment, settings: Settings) -> Written:
+    """Make a pack and write it, whole or not at all.
+
+    Args:
+        experiment: its models, embedding model and seed are used.
+
+    Raises:
+        UsageError: the target is no empty folder, or a document cannot be read.
+        OperationalError: server, endpoint or model failed, the model described nothing, no persona passed its
+            checks, or the folder cannot be written.
+    """
+    _require_new(wanted)
+    documents = read_documents(wanted.documents, DocumentDefaults(), Boundary(wanted.documents))
+    scenario = _unnamed(documents)
+    embedder = SentenceEmbedder(experiment.embedding_model)
+    async with open_pool(experiment, open_recording(settings)) as pool, served(pool, settings):
+        knowledge = KnowledgeBase(scenario, recording=pool.recording, embedder=embedder)
+        await build_knowledge(knowledge, settings.quiet)
+        session = partial(pool.session, "personas", experiment.seed, experiment.roles.get("user"))
+        about = await _about(session(), [document.title for document in documents])
+        groups = await _topics(knowledge.passages, embedder, wanted.personas)
+        maker = PersonaMaker(session, knowledge, embedder, groups, about.domain, experiment.seed)
+        with bars(settings.quiet) as shown:
+            task = shown.add_task("writing personas", total=wanted.personas)
+            making = await maker.make(wanted.personas, wanted.shares, lambda: shown.advance(task))
+        model = pool.get(experiment.roles.get("user")).endpoint.model
+    if not making.made:
+        raise OperationalError(
+            f"no persona passed its checks, so nothing was written. The last: {making.failed[-1]} "
+            "Use a larger model, or documents that state facts."
+        )
+    _write(wanted, about, making, f"by {model} from {len(documents)} documents, seed {experiment.seed}")
+    used = {goal.passage.document for one in making.made for goal in one.goals}
+    uncovered = tuple(document.name for document in documents if document.name not in used)
+    return Written(making, len(groups), uncovered)
+
+
+def _require_new(wanted: Wanted) -> None:
+    if wanted.target.exists() and (not wanted.target.is_dir() or any(wanted.target.iterdir())):
+        raise UsageError(f"{wanted.target}: this is no empty folder. Name a new one.")
+    if not wanted.documents.is_dir():
+        raise UsageError(f"--documents {wanted.documents}: there is no such folder.")
+    if wanted.target.absolute().is_relative_to(wanted.documents.absolute()):
+        raise UsageError(f"{wanted.target}: is in the folder of the documents. Name a folder outside of it.")
+
+
+def _unnamed(documents: tuple[Document, ...]) -> Scenario:
+    """Return a scenario that is searched, but not yet described."""
+    return Scenario(
+        name="new",
+        title="",
+        description="",
+        domain="",
+        assistant="",
+        specialists=DEFAULT_SPECIALISTS,
+        documents=documents,
+        personas=(),
+    )
+
+
+async def _about(session: Session, titles: Sequence[str]) -> About:
+    for attempt in range(TRIES):
+        try:
+            return await write_about(session, titles, attempt)
+        except UnparseableAnswer as error:
+            last = error
+    raise OperationalError(f"the model did not describe the documents: {last} Use a larger model.") from last
+
+
+async def _topics(passages: Sequence[Passage], embedder: Embedder, number: int) -> list[list[Passage]]:
+    """Return the passages of each topic: the first ones of its documents, then the second ones, and so on."""
+    of: dict[str, list[Passage]] = {}
+    for passage in passages:
+        of.setdefault(passage.document, []).append(passage)
+    firsts = [found[0].text for found in of.values()]
+    groups = topics(await asyncio.to_thread(embedder.passages, firsts), number)
+    listed = list(of.values())
+    return [
+        [one for one in chain(*zip_longest(*(listed[row] for row in rows))) if one is not None]
+        for rows in groups
+    ]
+
+
+def _write(wanted: Wanted, about: About, making: Making, how: str) -> None:
+    target = wanted.target.absolute()
+    name = re.sub(r"[^a-z0-9]+", "-", target.name.lower()).strip("-") or "my-pack"
+    blocks = [
+        persona_block(one.persona, [f"{goal.kind}, from {goal.passage.id}" for goal in one.goals])
+        for one in making.made
+    ]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as folder:
+            for source in document_files(wanted.documents):
+                copy = folder / "documents" / source.relative_to(wanted.documents)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, copy)
+            described = scenario_file(name, about.model_dump(mode="json"), how)
+            (folder / "scenario.yaml").write_text(described, encoding="utf-8")
+            (folder / "personas.yaml").write_text(personas_file(blocks, how), encoding="utf-8")
+            load_scenario(folder)
+    except OSError as error:
+        raise OperationalError(f"cannot write {error.filename or target}: {error.strerror}.") from error

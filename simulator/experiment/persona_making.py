@@ -1,0 +1,256 @@
+"""Make personas for a collection of documents, and check that their goals are what they are said to be.
+
+Each persona has a goal from each of two passages of one topic. A goal is answered by the documents, answered
+in part (it asks for something more), or not answered. What the model says of its own goals is not believed:
+
+| what the goal is to be | checks |
+|---|---|
+| answered | a search for it finds the passage's document, and the model reads the answer off the passage |
+| not answered | the model does not read the answer off the two passages that a search finds |
+| answered in part | both, for its two halves |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agents.models.errors import UnparseableAnswer
+from agents.models.model import Session
+from agents.retrieval.embedding import Embedder
+from agents.retrieval.knowledge import KnowledgeBase
+from agents.users.persona_writer import MANNERS, answered, asked_for, names, write_case, write_goals
+from scenarios.packs.pack import Persona
+from scenarios.transcript import Passage
+
+Kind = Literal["answered", "in part", "not answered"]
+"""What the documents say about a goal."""
+
+KINDS: tuple[Kind, ...] = ("answered", "in part", "not answered")
+
+GOALS = 2
+"""Goals of a persona."""
+
+TRIES = 4
+"""Passages that are tried for a goal, and cases for a persona."""
+
+SAME = 0.9
+"""Cosine of the goals of two personas from which they count as the same."""
+
+_FOUND = 3
+"""Passages found by a search for an answered goal; its document must be among them."""
+
+_READ = 2
+"""Passages in which nothing may be said of a goal that is not answered."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal that passed its checks."""
+
+    text: str
+    """The goal, as personas have it."""
+    kind: Kind
+    """What the documents say about it."""
+    passage: Passage
+    """The passage that it was written from."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A persona that passed its checks."""
+
+    persona: Persona
+    """The persona."""
+    goals: tuple[Goal, ...]
+    """Its goals, with what the documents say about them."""
+
+
+@dataclass
+class Making:
+    """What came out."""
+
+    made: list[Made] = field(default_factory=list)
+    """The personas, in order."""
+    refused: list[str] = field(default_factory=list)
+    """Why a goal or a case was written again, a sentence each."""
+    failed: list[str] = field(default_factory=list)
+    """Personas that there are not, a sentence each."""
+
+
+class _Unfit(Exception):
+    """What the model wrote failed a check."""
+
+
+class PersonaMaker:
+    """Makes personas from the passages of topics.
+
+    Args:
+        session: asks the model; makes a fresh one for each persona.
+        knowledge: searches the documents.
+        embedder: compares personas' goals.
+        topics: the passages of each topic, in the order in which personas get them.
+        domain: the assistant's domain, in the words of a prompt.
+        seed: draws names, manners, and which persona has a goal that is not answered.
+    """
+
+    def __init__(
+        self,
+        session: Callable[[], Session],
+        knowledge: KnowledgeBase,
+        embedder: Embedder,
+        topics: Sequence[Sequence[Passage]],
+        domain: str,
+        seed: int,
+    ) -> None:
+        self._session = session
+        self._knowledge = knowledge
+        self._embedder = embedder
+        self._topics = topics
+        self._domain = domain
+        self._seed = seed
+        self._stride = GOALS
+        self._result = Making()
+
+    async def make(
+        self, number: int, shares: tuple[float, float, float], on_done: Callable[[], None] = lambda: None
+    ) -> Making:
+        """Make so many personas.
+
+        Args:
+            number: personas wanted, at least 1.
+            shares: of goals answered, answered in part, not answered.
+            on_done: called when a persona is there, or has failed.
+
+        Raises:
+            ModelError: the model does not answer.
+        """
+        kinds = draw_kinds(number, shares, self._seed)
+        people = names(number, self._seed)
+
+        async def one(place: int) -> Made | None:
+            made = await self._persona(place, people[place], kinds[place], 0)
+            on_done()
+            return made
+
+        self._stride = GOALS * -(-number // len(self._topics))
+        made = await asyncio.gather(*(one(place) for place in range(number)))
+        for place, found in enumerate(made):
+            if found is not None and await self._repeats(found):
+                self._result.refused.append(f"{found.persona.name} wants what another persona wants")
+                found = await self._persona(place, people[place], kinds[place], TRIES)
+                if found is not None and await self._repeats(found):
+                    self._result.failed.append(f"{people[place]}: wants what another persona wants.")
+                    continue
+            if found is not None:
+                self._result.made.append(found)
+        return self._result
+
+    async def _persona(self, place: int, name: str, kinds: Sequence[Kind], tried: int) -> Made | None:
+        """Make a persona, after so many tries for each of its goals."""
+        session = self._session()
+        goals = []
+        for number, kind in enumerate(kinds):
+            goal = await self._goal(session, self._passages(place, number, tried), kind)
+            if goal is None:
+                self._result.failed.append(f"{name}: no goal that is {kind} passed its checks.")
+                return None
+            goals.append(goal)
+        texts = [goal.text for goal in goals]
+        for attempt in range(TRIES):
+            try:
+                case = await write_case(session, self._domain, name, texts, attempt)
+            except UnparseableAnswer as error:
+                self._result.refused.append(str(error))
+                continue
+            persona = Persona(
+                id=f"persona-{place + 1:03d}",
+                name=name,
+                grievance=case.grievance,
+                goals=tuple(texts),
+                facts=case.facts,
+                manner=MANNERS[random.Random(self._seed + place).randrange(len(MANNERS))],  # noqa: S311 - a seeded choice of data
+                summary=summary_of(texts),
+            )
+            return Made(persona, tuple(goals))
+        self._result.failed.append(f"{name}: the model wrote no case.")
+        return None
+
+    def _passages(self, place: int, goal: int, tried: int) -> list[tuple[Passage, int]]:
+        """Return the passages to try for a goal, and how often each was taken before.
+
+        No two goals begin with the same passage while the topic has others.
+        """
+        round_, topic = divmod(place, len(self._topics))
+        passages = self._topics[topic]
+        turns = (round_ * GOALS + goal + attempt * self._stride for attempt in range(tried, tried + TRIES))
+        return [(passages[turn % len(passages)], turn // len(passages)) for turn in turns]
+
+    async def _goal(
+        self, session: Session, passages: Sequence[tuple[Passage, int]], kind: Kind
+    ) -> Goal | None:
+        for attempt, (passage, taken) in enumerate(passages):
+            try:
+                pair = await write_goals(session, passage.text, max(attempt, taken))
+                text = await self._checked(session, pair.said, pair.not_said, kind, passage)
+            except (_Unfit, UnparseableAnswer) as error:
+                self._result.refused.append(str(error))
+                continue
+            return Goal(text, kind, passage)
+        return None
+
+    async def _checked(self, session: Session, said: str, not_said: str, kind: Kind, passage: Passage) -> str:
+        """Return the goal's text.
+
+        Raises:
+            _Unfit: a check failed.
+        """
+        if kind != "not answered":
+            found = await self._knowledge.search(asked_for(said), _FOUND)
+            if passage.document not in {one.document for one in found}:
+                raise _Unfit(f"{said!r}: a search for it does not find {passage.document}")
+            if await answered(session, said, passage.text) < 0.5:
+                raise _Unfit(f"{said!r}: {passage.id} does not tell it")
+        if kind == "answered":
+            return said
+        found = await self._knowledge.search(asked_for(not_said), _READ)
+        if await answered(session, not_said, "\n\n".join(one.text for one in found)) >= 0.5:
+            raise _Unfit(f"{not_said!r}: the documents tell it")
+        return not_said if kind == "not answered" else f"{said}, and {asked_for(not_said)}"
+
+    async def _repeats(self, made: Made) -> bool:
+        """Return whether a persona that was made before has the same goals."""
+        texts = [" ".join(one.persona.goals) for one in (*self._result.made, made)]
+        if len(texts) == 1:
+            return False
+        vectors = await asyncio.to_thread(self._embedder.queries, texts)
+        return float((vectors[:-1] @ vectors[-1]).max()) > SAME
+
+
+def draw_kinds(number: int, shares: tuple[float, float, float], seed: int) -> list[tuple[Kind, ...]]:
+    """Return what the goals of each persona are to be: shares by largest remainder, answered ones first.
+
+    >>> draw_kinds(2, (0.5, 0.25, 0.25), 0)
+    [('answered', 'in part'), ('answered', 'not answered')]
+    """
+    goals = number * GOALS
+    counts = [int(share * goals) for share in shares]
+    by_remainder = sorted(range(3), key=lambda place: (counts[place] - shares[place] * goals, place))
+    for place in by_remainder[: goals - sum(counts)]:
+        counts[place] += 1
+    kinds = [kind for kind, count in zip(KINDS, counts, strict=True) for _ in range(count)]
+    first, later = kinds[:number], kinds[number:]
+    random.Random(seed).shuffle(later)  # noqa: S311 - a seeded choice of data
+    return [(first[place], *later[place::number]) for place in range(number)]
+
+
+def summary_of(goals: Sequence[str]) -> str:
+    """Return the situation of a user who asks for one goal after the other."""
+    asked = "; then the user asked, in other words: ".join(asked_for(goal) for goal in goals)
+    return (
+        f"The user told in a sentence what had happened and asked, in other words: {asked}. "
+        "The user ended the chat when there was an answer to each, or none to be had."
+    )

@@ -1,0 +1,217 @@
+"""`hallulab init-scenario --documents`: personas from somebody's documents, and a run on them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from scenarios.packs.pack_files import load_scenario
+from tests.agents.retrieval.hashed_words import HashedWords
+from tests.fuzz.tiny_run import words_for_vectors
+from tests.scripted import ScriptedTransport, last_user, pool_through
+from tests.simulator.command_line import CommandLine
+
+ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "scripted", "--quiet")
+ABOUT = {
+    "title": "Town \x1b[31mlibrary",
+    "domain": "a town library",
+    "assistant": "help readers",
+    "functions": ["Explain cards"],
+    "specialists": [{"name": "desk", "title": "Desk", "duty": "explains cards"}] * 2,
+}
+
+
+@pytest.fixture(autouse=True)
+def words() -> Iterator[None]:
+    with (
+        words_for_vectors(),
+        patch("simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
+    ):
+        yield
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    for number in range(12):
+        path = folder / f"part-{number % 2}" / f"thing-{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        said = f"The fee for thing{number} is {number} cents. It is paid at desk{number}. "
+        path.write_text(
+            f"# Thing {number}\n\n{said * 6}\n\n## Late{number}\n\n{said.replace('fee', 'fine') * 6}\n"
+        )
+    return folder
+
+
+class Writer:
+    """A model that writes what the prompts ask for; its checks say what `told` says."""
+
+    def __init__(self) -> None:
+        self.told = {"said": 0.9, "not said": 0.1}
+        self.goals: list[dict[str, str]] = []
+        """Answers to requests for goals that come before the usual ones."""
+        self.asked: list[str] = []
+
+    def __call__(self, body: dict[str, Any]) -> str | dict[str, float]:
+        system, last = body["messages"][0]["content"], last_user(body)
+        if system.startswith("You describe an assistant"):
+            return json.dumps(ABOUT)
+        if system.startswith("You read a text and write in JSON"):
+            if self.goals:
+                return json.dumps(self.goals.pop(0))
+            thing, what = re.search(r"thing\d+", last), "fine" if "fine" in last else "fee"
+            assert thing is not None
+            said = f"Learn what the {what} for {thing[0]} is."
+            return json.dumps({"said": said, "not_said": f"Learn who pays the {what} for {thing[0]} abroad"})
+        if system.startswith("You invent the case"):
+            return json.dumps(
+                {"grievance": f"{last.split(' wants')[0]} has a fee to pay.", "facts": ["It is May"]}
+            )
+        if system.startswith("You read a text and then answer"):
+            self.asked.append(last)
+            yes = self.told["not said" if "abroad" in last else "said"]
+            return {"Yes": yes, "No": 1 - yes}
+        return {"Yes": 0.9, "No": 0.1} if body.get("logprobs") else "The fee is 3 cents."
+
+
+@pytest.fixture
+def writer(monkeypatch: pytest.MonkeyPatch) -> Writer:
+    writer = Writer()
+    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(ScriptedTransport(writer)))
+    return writer
+
+
+def test_twelve_documents_become_twelve_personas_whose_goals_are_checked(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    pack = tmp_path / "My Pack!"
+    ended = hallulab("init-scenario", pack, "--documents", documents, "--personas", "12", *ENDPOINT)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        f"{pack}: 12 of 12 personas, 12 topics",
+        "goals by what the documents say: 17 answered, 5 in part, 2 not answered; "
+        "every one passed its checks",
+        f"read and correct scenario.yaml and personas.yaml, then `hallulab run --scenario {pack}`",
+    ]
+    scenario = load_scenario(pack)
+    assert (scenario.name, scenario.title, len(scenario.documents)) == ("my-pack", "Town �[31mlibrary", 12)
+    assert [one.name for one in scenario.specialists] == ["desk", "drafter"]
+    assert len({persona.name for persona in scenario.personas}) == 12
+    goals = [goal for persona in scenario.personas for goal in persona.goals]
+    assert len(goals) == len(set(goals)) == 24
+    assert sum("abroad" in goal for goal in goals) == 7
+    assert len(writer.asked) == 17 + 2 * 5 + 2
+    text = (pack / "personas.yaml").read_text()
+    assert (
+        len(re.findall(r"# goal [12]: (?:answered|in part|not answered), from part-\d/thing-\d+#\d", text))
+        == 24
+    )
+
+
+def test_a_run_on_them_ends_with_a_report(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    pack, run = tmp_path / "pack", tmp_path / "run"
+    assert hallulab("init-scenario", pack, "--documents", documents, "--personas", "2", *ENDPOINT).code == 0
+    flags = ("--scenario", pack, "--chatbots", "vanilla", "--detectors", "lexical", "--max-turns", "2")
+    ended = hallulab("run", *flags, *ENDPOINT, "--out", run)
+    assert (ended.code, ended.err) == (0, "")
+    assert "vanilla" in ended.out
+    assert (run / "report.html").is_file()
+
+
+def test_the_same_seed_gives_the_same_files_and_a_replay_needs_no_model(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    recording = tmp_path / "r.jsonl"
+    command = ("init-scenario", "--documents", documents, "--personas", "5", "--seed", "3", *ENDPOINT)
+    assert hallulab(*command, tmp_path / "a", "--record", recording).code == 0
+    with patch.object(Writer, "__call__", side_effect=AssertionError):
+        assert hallulab(*command, tmp_path / "b", "--replay", recording).code == 0
+    for name in ("personas.yaml", "documents/part-0/thing-0.md"):
+        assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
+
+
+def test_goals_that_fail_a_check_are_written_again_from_other_passages(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    writer.goals = [
+        {"said": "Learn nothing", "not_said": "Learn who pays abroad"},
+        {"said": "Learn what unheard words cost", "not_said": "Learn who pays abroad"},
+    ]
+    command = ("--documents", documents, "--personas", "1", "--goals", "100/0/0", *ENDPOINT)
+    ended = hallulab("init-scenario", tmp_path / "pack", *command)
+    assert ended.code == 0
+    told = ended.out.splitlines()
+    assert told[:2] == [
+        f"{tmp_path / 'pack'}: 1 of 1 personas, 1 topics",
+        "goals by what the documents say: 2 answered, 0 in part, 0 not answered; every one passed its checks",
+    ]
+    assert told[2] == "written again: 2"
+    assert told[3] == "  goals: the model wrote no goal: 'Learn nothing'"
+    assert re.match(
+        r"  'Learn what unheard words cost': a search for it does not find part-\d/thing-\d+$", told[4]
+    )
+    assert told[5] == "documents that nobody asks about: 10"
+
+
+@pytest.mark.parametrize(("kind", "share"), [("answered", "100/0/0"), ("not answered", "0/0/100")])
+def test_where_no_goal_passes_nothing_is_written(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path, kind: str, share: str
+) -> None:
+    writer.told = {"said": 0.2, "not said": 0.8}
+    command = ("--documents", documents, "--personas", "1", "--goals", share, *ENDPOINT)
+    ended = hallulab("init-scenario", tmp_path / "new" / "pack", *command)
+    assert (ended.code, ended.out) == (1, "")
+    assert f"no goal that is {kind} passed its checks. Use a larger model" in ended.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_persona_that_wants_what_another_wants_is_written_again_and_then_left_out(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    for path in list(documents.rglob("*.md"))[1:]:
+        path.unlink()
+    command = ("--documents", documents, "--personas", "2", "--goals", "100/0/0", *ENDPOINT)
+    ended = hallulab("init-scenario", tmp_path / "pack", *command)
+    assert ended.code == 0
+    assert ended.out.splitlines()[0] == f"{tmp_path / 'pack'}: 1 of 2 personas, 1 topics"
+    assert re.search(r"\nnot there: 1\n  \w+ \w+: wants what another persona wants\.\n", ended.out)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--personas", "3"), "--personas goes with --documents only"),
+        (("--base-url", "http://x"), "--base-url goes with --documents only"),
+        (("--documents", "{docs}", "--personas", "0"), "--personas 0: give at least 1."),
+        (
+            ("--documents", "{docs}", "--goals", "70/20"),
+            "--goals 70/20: give three whole numbers that make 100",
+        ),
+        (("--documents", "{docs}", "--goals", "70/20/20"), "--goals 70/20/20: give three whole numbers"),
+        (("--documents", "{docs}/nowhere"), "nowhere: there is no such folder."),
+    ],
+)
+def test_wrong_flags_are_one_sentence_before_a_model_is_asked(
+    hallulab: CommandLine, documents: Path, tmp_path: Path, flags: tuple[str, ...], told: str
+) -> None:
+    given = [flag.replace("{docs}", str(documents)) for flag in flags]
+    ended = hallulab("init-scenario", tmp_path / "pack", *given)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert told in ended.err
+    assert not (tmp_path / "pack").exists()
+
+
+def test_a_folder_with_files_and_one_among_the_documents_are_refused(
+    hallulab: CommandLine, documents: Path, tmp_path: Path
+) -> None:
+    command = ("--documents", documents, *ENDPOINT)
+    assert "this is no empty folder" in hallulab("init-scenario", documents / "part-0", *command).err
+    assert "is in the folder of the documents" in hallulab("init-scenario", documents / "new", *command).err
