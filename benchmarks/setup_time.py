@@ -1,8 +1,8 @@
 """Times the set-up of revisions of this repository: `python -m benchmarks.setup_time OLD NEW`.
 
-One after the other is cloned into a folder of its own and set up with empty caches, as on a fresh machine: the Python
-environment (`make setup`), then the model server's, the weights and their conversion (`hallulab serve
---prepare`). Times depend on the network and the machine; their ratio is told, too.
+Each gets a clone of its own and empty caches, as on a fresh machine. Two steps are timed: the Python
+environment (`make setup`); the model server's, the weights and their conversion (`hallulab serve --prepare`).
+Times depend on the network and the machine; their ratio is told, too.
 """
 
 from __future__ import annotations
