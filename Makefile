@@ -15,8 +15,8 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt uv || echo "there is no uv; pip goes on, which takes minutes"
+	$(BIN)/python agents/machine/installer.py --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 demo: $(STAMP)  ## set up everything, then the main job on a real served model, into runs/demo

@@ -1,7 +1,7 @@
 """Separate Python environments for programs whose packages conflict with ours.
 
-The user's own pip makes each once in the cache folder; later starts reuse it. The folder's name holds a hash
-of the requirements. A stamp file, written last, marks an environment as whole.
+Each is made once in the cache folder, by uv or the user's own pip; later starts reuse it. The folder's name
+holds a hash of the requirements. A stamp file, written last, marks an environment as whole.
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agents.machine.cache import building
+from agents.machine.installer import installers
 from agents.machine.progress_events import Listener, StepProgress
-from agents.machine.supervised import run_supervised
+from agents.machine.supervised import Ended, run_supervised
 from agents.machine.weights import PIP_BEGINS, pip_reason
 from scenarios.errors import OperationalError
 
 STAMP = "complete"
 """Name of the file that marks an environment as whole."""
+
+_PIP_UNPACKS = "Installing collected packages"
+_UV_BEGINS = "Downloading "
+"""uv names only large packages."""
+_UV_UNPACKS = "Prepared "
 
 
 def python_environment(
@@ -36,7 +42,7 @@ def python_environment(
     Args:
         target: its folder; a hash of the requirements is added to the name.
         requirements: everything that decides what is installed; others make another environment.
-        install: the arguments of `pip install`.
+        install: the arguments of `pip install`, as far as uv has the same.
         owner: the environment's owner as the user reads it: `the model server`.
         total: number of packages; None: not known beforehand.
         on_progress: told of installed packages.
@@ -53,16 +59,26 @@ def python_environment(
         if not (folder / STAMP).is_file():
             # Made in place, from scratch: an environment cannot be moved.
             shutil.rmtree(folder, ignore_errors=True)
-            _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], owner, lambda line: None)
-            pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-input"]
-            pip += ["--disable-pip-version-check", "--progress-bar=off", *install]
-            _run(pip, owner, _PipProgress(owner, total, on_progress))
+            made = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
+            _require(run_supervised(made, on_line=lambda line: None), owner)
+            _require(_installed(python, install, _InstallProgress(owner, total, on_progress)), owner)
             (folder / STAMP).write_text(requirements, encoding="utf-8")
     return python
 
 
-class _PipProgress:
-    """Reads pip's output line by line and reports progress."""
+def _installed(python: Path, install: Sequence[str], progress: Callable[[str], None]) -> Ended:
+    """Install with the first program that can; return how the last one that was tried ended."""
+    for installer in installers(python):
+        quiet = () if installer.uv else ("--progress-bar=off",)
+        command = [*installer.command, *quiet, *install]
+        ended = run_supervised(command, on_line=progress, environ=installer.environ)
+        if ended.code == 0:
+            break
+    return ended
+
+
+class _InstallProgress:
+    """Reads the output of pip or uv line by line and reports progress."""
 
     def __init__(self, owner: str, total: int | None, on_progress: Listener) -> None:
         self._owner = owner
@@ -71,18 +87,17 @@ class _PipProgress:
         self._collected = 0
 
     def __call__(self, line: str) -> None:
-        if line.startswith(PIP_BEGINS):
+        if line.startswith((*PIP_BEGINS, _UV_BEGINS)):
             self._tell(f"downloading {self._owner}", self._collected)
             self._collected += 1
-        elif line.startswith("Installing collected packages"):
+        elif line.startswith((_PIP_UNPACKS, _UV_UNPACKS)):
             self._tell(f"unpacking {self._owner}", self._total or self._collected)
 
     def _tell(self, step: str, done: int) -> None:
         self._on_progress(StepProgress(step=step, done=done, total=self._total, unit="packages"))
 
 
-def _run(command: list[str], owner: str, on_line: Callable[[str], None]) -> None:
-    ended = run_supervised(command, on_line=on_line)
+def _require(ended: Ended, owner: str) -> None:
     if ended.code != 0:
         raise OperationalError(
             f"cannot make {owner}'s environment: {pip_reason(ended.lines)}. "

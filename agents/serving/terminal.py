@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,24 +25,26 @@ def shown_progress(quiet: bool = False) -> Iterator[Listener]:
 
 
 class _Steps:
-    """A listener with one task for each step; earlier tasks are shown as complete."""
+    """A listener with one task for each step; what a thread did before is shown as complete."""
 
     def __init__(self, shown: Progress, announced: bool) -> None:
         self._shown = shown
         self._announced = announced
-        self._step: str | None = None
-        self._task: TaskID | None = None
+        self._steps: dict[int, tuple[str, TaskID]] = {}
+        """Thread → the step that it is at, and its task."""
 
     def __call__(self, progress: StepProgress) -> None:
-        if self._task is None or progress.step != self._step:
-            self._finish()
-            self._step = progress.step
-            self._task = self._shown.add_task(progress.step, total=progress.total)
+        thread = threading.get_ident()
+        step, task = self._steps.get(thread, (None, None))
+        if task is None or progress.step != step:
+            self._finish(task)
+            task = self._shown.add_task(progress.step, total=progress.total)
+            self._steps[thread] = progress.step, task
             if self._announced:
                 print(one_line(f"{progress.step} …"), file=sys.stderr, flush=True)
-        self._shown.update(self._task, completed=progress.done, total=progress.total)
+        self._shown.update(task, completed=progress.done, total=progress.total)
 
-    def _finish(self) -> None:
-        if self._task is not None:
-            total = self._shown.tasks[self._task].total or 1
-            self._shown.update(self._task, total=total, completed=total)
+    def _finish(self, task: TaskID | None) -> None:
+        if task is not None:
+            total = self._shown.tasks[task].total or 1
+            self._shown.update(task, total=total, completed=total)

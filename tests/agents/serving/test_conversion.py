@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,7 +11,13 @@ import pytest
 from agents.machine.weights import WheelFile, WheelFiles
 from agents.serving import conversion
 from agents.serving.catalogue import CatalogueModel
-from agents.serving.conversion import FLOAT32_MEMORY, WeightFormat, served_folder, weight_format
+from agents.serving.conversion import (
+    FLOAT32_MEMORY,
+    WeightFormat,
+    fetch_ahead,
+    served_folder,
+    weight_format,
+)
 from agents.serving.environment import ServerEnvironment
 from agents.serving.machine import MachineKind
 from scenarios.errors import OperationalError
@@ -70,6 +77,17 @@ def test_weights_are_converted_and_nothing_else_is_left(
 def test_a_second_start_converts_and_fetches_nothing(cache: Path, tmp_path: Path) -> None:
     folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
     assert served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache) == folder
+
+
+def test_weights_are_fetched_ahead_only_while_no_folder_has_been_made_of_them(
+    cache: Path, tmp_path: Path
+) -> None:
+    fetch_ahead(MODEL, cache=cache)
+    assert (cache / "weights" / "toy" / "model.gguf").read_bytes() == b"gguf"
+    served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
+    shutil.rmtree(cache / "weights")
+    fetch_ahead(MODEL, cache=cache)
+    assert not (cache / "weights").exists()
 
 
 @pytest.mark.parametrize("damaged", ["weights/toy/model.gguf", "models/*/model.safetensors"])

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
-from agents.machine.progress_events import StepProgress
+from agents.machine.progress_events import Listener, StepProgress
+from agents.machine.side_by_side import side_by_side
 from agents.serving.terminal import shown_progress
 
 
@@ -44,3 +47,16 @@ def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with shown_progress(quiet=True) as show:
         show(news("downloading", 0))
     assert capsys.readouterr().err == ""
+
+
+def test_steps_of_two_threads_are_announced_once_each(capsys: pytest.CaptureFixture[str]) -> None:
+    turn = threading.Barrier(2, timeout=30)
+
+    def work(step: str, show: Listener) -> None:
+        for done in range(3):
+            turn.wait()
+            show(news(step, done))
+
+    with shown_progress() as show:
+        side_by_side(lambda: work("environment", show), lambda: work("weights", show))
+    assert sorted(capsys.readouterr().err.splitlines()) == ["environment …", "weights …"]
