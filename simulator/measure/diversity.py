@@ -55,7 +55,7 @@ def parts(texts: Sequence[str], vectors: Floats | None, size: int) -> Parts:
         if vectors is not None:
             cosines = vectors[chosen] @ vectors[chosen].T
             np.fill_diagonal(cosines, -1)
-            found["near_duplicates"][chosen] += [(found, 1) for found in (cosines > ALIKE).any(axis=1)]
+            found["near_duplicates"][chosen] += [(own.max() > ALIKE, 1) for own in cosines]
     return found
 
 
@@ -97,8 +97,8 @@ def self_bleu(sample: Sequence[Sequence[str]]) -> list[float]:
 def sentence_bleu(pairs: Sequence[tuple[int, int]], length: int, others: Sequence[int]) -> float:
     """Compute BLEU of a sentence, smoothed by adding one to runs of two and more words.
 
-    Papineni et al. 2002, BLEU, section 2.3; Lin and Och 2004, ORANGE, section 4. A sentence of fewer than four
-    words has no longer runs than itself.
+    Papineni et al. 2002, BLEU, section 2.3; Lin and Och 2004, ORANGE, section 4. A sentence of fewer than
+    four words has no longer runs than itself.
 
     Args:
         pairs: runs of 1, 2, … words that a reference has, too, and all of them.

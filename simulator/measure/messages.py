@@ -14,11 +14,29 @@ from agents.users.user_flaws import role_swap
 from scenarios.text.items import stems_key
 from scenarios.text.spans import sentences, words
 
+FEW = 2
+"""Most content words of a message whose subject is a pronoun."""
 _ASKS = frozenset(
-    "what what's how why when where which who who's whose whom can could is are am was were do does did will "
-    "would should may has have".split()
+    (
+        *(
+            "what",
+            "how",
+            "why",
+            "when",
+            "where",
+            "which",
+            "who",
+            "whose",
+            "whom",
+            "can",
+            "could",
+            "may",
+            "is",
+        ),
+        *("are", "am", "was", "were", "do", "does", "did", "will", "would", "should", "has", "have"),
+    )
 )
-"""First words of a question; in chats many people leave the question mark out."""
+"""First words of a question: in chats many people leave the question mark out."""
 _PRONOUN = re.compile(
     r"\b(?:it|its|it's|they|them|their|he|him|his|she|her"
     r"|(?:this|that|these|those)(?=\s*(?:[?.!,;]|$)|\s+(?:is|are|was|were|do|does|did|can|could|will|would)\b)"
@@ -55,11 +73,7 @@ class Messages:
             "follow_up_words": tuple(lengths[1:]),
             "questions": tuple(float(questions(text)) for text in self.texts),
             "facts_given": () if given is None else (given,),
-            "pronoun_only": tuple(
-                float(refers_by_pronoun(text, self.texts[:place]))
-                for place, text in enumerate(self.texts)
-                if place
-            ),
+            "pronoun_only": tuple(float(only_pronouns(text)) for text in self.texts[1:]),
             "thanks": tuple(float(_THANKS.search(text) is not None) for text in self.texts),
             "endings": tuple(float(_ENDS.search(_straight(text)) is not None) for text in self.texts),
             "assistants_part": tuple(float(role_swap(text) is not None) for text in self.texts),
@@ -73,26 +87,22 @@ def questions(text: str) -> int:
     2
     """
     found = (region.of(text) for region in sentences(text))
-    return sum("?" in one or (words(_straight(one)) or [""])[0] in _ASKS for one in found)
+    return sum("?" in one or (words(one) or [""])[0] in _ASKS for one in found)
 
 
-def refers_by_pronoun(text: str, before: Sequence[str]) -> bool:
-    """Return whether a message has a pronoun for something and no content word of the user's earlier ones.
+def only_pronouns(text: str) -> bool:
+    """Return whether a message has a pronoun for something, and at most `FEW` content words.
 
-    >>> refers_by_pronoun("How is it created?", ["What are intents?"])
-    True
-    >>> refers_by_pronoun("How is an intent created, and what is in it?", ["What are intents?"])
-    False
+    >>> only_pronouns("How is it created?"), only_pronouns("Does the bank have to pay it back?")
+    (True, False)
     """
-    if not _PRONOUN.search(_straight(text)):
-        return False
-    return _stems(text).isdisjoint(stem for earlier in before for stem in _stems(earlier))
+    return _PRONOUN.search(_straight(text)) is not None and len(_stems(text)) <= FEW
 
 
 def facts_given(text: str, facts: Sequence[str]) -> float | None:
     """Return the share of facts at least half of whose content words are in the text; None without facts.
 
-    >>> facts_given("The mixer cost Rs 4,850.", ["The mixer grinder cost Rs 4850", "Her phone is 55501 20114"])
+    >>> facts_given("The mixer cost Rs 4,850.", ["The mixer cost Rs 4850", "Her phone is 55501 20114"])
     0.5
     """
     said = _stems(text)
