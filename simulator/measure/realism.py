@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 import numpy as np
@@ -281,7 +281,7 @@ def _random_halves(sample: Sample) -> Iterator[tuple[Sample, Sample]]:
     generator = np.random.default_rng(_SEED)
     half = sample.users // 2
     for _ in range(SPLITS):
-        drawn = generator.permutation(sample.users)
+        drawn = generator.permutation(sample.users).tolist()
         yield sample.some(drawn[:half]), sample.some(drawn[half : 2 * half])
 
 
@@ -375,10 +375,7 @@ def distributions(run: Sample, people: Sample) -> tuple[Bars, ...]:
 
 
 def _bins(ends: Sequence[int]) -> tuple[str, ...]:
-    ranges = [
-        f"{low + 1}–{high}" if low + 1 < high else f"{high}"
-        for low, high in zip((-1, *ends), ends, strict=False)
-    ]
+    ranges = [f"{low + 1}–{high}" if low + 1 < high else f"{high}" for low, high in pairwise((-1, *ends))]
     return (*ranges, f"{ends[-1] + 1}+")
 
 

@@ -129,11 +129,10 @@ def _reasons(who: str, sides: Mapping[str, Side]) -> list[str]:
     for label, side in sides.items():
         if side.reason is not None:
             labels.setdefault(side.reason, []).append(label)
-    every = len(sides)
-    told = {
-        reason: "" if len(named) == every else f" ({'; '.join(named)})" for reason, named in labels.items()
-    }
-    return [f"{who}: {reason}{named}." for reason, named in told.items()]
+    return [
+        f"{who}: {reason}." if len(named) == len(sides) else f"{who}: {reason} ({'; '.join(named)})."
+        for reason, named in labels.items()
+    ]
 
 
 def print_realism(found: Realism, console: Console | None = None) -> None:

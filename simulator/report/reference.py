@@ -1,4 +1,4 @@
-"""Messages of people, to hold simulated users' against: a file of them, or those that come with the package."""
+"""Messages of people, to hold simulated users' against: a file of them, or those in the package."""
 
 from __future__ import annotations
 
