@@ -261,7 +261,7 @@ def distances(
     # Of two equal shares rounding may leave the root of a number below 0.
     with np.errstate(invalid="ignore"):
         found = jensenshannon(np.stack([one, 1 - one]), np.stack([other, 1 - other]), base=2, axis=0)
-    return np.where(one == other, 0.0, found)
+    return np.where(np.isclose(one, other), 0.0, found)
 
 
 def halves(sample: Sample) -> tuple[str, list[tuple[Sample, Sample]]]:
@@ -307,9 +307,9 @@ def _row(
         first, second = _weights(run.users), _weights(people.users)
         # Equal numbers of users get equal weights; the other order makes them independent.
         drawn = distances(measure, sides, (first, np.concatenate([second[:1], second[:0:-1]])), size)
-        distance = float(drawn[0])
+        distance = None if np.isnan(drawn[0]) else float(drawn[0])
         enough = all(no_interval(side.measured(measure)[1]) is None for side in sides)
-        ci95 = percentiles(drawn[1:]) if enough else None
+        ci95 = percentiles(drawn[1:]) if enough and distance is not None else None
     return RealismRow(
         measure=measure.field,
         label=measure.label,
@@ -328,10 +328,10 @@ def _side(measure: Measure, sample: Sample, size: int) -> Side:
     reason = sample.reason(measure)
     if reason is None:
         drawn = sample.values(measure, _weights(sample.users), size)
-        value = float(drawn[0])
+        value = None if np.isnan(drawn[0]) else float(drawn[0])
         # Resamples of equal messages are equal, too.
         same = "all messages alike" if measure.statistic == "share" and value in (0, 1) else None
-        reason = no_interval(users, "user") or same
+        reason = "too few words" if value is None else no_interval(users, "user") or same
         ci95 = percentiles(drawn[1:]) if reason is None else None
         quartiles = sample.quartiles(measure.field) if measure.statistic == "median" else None
     return Side(messages=messages, users=users, value=value, ci95=ci95, quartiles=quartiles, reason=reason)
@@ -350,7 +350,8 @@ def _floor(measure: Measure, split: Sequence[tuple[Sample, Sample]]) -> float | 
             alone = (np.ones((1, pair[0].users)), np.ones((1, pair[1].users)))
             size = min(side.users for side in pair)
             found.append(float(distances(measure, pair, alone, size)[0]))
-    return float(np.mean(found)) if found else None
+    defined = [distance for distance in found if not np.isnan(distance)]
+    return float(np.mean(defined)) if defined else None
 
 
 _BINS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
