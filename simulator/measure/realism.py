@@ -21,6 +21,7 @@ from simulator.measure.bootstrap import RESAMPLES
 from simulator.measure.diversity import MOST, Parts, parts
 from simulator.measure.messages import Messages
 from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.repeats import HALVES, halves_by_repeat
 from simulator.measure.statistics import Floats, Integers, cluster_weights, no_interval, percentiles
 
 SPLITS = 20
@@ -231,10 +232,11 @@ class Sample:
         """Compute the mean cosine distance of two users' first messages."""
         vectors = self.vectors
         assert vectors is not None, "reason() tells"
-        distances = 1 - np.clip(vectors @ vectors.T, -1, 1)
-        np.fill_diagonal(distances, 0)
-        pairs = weights.sum(axis=1) ** 2 - (weights**2).sum(axis=1)
-        spread: Floats = ((weights @ distances) * weights).sum(axis=1) / pairs
+        own = (weights**2).sum(axis=1)
+        # The squared length of a sum of unit vectors is the sum of the cosines of all pairs.
+        cosines = ((weights @ vectors) ** 2).sum(axis=1) - own
+        pairs = weights.sum(axis=1) ** 2 - own
+        spread: Floats = 1 - cosines / np.where(pairs > 0, pairs, np.nan)
         return spread
 
 
@@ -266,14 +268,12 @@ def distances(
 
 def halves(sample: Sample) -> tuple[str, list[tuple[Sample, Sample]]]:
     """Split a run in two, by repeats where every persona has at least two, else at random; say how."""
-    of_persona = [
-        [place for place, _ in own]
-        for _, own in groupby(enumerate(sample.held), lambda item: item[1][0].user[:2])
-    ]
-    if of_persona and all(len(places) > 1 for places in of_persona):
-        sides = [[place for places in of_persona for place in places[start::2]] for start in (0, 1)]
-        told = "halves by repeat: each persona's seeds in turn"
-        return told, [(sample.some(sides[0]), sample.some(sides[1]))]
+    sides = halves_by_repeat(own[0].user for own in sample.held)
+    if sides is not None:
+        one, other = (
+            [place for place, own in enumerate(sample.held) if own[0].user in side] for side in sides
+        )
+        return HALVES, [(sample.some(one), sample.some(other))]
     return f"random halves of the users, the mean of {SPLITS}", list(_random_halves(sample))
 
 
