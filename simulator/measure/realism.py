@@ -54,16 +54,16 @@ MEASURES = (
     Measure("first_words", "Words, first message", "median", "Wasserstein-1"),
     Measure("follow_up_words", "Words, follow-up", "median", "Wasserstein-1"),
     Measure("questions", "Questions a message", "mean", "Wasserstein-1"),
-    Measure("facts_given", "Facts in the first message", "share", "difference"),
-    Measure("pronoun_only", "Follow-ups by pronoun only", "share", "Jensen–Shannon"),
-    Measure("thanks", "Messages with thanks", "share", "Jensen–Shannon"),
-    Measure("endings", "Messages that take leave", "share", "Jensen–Shannon"),
-    Measure("assistants_part", "Messages in the assistant's part", "share", "Jensen–Shannon"),
-    Measure("near_duplicates", "First messages, near duplicates", "share", "Jensen–Shannon"),
-    Measure("distinct_1", "First messages, distinct-1", "share", "difference"),
-    Measure("distinct_2", "First messages, distinct-2", "share", "difference"),
-    Measure("self_bleu", "First messages, self-BLEU", "mean", "difference"),
-    Measure("dispersion", "First messages, dispersion", "mean", "difference"),
+    Measure("facts_given", "Facts given unasked", "share", "difference"),
+    Measure("pronoun_only", "Only by pronoun", "share", "Jensen–Shannon"),
+    Measure("thanks", "Thanks", "share", "Jensen–Shannon"),
+    Measure("endings", "Taking leave", "share", "Jensen–Shannon"),
+    Measure("assistants_part", "The assistant's part", "share", "Jensen–Shannon"),
+    Measure("near_duplicates", "Near duplicates", "share", "Jensen–Shannon"),
+    Measure("distinct_1", "Distinct-1", "share", "difference"),
+    Measure("distinct_2", "Distinct-2", "share", "difference"),
+    Measure("self_bleu", "Self-BLEU", "mean", "difference"),
+    Measure("dispersion", "Dispersion", "mean", "difference"),
 )
 
 
@@ -309,7 +309,8 @@ def _row(
         drawn = distances(measure, sides, (first, np.concatenate([second[:1], second[:0:-1]])), size)
         distance = None if np.isnan(drawn[0]) else float(drawn[0])
         enough = all(no_interval(side.measured(measure)[1]) is None for side in sides)
-        ci95 = percentiles(drawn[1:]) if enough and distance is not None else None
+        varied = distance is not None and bool(np.nanmax(drawn) > np.nanmin(drawn))
+        ci95 = percentiles(drawn[1:]) if enough and varied else None
     return RealismRow(
         measure=measure.field,
         label=measure.label,

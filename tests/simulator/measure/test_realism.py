@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from simulator.measure.messages import Messages
 from simulator.measure.realism import MEASURES, RealismRow, Sample, compare_messages, distributions, halves
+from simulator.report.reference import read_reference
 
 
 def said(*texts: str, persona: str = "p", seed: int = 0, facts: Sequence[str] = ()) -> Messages:
@@ -65,8 +66,9 @@ def test_shares_have_the_jensen_shannon_distance() -> None:
 
 
 def test_a_share_of_all_messages_has_no_interval_of_no_width() -> None:
-    row = rows(users(*range(1, 8)), users(1, 2))["thanks"]
+    row = rows(users(*range(1, 8)), users(*range(1, 8)))["thanks"]
     assert (row.run.value, row.run.ci95, row.run.reason) == (0.0, None, "all messages alike")
+    assert (row.distance, row.distance_ci95) == (0.0, None)
 
 
 def test_a_users_first_message_counts_once_and_follow_ups_each() -> None:
@@ -155,3 +157,10 @@ def test_bars_are_shares_of_messages() -> None:
 def test_a_run_is_at_distance_0_from_itself(lengths: list[int]) -> None:
     found = rows(users(*lengths), users(*lengths))
     assert {found[measure.field].distance for measure in MEASURES} <= {0.0, None}
+
+
+def test_halves_of_people_are_no_further_apart_than_the_noise_floor() -> None:
+    people = read_reference(None)
+    found = rows(Sample(people[::2], None), Sample(people[1::2], None))
+    for name in ("first_words", "follow_up_words", "questions", "pronoun_only", "distinct_1", "self_bleu"):
+        assert (found[name].distance or 1) < 2 * (found[name].floor or 0)
