@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from scenarios.attacks.orders import without_user_orders
-from scenarios.errors import UsageError
+from scenarios.errors import OperationalError, UsageError
 from scenarios.text.wording import NOTHING, one_line
 from simulator.measure.messages import Messages
 from simulator.measure.realism import Realism, Sample, Side, compare_messages, distributions
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agents.retrieval.embedding import Embedder
     from simulator.measure.statistics import Floats
 
+_log = logging.getLogger(__name__)
 _TWO = decimals(2)
 REALISM = (
     Column("Measure", "label", "what is measured (docs/realism.md)", kind="name", short="Measure"),
@@ -61,7 +63,6 @@ def realism_of(run: RunFolder, reference: Path | None, embedder: Embedder) -> Re
 
     Raises:
         UsageError: a file is wrong, or the run branches off from another one, whose messages it repeats.
-        OperationalError: the embedding model cannot be fetched or loaded.
     """
     held, people = run_messages(run), read_reference(reference)
     texts = sorted({one.texts[0] for one in (*held, *people) if one.texts})
@@ -78,10 +79,16 @@ def realism_of(run: RunFolder, reference: Path | None, embedder: Embedder) -> Re
     )
 
 
-def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Floats]:
+def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Floats] | None:
+    """Return unit vectors of texts; None, with a warning, where the model cannot be had."""
     if not texts:
         return {}
-    return dict(zip(texts, embedder.passages(texts).astype(np.float64), strict=True))
+    try:
+        vectors = embedder.passages(texts).astype(np.float64)
+    except OperationalError as error:
+        _log.warning("near duplicates and dispersion are not measured: %s", error)
+        return None
+    return dict(zip(texts, vectors, strict=True))
 
 
 def run_messages(run: RunFolder) -> list[Messages]:

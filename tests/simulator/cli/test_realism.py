@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.errors import OperationalError
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.builders import conversation
 from tests.simulator.command_line import CommandLine
@@ -81,6 +82,20 @@ def test_a_run_without_conversations_has_no_numbers(hallulab: CommandLine, run: 
     rows = json.loads(hallulab("realism", run, "--reference", people, "--json").out)["rows"]
     assert {(row["run"]["value"], row["distance"], row["floor"]) for row in rows} == {(None, None, None)}
     assert {row["run"]["reason"] for row in rows} == {"0 messages; 2 needed"}
+
+
+def test_without_the_embedding_model_the_other_numbers_are_there(
+    hallulab: CommandLine, run: Path, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: HashedWords, texts: object) -> None:
+        raise OperationalError("no network.")
+
+    monkeypatch.setattr(HashedWords, "passages", fails)
+    ended = hallulab("realism", run, "--reference", people, "--json")
+    rows = {row["measure"]: row["run"] for row in json.loads(ended.out)["rows"]}
+    assert ended.err == "warning: near duplicates and dispersion are not measured: no network.\n"
+    assert (rows["dispersion"]["value"], rows["dispersion"]["reason"]) == (None, "no embedding model")
+    assert rows["first_words"]["value"] == 2.0
 
 
 def test_a_bad_line_of_the_reference_ends_with_2_and_writes_nothing(
