@@ -68,7 +68,7 @@ def test_the_page_escapes_everything_and_needs_no_network(
     assert "<script" not in text
     assert "&lt;script&gt;" in text
     assert "default-src 'none'" in text
-    assert not {"http://", "https://"} & set(text.split('"'))
+    assert "://" not in text
     assert "simulated, 0–5: 100.0%" in text
 
 
@@ -77,9 +77,13 @@ def test_without_a_reference_ours_is_taken(hallulab: CommandLine, run: Path) -> 
     assert {row["reference"]["messages"] for row in found["rows"]} == {265, 838, 1103, 0}
 
 
-def test_a_run_without_conversations_has_no_numbers(hallulab: CommandLine, run: Path, people: Path) -> None:
+def test_a_run_without_conversations_has_no_numbers(
+    hallulab: CommandLine, run: Path, people: Path, tmp_path: Path
+) -> None:
     (run / "conversations.jsonl").write_text("")
-    rows = json.loads(hallulab("realism", run, "--reference", people, "--json").out)["rows"]
+    page = tmp_path / "page.html"
+    rows = json.loads(hallulab("realism", run, "--reference", people, "--json", "--out", page).out)["rows"]
+    assert "simulated: 0 messages; 2 needed." in page.read_text(encoding="utf-8")
     assert {(row["run"]["value"], row["distance"], row["floor"]) for row in rows} == {(None, None, None)}
     assert {row["run"]["reason"] for row in rows} == {"0 messages; 2 needed"}
 
