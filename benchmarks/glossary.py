@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 
 from simulator.bench.tables import TABLES as BENCH
 from simulator.report.columns import Column, glossary
+from simulator.report.realism import TABLES as REALISM
 from simulator.report.tables import TABLES as RUN
 from simulator.stress.calibration_table import TABLES as CALIBRATE
 from simulator.stress.rag_trust.tables import TABLES as STRESS
 
 _HEAD = """# What the columns mean
 
-Each table of a run, of `hallulab bench`, `calibrate` and `stress`: the heading on the page, the field of the
-row (in JSON and CSV), the meaning. The page shows the meaning when the pointer is on a heading. The terminal
-has the columns that fit, in the same order, under shorter headings.
+Each table of a run, of `hallulab realism`, `bench`, `calibrate` and `stress`: the heading on the page, the
+field of the row (in JSON and CSV), the meaning. The page shows the meaning when the pointer is on a heading.
+The terminal has the columns that fit, in the same order, under shorter headings.
 
 `python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
-`simulator/report/tables.py`, `simulator/bench/tables.py`, `simulator/stress/calibration_table.py` and
-`simulator/stress/rag_trust/tables.py`.
-[methods.md](methods.md), [bench.md](bench.md) and [rag-trust.md](rag-trust.md) say how the numbers are
-counted.
+`simulator/report/tables.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
+`simulator/stress/calibration_table.py` and `simulator/stress/rag_trust/tables.py`.
+[methods.md](methods.md), [realism.md](realism.md), [bench.md](bench.md) and [rag-trust.md](rag-trust.md) say
+how the numbers are counted.
 """
 
 
@@ -28,6 +29,7 @@ def page() -> str:
     """Return the text of docs/metrics.md."""
     parts = (
         *_tables("A run", RUN),
+        *_tables("`hallulab realism`", REALISM),
         *_tables("`hallulab bench`", BENCH),
         *_tables("`hallulab calibrate`", CALIBRATE),
         *_tables("`hallulab stress`", STRESS),

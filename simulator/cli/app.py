@@ -15,6 +15,7 @@ from simulator.cli import (
     importing,
     listing,
     planting,
+    realism,
     running,
     serving,
     starting_packs,
@@ -42,6 +43,7 @@ app.command("view")(folders.view)
 app.command("import")(importing.import_)
 app.command("export")(exporting.export)
 app.command("audit")(auditing.audit)
+app.command("realism")(realism.realism)
 app.command("bench", cls=PassingOn)(bench.bench)
 app.command("plant", cls=PassingOn)(planting.plant)
 app.command("calibrate", cls=PassingOn)(calibrating.calibrate)

@@ -10,7 +10,15 @@ from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
 from simulator.measure.metrics import Pairing, Tallies, Tally
 from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import Ratio, by_cluster, holm, no_interval, paired_differences
+from simulator.measure.repeats import halves_by_repeat
+from simulator.measure.statistics import (
+    Ratio,
+    by_cluster,
+    holm,
+    no_interval,
+    paired_differences,
+    ratio_of_sums,
+)
 
 Metric = Literal["hpt_1", "tokacc_1"]
 
@@ -43,6 +51,9 @@ class Comparison(Frozen):
     """Paired permutation test, two-sided; None with fewer than two pairs."""
     p_holm: Rounded | None
     """Adjusted by Holm over all pairs of chatbots under this detector and metric."""
+    floor: Rounded | None
+    """The noise floor: how far halves of one chatbot's conversations differ that have the same personas and
+    other seeds (`simulator.measure.repeats`), the mean of both chatbots. None: a persona has one seed."""
 
 
 def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str]) -> tuple[Comparison, ...]:
@@ -63,6 +74,7 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
         )
         for number, metric in enumerate(_RATIOS):
             differences = tested[number * len(names) :][: len(names)]
+            floors = {name: _floor(tallies[name, detector], metric) for name in chatbots}
             adjusted = holm([item.p_value for item in differences])
             found.extend(
                 Comparison(
@@ -76,10 +88,26 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
                     no_interval=no_interval(item.pairs, "pair"),
                     p_value=item.p_value,
                     p_holm=p_holm,
+                    floor=_mean_of(floors[a], floors[b]),
                 )
                 for (a, b), item, p_holm in zip(names, differences, adjusted, strict=True)
             )
     return tuple(found)
+
+
+def _floor(tallies: Sequence[Tally], metric: Metric) -> float | None:
+    """Return the difference between halves of one chatbot's conversations; None where one has no number."""
+    halves = halves_by_repeat(item.pairing for item in tallies)
+    if halves is None:
+        return None
+    one, other = (
+        ratio_of_sums([_RATIOS[metric](item) for item in tallies if item.pairing in half]) for half in halves
+    )
+    return None if one is None or other is None else abs(one - other)
+
+
+def _mean_of(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else (one + other) / 2
 
 
 def paired_ratios(

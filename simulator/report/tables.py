@@ -90,6 +90,10 @@ BY_DEPTH = (
 )  # fmt: skip
 """For `corrected_by_depth`: the same by depth."""
 
+_FLOOR = (
+    "how far two halves of one chatbot's conversations differ that have the same personas and other seeds, "
+    "the mean of both chatbots; none where a persona has one seed"
+)
 COMPARISONS = (
     Column("a", "a", "a chatbot", kind="name"),
     Column("b", "b", "another one", kind="name"),
@@ -97,9 +101,11 @@ COMPARISONS = (
     Column("Δ HPT-1", "hpt_1.difference", "HPT-1 of a minus that of b, over the pairs", decimals(2),
            beside="hpt_1.ci95"),
     Column("p (Holm)", "hpt_1.p_holm", "paired permutation test of HPT-1, adjusted by Holm", p_text),
+    Column("Noise floor", "hpt_1.floor", _FLOOR, decimals(2)),
     Column("Δ TokAcc-1, points", "tokacc_1.difference", "TokAcc-1 of a minus that of b, over the pairs",
            decimals(1, 100), beside="tokacc_1.ci95"),
     Column("p (Holm)", "tokacc_1.p_holm", "paired permutation test of TokAcc-1, adjusted by Holm", p_text),
+    Column("Noise floor, points", "tokacc_1.floor", _FLOOR, decimals(1, 100)),
 )  # fmt: skip
 """For `comparisons`: two chatbots under a detector, by both metrics."""
 

@@ -46,6 +46,24 @@ def test_a_comparison_of_fewer_than_six_pairs_has_the_reason_in_place_of_an_inte
     assert (six.ci95, six.no_interval) == ((1.0, 1.0), None)
 
 
+def test_the_noise_floor_is_the_mean_difference_of_each_chatbots_halves_by_seed() -> None:
+    counts = {"vanilla": {0: 2, 1: 0}, "editor": {0: 1, 1: 0}}
+    chats = [
+        conversation(f"{bot}{persona}{seed}", ["one two"], bot, persona, seed)
+        for bot in counts
+        for persona in ("asha", "ravi")
+        for seed in (0, 1)
+    ]
+    verdicts = [scored(one.id, 0, [(0, 3)] * counts[one.chatbot][one.seed]) for one in chats]
+    hpt, tokacc = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    assert (hpt.difference, hpt.floor) == (0.5, 1.5)
+    assert tokacc.floor == 0.5
+
+
+def test_without_repeats_there_is_no_noise_floor() -> None:
+    assert compared({"vanilla": [1, 0], "editor": [0, 0]})["hpt_1", "vanilla", "editor"].floor is None
+
+
 def test_only_personas_that_both_have_scored_are_paired() -> None:
     lines = compared({"vanilla": [5, 1, 0], "editor": [None, 0, 0], "agent": [1]})
     assert lines["hpt_1", "vanilla", "editor"].pairs == 2

@@ -1,0 +1,118 @@
+"""What is counted of a user's messages: rules on their text alone, so that people's can be held against them.
+
+The rules are ours. They see no reply, because files of people's messages often have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from agents.users.user_flaws import role_swap
+from scenarios.text.items import stems_key
+from scenarios.text.spans import sentences, words
+
+FEW = 2
+"""Most content words of a message whose subject is a pronoun."""
+_ASKS = frozenset(
+    (
+        *(
+            "what",
+            "how",
+            "why",
+            "when",
+            "where",
+            "which",
+            "who",
+            "whose",
+            "whom",
+            "can",
+            "could",
+            "may",
+            "is",
+        ),
+        *("are", "am", "was", "were", "do", "does", "did", "will", "would", "should", "has", "have"),
+    )
+)
+"""First words of a question: in chats many people leave the question mark out."""
+_PRONOUN = re.compile(
+    r"\b(?:it|its|it's|they|them|their|he|him|his|she|her"
+    r"|(?:this|that|these|those)(?=\s*(?:[?.!,;]|$)|\s+(?:is|are|was|were|do|does|did|can|could|will|would)\b)"
+    r"|(?<=is )(?:this|that)|(?<=are )(?:these|those))\b",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(r"\b(?:thanks|thank (?:you|u)|thankyou|thx|cheers|much appreciated)\b", re.IGNORECASE)
+_ENDS = re.compile(
+    r"\b(?:good)?bye\b|\bsee you\b|\bhave a (?:good|great|nice|lovely)\b"
+    r"|\bthat(?:'s| is| was| will be) (?:all|everything)\b(?! (?:you|they|he|she|it))"
+    r"|\bno (?:more|further|other) questions\b|\bnothing else\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The messages of a user in a conversation."""
+
+    user: tuple[str, str, int]
+    """Scenario, persona and seed. Their conversations with several chatbots depend on each other."""
+    texts: tuple[str, ...]
+    """The messages in order; the first one opens the conversation."""
+    facts: tuple[str, ...] = ()
+    """What the persona knows; empty: not known."""
+
+    @cached_property
+    def counts(self) -> Mapping[str, tuple[float, ...]]:
+        """A number for each message that a measure is about, by the measure's field."""
+        lengths = [float(len(text.split())) for text in self.texts]
+        given = facts_given(self.texts[0], self.facts) if self.texts else None
+        return {
+            "first_words": tuple(lengths[:1]),
+            "follow_up_words": tuple(lengths[1:]),
+            "questions": tuple(float(questions(text)) for text in self.texts),
+            "facts_given": () if given is None else (given,),
+            "pronoun_only": tuple(float(only_pronouns(text)) for text in self.texts[1:]),
+            "thanks": tuple(float(_THANKS.search(text) is not None) for text in self.texts),
+            "endings": tuple(float(_ENDS.search(_straight(text)) is not None) for text in self.texts),
+            "assistants_part": tuple(float(role_swap(text) is not None) for text in self.texts),
+        }
+
+
+def questions(text: str) -> int:
+    """Count the sentences that end with a question mark or begin with a word that asks.
+
+    >>> questions("My bus was late. who pays for it? Can I insist")
+    2
+    """
+    found = (region.of(text) for region in sentences(text))
+    return sum("?" in one or (words(one) or [""])[0] in _ASKS for one in found)
+
+
+def only_pronouns(text: str) -> bool:
+    """Return whether a message has a pronoun for something, and at most `FEW` content words.
+
+    >>> only_pronouns("How is it created?"), only_pronouns("Does the bank have to pay it back?")
+    (True, False)
+    """
+    return _PRONOUN.search(_straight(text)) is not None and len(_stems(text)) <= FEW
+
+
+def facts_given(text: str, facts: Sequence[str]) -> float | None:
+    """Return the share of facts at least half of whose content words are in the text; None without facts.
+
+    >>> facts_given("The mixer cost Rs 4,850.", ["The mixer cost Rs 4850", "Her phone is 55501 20114"])
+    0.5
+    """
+    said = _stems(text)
+    stems = [found for found in map(_stems, facts) if found]
+    return sum(2 * len(found & said) >= len(found) for found in stems) / len(stems) if stems else None
+
+
+def _stems(text: str) -> set[str]:
+    return set(stems_key(text).split())
+
+
+def _straight(text: str) -> str:
+    return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")

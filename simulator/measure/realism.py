@@ -1,0 +1,389 @@
+"""How like people's the messages of simulated users are: measures, distances from people's, a noise floor.
+
+Users are resampled, each with all their conversations: a user is a persona and seed, who says the same first
+message to every chatbot; so first messages count once a user. A distance of two samples of one source is not
+0 either. So the noise floor, the distance between halves of the run, stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import Literal
+
+import numpy as np
+
+from scenarios.text.wording import counted
+from scenarios.transcript import Frozen
+from simulator.measure.bootstrap import RESAMPLES
+from simulator.measure.diversity import MOST, Parts, parts
+from simulator.measure.messages import Messages
+from simulator.measure.numbers import Interval, Rounded
+from simulator.measure.repeats import HALVES, halves_by_repeat
+from simulator.measure.statistics import Floats, Integers, cluster_weights, no_interval, percentiles
+
+SPLITS = 20
+"""Random halves of a run without repeats."""
+LEAST = 2
+"""Messages below which there is no number: a share of one message is 0 or 1, whatever it is."""
+_SEED = 20_261
+_FIRST = ("first_words", "facts_given")
+_DIVERSITY = ("near_duplicates", "distinct_1", "distinct_2", "self_bleu", "dispersion")
+
+Statistic = Literal["median", "mean", "share"]
+DistanceName = Literal["Wasserstein-1", "Jensen–Shannon", "difference"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Something that is measured of messages."""
+
+    field: str
+    """Its name in JSON."""
+    label: str
+    """Its name for people."""
+    statistic: Statistic
+    """What is computed of the numbers of messages; a share is a mean of zeros and ones."""
+    distance: DistanceName
+    """How two sets of messages are compared."""
+
+
+MEASURES = (
+    Measure("first_words", "Words, first message", "median", "Wasserstein-1"),
+    Measure("follow_up_words", "Words, follow-up", "median", "Wasserstein-1"),
+    Measure("questions", "Questions a message", "mean", "Wasserstein-1"),
+    Measure("facts_given", "Facts given unasked", "share", "difference"),
+    Measure("pronoun_only", "Only by pronoun", "share", "Jensen–Shannon"),
+    Measure("thanks", "Thanks", "share", "Jensen–Shannon"),
+    Measure("endings", "Taking leave", "share", "Jensen–Shannon"),
+    Measure("assistants_part", "The assistant's part", "share", "Jensen–Shannon"),
+    Measure("near_duplicates", "Near duplicates", "share", "Jensen–Shannon"),
+    Measure("distinct_1", "Distinct-1", "share", "difference"),
+    Measure("distinct_2", "Distinct-2", "share", "difference"),
+    Measure("self_bleu", "Self-BLEU", "mean", "difference"),
+    Measure("dispersion", "Dispersion", "mean", "difference"),
+)
+
+
+class Side(Frozen):
+    """A measure of the run's messages, or of people's."""
+
+    messages: int
+    """Messages measured."""
+    users: int
+    """Users who wrote them; of people's, conversations."""
+    value: Rounded | None
+    """The number; None: see `reason`."""
+    ci95: Interval
+    """Bootstrap over users."""
+    quartiles: Interval
+    """Of a length, the lower and the upper quartile; not an interval."""
+    reason: str | None
+    """Why there is no number, or no interval."""
+
+
+class RealismRow(Frozen):
+    """A measure of both, and their distance."""
+
+    measure: str
+    """Field of the measure."""
+    label: str
+    """Its name for people."""
+    run: Side
+    """The simulated users' messages."""
+    reference: Side
+    """People's messages."""
+    by: DistanceName
+    """Which distance: Wasserstein-1 in the measure's unit; Jensen–Shannon distance to base 2, in [0, 1]; or
+    the absolute difference."""
+    distance: Rounded | None
+    """Between both; None where either has no number."""
+    distance_ci95: Interval
+    """Bootstrap over the users of both."""
+    floor: Rounded | None
+    """The same distance between two halves of the run; None where a half has no number."""
+
+
+class Bars(Frozen):
+    """How the numbers of messages are distributed."""
+
+    label: str
+    """Name of the measure."""
+    bins: tuple[str, ...]
+    """Ranges of numbers."""
+    run: tuple[Rounded, ...] | None
+    """Share of the simulated users' messages in each; None without messages."""
+    reference: tuple[Rounded, ...] | None
+    """Share of people's."""
+
+
+class Realism(Frozen):
+    """How like people's the messages of a run are."""
+
+    run: str
+    """The run's folder, as it was given."""
+    reference: str
+    """Where people's messages are from."""
+    sample: int | None
+    """First messages of a sample, in which diversity is measured; None: too few."""
+    halves: str
+    """What the halves of the noise floor are."""
+    rows: tuple[RealismRow, ...]
+    """The measures."""
+    bars: tuple[Bars, ...]
+    """Distributions."""
+
+
+class Sample:
+    """Messages, by user.
+
+    Args:
+        conversations: those without messages are left out.
+        vectors: unit vectors of first messages by their text; None: not known.
+    """
+
+    def __init__(self, conversations: Sequence[Messages], vectors: Mapping[str, Floats] | None) -> None:
+        self._vectors = vectors
+        held = sorted((one for one in conversations if one.texts), key=lambda one: one.user)
+        self.held = [list(own) for _, own in groupby(held, lambda one: one.user)]
+        self.users = len(self.held)
+        self._parts: dict[int, Parts] = {}
+
+    def some(self, users: Sequence[int]) -> Sample:
+        """Return the sample of some users, by place."""
+        return Sample([one for place in users for one in self.held[place]], self._vectors)
+
+    @cached_property
+    def vectors(self) -> Floats | None:
+        """Vectors of the users' first messages, shape (users, dimensions)."""
+        if self._vectors is None or not self.held:
+            return None
+        return np.stack([self._vectors[own[0].texts[0]] for own in self.held])
+
+    def numbers(self, field: str) -> tuple[Floats, Integers]:
+        """Return a number for each message that a measure is about, and the place of its user."""
+        found = [
+            (number, place)
+            for place, own in enumerate(self.held)
+            for one in (own[:1] if field in _FIRST else own)
+            for number in one.counts[field]
+        ]
+        numbers, places = zip(*found, strict=True) if found else ((), ())
+        return np.array(numbers, dtype=np.float64), np.array(places, dtype=np.int64)
+
+    def parts(self, size: int) -> Parts:
+        """Return the parts of first messages in numbers of diversity (`simulator.measure.diversity`)."""
+        if size not in self._parts:
+            self._parts[size] = parts([own[0].texts[0] for own in self.held], self.vectors, size)
+        return self._parts[size]
+
+    def measured(self, measure: Measure) -> tuple[int, int]:
+        """Return the numbers of messages that a measure is about, and of their users."""
+        if measure.field in _DIVERSITY:
+            return self.users, self.users
+        numbers, places = self.numbers(measure.field)
+        return len(numbers), len(np.unique(places))
+
+    def reason(self, measure: Measure) -> str | None:
+        """Say why a measure has no number; None: it has one."""
+        if measure.field in ("near_duplicates", "dispersion") and self.users and self.vectors is None:
+            return "no embedding model"
+        messages = self.measured(measure)[0]
+        if measure.field == "facts_given" and self.users and not messages:
+            return "no persona's facts are known"
+        return None if messages >= LEAST else f"{counted(messages, 'message')}; {LEAST} needed"
+
+    def values(self, measure: Measure, weights: Floats, size: int) -> Floats:
+        """Compute a measure under weights of users, shape (resamples, users); NaN where undefined.
+
+        Args:
+            size: first messages of a sample of diversity.
+        """
+        if measure.statistic == "median":
+            return self._quantiles(measure.field, weights, 0.5)
+        with np.errstate(invalid="ignore"):
+            if measure.field == "dispersion":
+                return self._dispersion(weights)
+            if measure.field in _DIVERSITY:
+                over, under = (weights @ self.parts(size)[measure.field]).T
+            else:
+                numbers, places = self.numbers(measure.field)
+                over = weights @ np.bincount(places, numbers, self.users)
+                under = weights @ np.bincount(places, minlength=self.users)
+            values: Floats = over / under
+        return values
+
+    def quartiles(self, field: str) -> tuple[float, float]:
+        """Return the lower and the upper quartile of a measure."""
+        alone = np.ones((1, self.users))
+        return float(self._quantiles(field, alone, 0.25)[0]), float(self._quantiles(field, alone, 0.75)[0])
+
+    def _quantiles(self, field: str, weights: Floats, share: float) -> Floats:
+        """Return the lowest number that at least this share of the messages does not exceed."""
+        numbers, places = self.numbers(field)
+        order = np.argsort(numbers, kind="stable")
+        reached = np.cumsum(weights[:, places[order]], axis=1)
+        at = (reached < share * reached[:, -1:]).sum(axis=1)
+        return np.where(reached[:, -1] > 0, numbers[order][np.minimum(at, len(numbers) - 1)], np.nan)
+
+    def _dispersion(self, weights: Floats) -> Floats:
+        """Compute the mean cosine distance of two users' first messages."""
+        vectors = self.vectors
+        assert vectors is not None, "reason() tells"
+        own = (weights**2).sum(axis=1)
+        # The squared length of a sum of unit vectors is the sum of the cosines of all pairs.
+        cosines = ((weights @ vectors) ** 2).sum(axis=1) - own
+        pairs = weights.sum(axis=1) ** 2 - own
+        spread: Floats = 1 - cosines / np.where(pairs > 0, pairs, np.nan)
+        return spread
+
+
+def distances(
+    measure: Measure, sides: tuple[Sample, Sample], weights: tuple[Floats, Floats], size: int
+) -> Floats:
+    """Compute the distance of two samples under weights of their users, shape (resamples,)."""
+    from scipy.spatial.distance import jensenshannon
+    from scipy.stats import wasserstein_distance
+
+    if measure.distance == "Wasserstein-1":
+        (one, at), (other, there) = (side.numbers(measure.field) for side in sides)
+        return np.array(
+            [
+                wasserstein_distance(one, other, first[at], second[there])
+                if first[at].any() and second[there].any()
+                else np.nan
+                for first, second in zip(*weights, strict=True)
+            ]
+        )
+    one, other = (side.values(measure, held, size) for side, held in zip(sides, weights, strict=True))
+    if measure.distance == "difference":
+        return np.abs(one - other)
+    # Of two equal shares rounding may leave the root of a number below 0.
+    with np.errstate(invalid="ignore"):
+        found = jensenshannon(np.stack([one, 1 - one]), np.stack([other, 1 - other]), base=2, axis=0)
+    return np.where(np.isclose(one, other), 0.0, found)
+
+
+def halves(sample: Sample) -> tuple[str, list[tuple[Sample, Sample]]]:
+    """Split a run in two, by repeats where every persona has at least two, else at random; say how."""
+    sides = halves_by_repeat(own[0].user for own in sample.held)
+    if sides is not None:
+        one, other = (
+            [place for place, own in enumerate(sample.held) if own[0].user in side] for side in sides
+        )
+        return HALVES, [(sample.some(one), sample.some(other))]
+    return f"random halves of the users, the mean of {SPLITS}", list(_random_halves(sample))
+
+
+def _random_halves(sample: Sample) -> Iterator[tuple[Sample, Sample]]:
+    generator = np.random.default_rng(_SEED)
+    half = sample.users // 2
+    for _ in range(SPLITS):
+        drawn = generator.permutation(sample.users).tolist()
+        yield sample.some(drawn[:half]), sample.some(drawn[half : 2 * half])
+
+
+def compare_messages(run: Sample, people: Sample) -> tuple[int | None, str, tuple[RealismRow, ...]]:
+    """Measure a run's messages and people's.
+
+    Returns:
+        First messages of a sample of diversity (None: too few), what the halves are, and the rows.
+    """
+    both = [side.users for side in (run, people) if side.users >= LEAST]
+    size = min(both, default=LEAST)
+    told, split = halves(run)
+    rows = tuple(_row(measure, (run, people), split, size) for measure in MEASURES)
+    return min(size, MOST) if both else None, told, rows
+
+
+def _row(
+    measure: Measure, sides: tuple[Sample, Sample], split: Sequence[tuple[Sample, Sample]], size: int
+) -> RealismRow:
+    run, people = sides
+    distance, ci95 = None, None
+    if all(side.reason(measure) is None for side in sides):
+        first, second = _weights(run.users), _weights(people.users)
+        # Equal numbers of users get equal weights; the other order makes them independent.
+        drawn = distances(measure, sides, (first, np.concatenate([second[:1], second[:0:-1]])), size)
+        distance = None if np.isnan(drawn[0]) else float(drawn[0])
+        enough = all(no_interval(side.measured(measure)[1]) is None for side in sides)
+        varied = distance is not None and bool(np.nanmax(drawn) > np.nanmin(drawn))
+        ci95 = percentiles(drawn[1:]) if enough and varied else None
+    return RealismRow(
+        measure=measure.field,
+        label=measure.label,
+        run=_side(measure, run, size),
+        reference=_side(measure, people, size),
+        by=measure.distance,
+        distance=distance,
+        distance_ci95=ci95,
+        floor=_floor(measure, split),
+    )
+
+
+def _side(measure: Measure, sample: Sample, size: int) -> Side:
+    messages, users = sample.measured(measure)
+    value, ci95, quartiles = None, None, None
+    reason = sample.reason(measure)
+    if reason is None:
+        drawn = sample.values(measure, _weights(sample.users), size)
+        value = None if np.isnan(drawn[0]) else float(drawn[0])
+        # Resamples of equal messages are equal, too.
+        same = "all messages alike" if measure.statistic == "share" and value in (0, 1) else None
+        reason = "too few words" if value is None else no_interval(users, "user") or same
+        ci95 = percentiles(drawn[1:]) if reason is None else None
+        quartiles = sample.quartiles(measure.field) if measure.statistic == "median" else None
+    return Side(messages=messages, users=users, value=value, ci95=ci95, quartiles=quartiles, reason=reason)
+
+
+def _weights(users: int) -> Floats:
+    """Return each user once, and then how often resamples take them: shape (1 + `RESAMPLES`, users)."""
+    return np.concatenate([np.ones((1, users)), cluster_weights(users, RESAMPLES).astype(np.float64)])
+
+
+def _floor(measure: Measure, split: Sequence[tuple[Sample, Sample]]) -> float | None:
+    """Return the mean distance of the halves in which there is one."""
+    found: list[float] = []
+    for pair in split:
+        if all(side.reason(measure) is None for side in pair):
+            alone = (np.ones((1, pair[0].users)), np.ones((1, pair[1].users)))
+            size = min(side.users for side in pair)
+            found.append(float(distances(measure, pair, alone, size)[0]))
+    defined = [distance for distance in found if not np.isnan(distance)]
+    return float(np.mean(defined)) if defined else None
+
+
+_BINS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
+    ("first_words", "Words of a first message", (5, 10, 15, 20, 30, 50)),
+    ("follow_up_words", "Words of a follow-up", (5, 10, 15, 20, 30, 50)),
+    ("questions", "Questions of a message", (0, 1, 2)),
+)
+"""Field, title and the highest numbers of the bins."""
+
+
+def distributions(run: Sample, people: Sample) -> tuple[Bars, ...]:
+    """Return how lengths and questions are distributed."""
+    return tuple(
+        Bars(
+            label=title,
+            bins=_bins(ends),
+            run=_shares(run, field, ends),
+            reference=_shares(people, field, ends),
+        )
+        for field, title, ends in _BINS
+    )
+
+
+def _bins(ends: Sequence[int]) -> tuple[str, ...]:
+    ranges = [f"{low + 1}–{high}" if low + 1 < high else f"{high}" for low, high in pairwise((-1, *ends))]
+    return (*ranges, f"{ends[-1] + 1}+")
+
+
+def _shares(sample: Sample, field: str, ends: Sequence[int]) -> tuple[float, ...] | None:
+    numbers, _ = sample.numbers(field)
+    if not len(numbers):
+        return None
+    counts = np.bincount(np.searchsorted(ends, numbers), minlength=len(ends) + 1)
+    return tuple(float(share) for share in counts / len(numbers))

@@ -1,0 +1,184 @@
+"""`hallulab realism`: the messages of a run's simulated users beside people's, as numbers and as a page."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from scenarios.attacks.orders import without_user_orders
+from scenarios.errors import OperationalError, UsageError
+from scenarios.text.wording import NOTHING, one_line
+from simulator.measure.messages import Messages
+from simulator.measure.realism import Realism, Sample, Side, compare_messages, distributions
+from simulator.report.columns import NARROW, Column, decimals, terminal_table
+from simulator.report.markup import asset, render
+from simulator.report.reference import OURS, read_reference
+from simulator.report.reporting import personas_of
+from simulator.report.terminal import standard_output
+from simulator.runs.folder import RunFolder
+
+if TYPE_CHECKING:
+    from agents.retrieval.embedding import Embedder
+    from simulator.measure.statistics import Floats
+
+_log = logging.getLogger(__name__)
+_TWO = decimals(2)
+REALISM = (
+    Column("Measure", "label", "what is measured (docs/realism.md)", kind="name", short="Measure"),
+    Column("Simulated", "run.value", "of the simulated users: the median of a length, the mean of a number, "
+           "or a share", _TWO, beside="run.ci95", short="Simulated"),
+    Column("Quartiles", "run.quartiles", "quartiles of a length",
+           lambda found: NOTHING if found is None else f"{found[0]:g}, {found[1]:g}", kind="text"),
+    Column("n", "run.messages", "simulated messages that were measured", short="n"),
+    Column("Users", "run.users", "simulated users (a persona and seed) who wrote them", short="Users",
+           wide=True),
+    Column("People", "reference.value", "the same of people", _TWO, beside="reference.ci95", short="People"),
+    Column("Quartiles", "reference.quartiles", "quartiles of a length, of people",
+           lambda found: NOTHING if found is None else f"{found[0]:g}, {found[1]:g}", kind="text"),
+    Column("n", "reference.messages", "people's messages that were measured", short="n"),
+    Column("Distance", "distance", "between both: Wasserstein-1, in the measure's unit; Jensen–Shannon "
+           "distance to base 2, in [0, 1]; or the absolute difference", _TWO, beside="distance_ci95",
+           short="Distance"),
+    Column("By", "by", "which distance", kind="text", short="By", wide=True),
+    Column("Noise floor", "floor", "the same distance between halves of the run", _TWO, short="Floor"),
+)  # fmt: skip
+"""For `rows`: a measure of simulated users' and of people's messages."""
+TABLES = {"Simulated and people's messages": REALISM}
+"""Title → columns."""
+
+
+def realism_of(run: RunFolder, reference: Path | None, embedder: Embedder) -> Realism:
+    """Measure the messages of a run's users, and their distance from people's.
+
+    Args:
+        run: the run.
+        reference: file of people's messages; None: those that come with the package.
+        embedder: makes the vectors of first messages.
+
+    Raises:
+        UsageError: a file is wrong, or the run branches off from another one, whose messages it repeats.
+    """
+    held, people = run_messages(run), read_reference(reference)
+    texts = sorted({one.texts[0] for one in (*held, *people) if one.texts})
+    vectors = _vectors(texts, embedder)
+    sides = Sample(held, vectors), Sample(people, vectors)
+    sample, told, rows = compare_messages(*sides)
+    return Realism(
+        run=str(run.path),
+        reference=OURS if reference is None else str(reference),
+        sample=sample,
+        halves=told,
+        rows=rows,
+        bars=distributions(*sides),
+    )
+
+
+def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Floats] | None:
+    """Return unit vectors of texts; None, with a warning, where the model cannot be had."""
+    if not texts:
+        return {}
+    try:
+        vectors = embedder.passages(texts).astype(np.float64)
+    except OperationalError as error:
+        _log.warning("near duplicates and dispersion are not measured: %s", error)
+        return None
+    return dict(zip(texts, vectors, strict=True))
+
+
+def run_messages(run: RunFolder) -> list[Messages]:
+    """Return the users' messages of each conversation of a run, without what an attack put into them.
+
+    Raises:
+        UsageError: a file of the run is wrong, or it branches off from another run.
+    """
+    run.require()
+    saved = run.read_experiment()
+    if saved is not None and saved.branched_from is not None:
+        raise UsageError(
+            f"{run.path}: its users' messages are those of {saved.branched_from.run}. Measure that run."
+        )
+    personas = personas_of(saved, None)
+    imported = saved is not None and saved.imported is not None
+    orders = saved.planted.orders if saved is not None and saved.planted is not None else ()
+    found = []
+    for one in run.read_journals().conversations:
+        persona = personas.get(one.persona)
+        said = without_user_orders(one, orders)
+        found.append(
+            Messages(
+                # An imported file may name one person in many conversations, each with its own beginning.
+                (one.scenario, one.id if imported else one.persona, one.seed),
+                tuple(turn.user for turn in said.turns),
+                () if persona is None else persona.facts,
+            )
+        )
+    return found
+
+
+def notes(found: Realism) -> list[str]:
+    """Say what the numbers rest on, and why some are missing."""
+    lines = [f"People: {found.reference}.", f"Noise floor: {found.halves}."]
+    if found.sample is not None:
+        lines.append(f"Diversity is measured in samples of {found.sample} first messages, one a user.")
+    lines += _reasons("simulated", {row.label: row.run for row in found.rows})
+    return lines + _reasons("people", {row.label: row.reference for row in found.rows})
+
+
+def _reasons(who: str, sides: Mapping[str, Side]) -> list[str]:
+    """Say why numbers or intervals are missing, the measures with one reason together."""
+    labels: dict[str, list[str]] = {}
+    for label, side in sides.items():
+        if side.reason is not None:
+            labels.setdefault(side.reason, []).append(label)
+    return [
+        f"{who}: {reason}." if len(named) == len(sides) else f"{who}: {reason} ({'; '.join(named)})."
+        for reason, named in labels.items()
+    ]
+
+
+def print_realism(found: Realism, console: Console | None = None) -> None:
+    """Print the table, what it rests on, and why numbers are missing."""
+    console = console or standard_output()
+    console.print(terminal_table(REALISM, [found.rows], narrow=console.width < NARROW))
+    for line in notes(found):
+        console.print(Text(one_line(line)))
+
+
+WIDTH, HEIGHT, FLOOR, LEFT = 560.0, 220.0, 180.0, 40.0
+"""Size of a chart of bars in the SVG's units, the height of its axis, and the margin for its labels."""
+_TOP = 10.0
+
+
+def bar(share: float, place: int, side: int, bins: int) -> tuple[float, float, float, float]:
+    """Return x, y, width and height of a bar.
+
+    Args:
+        share: what it shows, in [0, 1].
+        place: the bin, from 0.
+        side: 0 the run's, 1 people's.
+        bins: number of bins.
+    """
+    pitch = (WIDTH - LEFT) / bins
+    height = share * (FLOOR - _TOP)
+    x = LEFT + (place + 0.1 + 0.4 * side) * pitch
+    return round(x, 2), round(FLOOR - height, 2), round(0.38 * pitch, 2), round(height, 2)
+
+
+def render_page(found: Realism) -> str:
+    """Return the page as HTML: it needs no network, runs no script, and escapes everything."""
+    return render(
+        "simulator.report",
+        "realism.html",
+        asset("simulator.report", "page.css") + asset("simulator.bench", "page.css"),
+        found=found,
+        notes=notes(found),
+        columns=REALISM,
+        bar=bar,
+        box={"width": WIDTH, "height": HEIGHT, "floor": FLOOR, "left": LEFT, "top": _TOP},
+    )

@@ -1,0 +1,121 @@
+"""`hallulab realism`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scenarios.errors import OperationalError
+from tests.agents.retrieval.hashed_words import HashedWords
+from tests.builders import conversation
+from tests.simulator.command_line import CommandLine
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture(autouse=True)
+def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.retrieval.embedding.SentenceEmbedder", HashedWords)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Four users, two turns each; all say the same."""
+    folder = tmp_path / HOSTILE.replace("/", "")
+    folder.mkdir()
+    held = [conversation(str(seed), ["A reply."] * 2, seed=seed) for seed in range(4)]
+    lines = "".join(f"{one.model_dump_json()}\n" for one in held)
+    (folder / "conversations.jsonl").write_text(lines)
+    return folder
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.jsonl"
+    turns = (["Who pays for it?", "Thanks"], ["what is the fee"])
+    path.write_text("".join(f"{json.dumps({'user_turns': said})}\n" for said in turns))
+    return path
+
+
+def test_json_has_both_sides_their_distance_and_the_floor(
+    hallulab: CommandLine, run: Path, people: Path
+) -> None:
+    ended = hallulab("realism", run, "--reference", people, "--json")
+    found = json.loads(ended.out)
+    rows = {row["measure"]: row for row in found["rows"]}
+    assert (ended.code, found["reference"], found["sample"]) == (0, str(people), 2)
+    assert (rows["first_words"]["run"]["value"], rows["first_words"]["reference"]["value"]) == (2.0, 4.0)
+    assert (rows["first_words"]["distance"], rows["first_words"]["floor"]) == (2.0, 0.0)
+    assert rows["near_duplicates"]["run"]["value"] == 1.0
+    assert rows["facts_given"]["run"]["reason"] == "no persona's facts are known"
+
+
+def test_the_table_says_what_it_rests_on(hallulab: CommandLine, run: Path, people: Path) -> None:
+    out = hallulab("realism", run, "--reference", people).out
+    assert "Words, first message" in out
+    assert "Noise floor: halves by repeat" in out
+    assert "simulated: 4 users; 6 needed for an interval" in out
+
+
+def test_the_page_escapes_everything_and_needs_no_network(
+    hallulab: CommandLine, run: Path, people: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    assert hallulab("realism", run, "--reference", people, "--out", page).code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "default-src 'none'" in text
+    assert "://" not in text
+    assert "simulated, 0–5: 100.0%" in text
+
+
+def test_without_a_reference_ours_is_taken(hallulab: CommandLine, run: Path) -> None:
+    found = json.loads(hallulab("realism", run, "--json").out)
+    assert {row["reference"]["messages"] for row in found["rows"]} == {265, 838, 1103, 0}
+
+
+def test_a_run_without_conversations_has_no_numbers(
+    hallulab: CommandLine, run: Path, people: Path, tmp_path: Path
+) -> None:
+    (run / "conversations.jsonl").write_text("")
+    page = tmp_path / "page.html"
+    rows = json.loads(hallulab("realism", run, "--reference", people, "--json", "--out", page).out)["rows"]
+    assert "simulated: 0 messages; 2 needed." in page.read_text(encoding="utf-8")
+    assert {(row["run"]["value"], row["distance"], row["floor"]) for row in rows} == {(None, None, None)}
+    assert {row["run"]["reason"] for row in rows} == {"0 messages; 2 needed"}
+
+
+def test_without_the_embedding_model_the_other_numbers_are_there(
+    hallulab: CommandLine, run: Path, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: HashedWords, texts: object) -> None:
+        raise OperationalError("no network.")
+
+    monkeypatch.setattr(HashedWords, "passages", fails)
+    ended = hallulab("realism", run, "--reference", people, "--json")
+    rows = {row["measure"]: row["run"] for row in json.loads(ended.out)["rows"]}
+    assert ended.err == "warning: near duplicates and dispersion are not measured: no network.\n"
+    assert (rows["dispersion"]["value"], rows["dispersion"]["reason"]) == (None, "no embedding model")
+    assert rows["first_words"]["value"] == 2.0
+
+
+def test_a_bad_line_of_the_reference_ends_with_2_and_writes_nothing(
+    hallulab: CommandLine, run: Path, people: Path, tmp_path: Path
+) -> None:
+    people.write_text(people.read_text() + '{"user_turns": "Hi"}\n')
+    page = tmp_path / "page.html"
+    ended = hallulab("realism", run, "--reference", people, "--out", page)
+    assert (ended.code, ended.out, page.exists()) == (2, "", False)
+    assert ended.err.startswith(f"error: {people}, line 3: user_turns: must be a list")
+    assert ended.err.count("\n") == 1
+
+
+def test_the_page_overwrites_no_file_of_the_run(hallulab: CommandLine, run: Path) -> None:
+    assert hallulab("realism", run, "--out", run / "conversations.jsonl").code == 2
+
+
+def test_a_folder_that_is_no_run(hallulab: CommandLine, tmp_path: Path) -> None:
+    assert hallulab("realism", tmp_path / "none").code == 2

@@ -1,0 +1,61 @@
+"""The users' messages of run folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.attacks.attacked import Planted
+from scenarios.attacks.orders import UserOrder, all_orders
+from scenarios.errors import UsageError
+from scenarios.packs.pack_files import load_scenario
+from scenarios.transcript import Conversation, Turn
+from simulator.experiment.config import Experiment
+from simulator.report.realism import run_messages
+from simulator.runs.experiment_json import BranchedFrom, Imported, SavedExperiment
+from simulator.runs.folder import RunFolder
+from tests.builders import conversation
+
+PACK = "consumer-grievance-india"
+PERSONA = "agartala-which-commission"
+
+
+def saved_run(folder: Path, held: list[Conversation], **fields: Any) -> RunFolder:
+    run = RunFolder(folder)
+    with run.open_conversations() as journal:
+        for one in held:
+            journal.append(one.model_dump_json())
+    asked = Experiment(scenario=PACK, chatbots=["vanilla"])  # type: ignore[arg-type]
+    run.write_experiment(SavedExperiment(experiment=asked, identity={}, detectors={}, **fields))
+    return run
+
+
+def test_messages_have_their_user_and_the_personas_facts(tmp_path: Path) -> None:
+    persona = next(one for one in load_scenario(PACK).personas if one.id == PERSONA)
+    run = saved_run(tmp_path, [conversation("a", ["No.", "Yes."], persona=PERSONA, seed=3)])
+    (found,) = run_messages(run)
+    assert (found.user, found.texts) == (("s", PERSONA, 3), ("Hi there", "Hi there"))
+    assert found.facts == persona.facts != ()
+
+
+def test_imported_conversations_have_a_user_each(tmp_path: Path) -> None:
+    held = [conversation("a", ["No."]), conversation("b", ["Yes."])]
+    run = saved_run(tmp_path, held, imported=Imported(file="x", format="csv"))
+    assert [one.user[1] for one in run_messages(run)] == ["a", "b"]
+
+
+def test_orders_that_an_attack_put_in_are_not_counted(tmp_path: Path) -> None:
+    order = all_orders()[0]
+    turn = Turn(index=0, user=UserOrder(turn=0, order=order).after("Who pays?"), reply="No.")
+    planted = Planted(documents=1, orders=(order,), by_users=True)
+    run = saved_run(tmp_path, [conversation("a", [], turns=(turn,))], planted=planted)
+    assert run_messages(run)[0].texts == ("Who pays?",)
+
+
+def test_a_run_that_branches_off_is_refused(tmp_path: Path) -> None:
+    source = BranchedFrom(run="runs/demo", chatbot="vanilla", digest="0")
+    run = saved_run(tmp_path, [conversation("a", ["No."])], branched_from=source)
+    with pytest.raises(UsageError, match=r"users' messages are those of runs/demo\. Measure that run"):
+        run_messages(run)
