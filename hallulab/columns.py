@@ -82,8 +82,8 @@ TURNS = (
             lambda source: [passage.document for passage in source.of.passages]),
     _column("calls", "Int64", "model calls of the chatbot", lambda source: len(source.calls)),
     *_COSTS,
-    _column("stop_reason", "string", "why the conversation ended: `goal_reached`, `gave_up`, `max_turns`, "
-            "`loop`, `error`, or `unknown` of an imported one", "conversation.stop_reason"),
+    _column("stop_reason", "string", "why the conversation ended: `goal_reached`, `gave_up`, `script_ended`, "
+            "`max_turns`, `loop`, `error`, or `unknown` of an imported one", "conversation.stop_reason"),
 )  # fmt: skip
 """Columns of `Run.turns`."""
 

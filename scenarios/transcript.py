@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-StopReason = Literal["goal_reached", "gave_up", "max_turns", "loop", "error", "unknown"]
+StopReason = Literal["goal_reached", "gave_up", "script_ended", "max_turns", "loop", "error", "unknown"]
 Outcome = Literal["scored", "abstained", "failed"]
 
 Number = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]

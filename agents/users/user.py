@@ -62,7 +62,7 @@ class UserMove(Frozen):
 
     text: str | None
     """The next message, perhaps flawed or empty (see `agents.users.user_flaws`); None: the user stops."""
-    stop: Literal["goal_reached", "gave_up"] | None = None
+    stop: Literal["goal_reached", "gave_up", "script_ended"] | None = None
     """Why the user stops, or None."""
     calls: tuple[Call, ...] = ()
     """Model calls for the decision and the message."""

@@ -5,9 +5,9 @@ docs/scenario-packs.md describes the files. A pack is only data; nothing in it i
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from scenarios.transcript import Frozen
 
@@ -43,8 +43,36 @@ class Document(Frozen):
     """The body, without front matter."""
 
 
+class ScriptedMessage(Frozen):
+    """What a scripted user says: a text, or one of two by a detector's verdict on the reply before."""
+
+    text: str | None = Field(default=None, min_length=1)
+    """The message; in YAML it may stand alone."""
+    by: str | None = Field(default=None, min_length=1)
+    """The detector that decides, by its name in the experiment. Without a verdict the conversation fails."""
+    flagged: str | None = Field(default=None, min_length=1)
+    """The message if the detector flags the reply."""
+    unflagged: str | None = Field(default=None, min_length=1)
+    """The message if it does not."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_text_alone(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_of_two_forms(self) -> Self:
+        branch = (self.by, self.flagged, self.unflagged)
+        if (self.text is None) is any(part is None for part in branch):
+            raise ValueError("give a text, or all of `by`, `flagged` and `unflagged`")
+        return self
+
+
+_AS_SCRIPTED = "As the script says."
+
+
 class Persona(Frozen):
-    """A simulated user: who they are and what they want."""
+    """A simulated user: who they are and what they want; or a scripted one: what they say."""
 
     id: Identifier
     """Identifier, unique in the pack."""
@@ -62,6 +90,28 @@ class Persona(Frozen):
     """How the person speaks."""
     summary: str
     """Summary of a reference chat: the simulated user's situation (HalluDetect B.9)."""
+    messages: tuple[ScriptedMessage, ...] = ()
+    """What the user says, message by message, without a model; empty: a model plays the user."""
+
+    def described(self) -> dict[str, Any]:
+        """Return the persona as JSON, without an empty script: most have none."""
+        return self.model_dump(mode="json", exclude=None if self.messages else {"messages"})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _scripted_needs_no_more(cls, values: Any) -> Any:
+        """A script says all. What else a persona must have may be left out."""
+        if not isinstance(values, dict) or not values.get("messages"):
+            return values
+        told = dict.fromkeys(("grievance", "manner", "summary"), _AS_SCRIPTED)
+        return {"name": values.get("id"), "goals": (_AS_SCRIPTED,), **told, **values}
+
+    @field_validator("messages")
+    @classmethod
+    def _a_reply_comes_first(cls, messages: tuple[ScriptedMessage, ...]) -> tuple[ScriptedMessage, ...]:
+        if messages and messages[0].text is None:
+            raise ValueError("the first message comes before any reply, so it must be a text")
+        return messages
 
 
 class Scenario(Frozen):

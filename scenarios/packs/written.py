@@ -44,7 +44,7 @@ def scenario_file(name: str, about: Mapping[str, Any], how: str) -> str:
 
 def persona_block(persona: Persona, checks: Sequence[str]) -> str:
     """Return an entry of `personas.yaml`, with what the documents say about each goal in a comment."""
-    values = persona.model_dump(mode="json", exclude_none=True)
+    values = {key: value for key, value in persona.described().items() if value is not None}
     said = "".join(f"# goal {number}: {one_line(check)}\n" for number, check in enumerate(checks, start=1))
     return textwrap.indent(said + _dumped([values]), "  ")
 

@@ -35,7 +35,8 @@ from simulator.experiment.conversation import GivenMessage, User
 from simulator.experiment.execution import Cast, execute, long_lived_objects_left_alone
 from simulator.experiment.makers import Makers, makers
 from simulator.experiment.ordering_user import OrderingUser
-from simulator.experiment.plan import Job, Plan, check_plan, plan
+from simulator.experiment.plan import Job, Plan, check_plan, chosen_personas, plan
+from simulator.experiment.scripted_user import ScriptedUser, check_script
 from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
@@ -333,12 +334,23 @@ def make_cast(
     detectors: Sequence[Detector],
     max_turns: int,
 ) -> Cast:
-    """Return who takes part in the experiment."""
+    """Return who takes part in the experiment.
+
+    Raises:
+        UsageError: a persona's script asks a detector that there is not.
+    """
     workshop = Workshop()
+    searched = knowledge if scenario.documents else None
+    by_name = {detector.name: detector for detector in detectors}
+    for persona in chosen_personas(experiment, scenario):
+        check_script(persona, by_name)
 
     def user(job: Job) -> User:
         if isinstance(job.user, GivenMessage):
             return job.user
+        if job.user.messages:
+            scripted = ScriptedUser(job.user.messages, by_name, searched)
+            return scripted if job.order is None else OrderingUser(scripted, job.order)
         simulated = SimulatedUser(
             job.user,
             scenario.domain,
@@ -364,5 +376,4 @@ def make_cast(
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)
 
-    searched = knowledge if scenario.documents else None
     return Cast(user, chatbot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agents.foreign import as_called, require_failure, require_running
 from agents.models.redaction import without_keys
@@ -21,6 +21,15 @@ class User(Protocol):
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Return the next message, or the decision to stop."""
+        ...
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """A user who is told of whole turns, with passages, not only of what was said."""
+
+    def heard(self, turn: Turn) -> None:
+        """Get the turn that has just ended."""
         ...
 
 
@@ -119,6 +128,8 @@ async def converse(
         turns.append(turn)
         history += [asked, Message(role="assistant", text=reply.text)]
         on_turn(turn)
+        if isinstance(user, Listener):
+            user.heard(turn)
         if is_loop(turns):
             return ended("loop")
     return ended("max_turns")

@@ -197,7 +197,7 @@ class _Run:
                 key,
                 self._cast.user(job),
                 self._cast.chatbot(job.chatbot, job.key.seed),
-                self._cast.max_turns,
+                job.most_turns(self._cast.max_turns),
                 self._observer.turn_done,
             )
         require_running()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from agents.users.user import UserMove
 from scenarios.attacks.orders import UserOrder
-from scenarios.transcript import Message
-from simulator.experiment.conversation import User
+from scenarios.transcript import Message, Turn
+from simulator.experiment.conversation import Listener, User
 
 
 class OrderingUser:
@@ -25,6 +25,11 @@ class OrderingUser:
         self._user = user
         self._order = order
         self._said: str | None = None
+
+    def heard(self, turn: Turn) -> None:
+        """See `Listener.heard`."""
+        if isinstance(self._user, Listener):
+            self._user.heard(turn)
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """See `User.next`."""

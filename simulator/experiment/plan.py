@@ -33,6 +33,11 @@ class Job:
     order: UserOrder | None = None
     """An order that the user gives the chatbot, see `Attack.user_injections`."""
 
+    def most_turns(self, max_turns: int) -> int:
+        """Return after how many replies the conversation is stopped: a script comes to its own end."""
+        scripted = self.user.messages if isinstance(self.user, Persona) else ()
+        return len(scripted) + 1 if scripted else max_turns
+
 
 class Plan(Protocol):
     """The conversations of an experiment, made each time that they are asked for."""
@@ -141,7 +146,7 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
             identity = {
                 **shared,
                 "made_by": version,
-                "persona": persona.model_dump(mode="json"),
+                "persona": persona.described(),
                 "chatbot": bot.name,
                 "seed": seed,
             }

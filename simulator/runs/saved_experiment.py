@@ -243,7 +243,7 @@ def experiment_identity(
         },
         "the prompt for JSON": load_prompt("agents", "json_answer").version,
         **{
-            f"persona {persona.id}": digest(persona.model_dump(mode="json"))[:16]
+            f"persona {persona.id}": digest(persona.described())[:16]
             for persona in chosen_personas(experiment, scenario)
         },
         **(branching.prefixes.identity() if branching else {}),

@@ -1,0 +1,84 @@
+"""A user who says what a script says, for tests of chatbots without dice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from agents.users.user import UserFailed, UserMove
+from detectors.base.checking import run_detector
+from detectors.base.protocol import Detector
+from scenarios.errors import UsageError
+from scenarios.packs.pack import Persona, ScriptedMessage
+from scenarios.transcript import Message, Retriever, Turn, TurnView
+
+
+class ScriptedUser:
+    """Says one message after the other, and stops after the last one.
+
+    A message may depend on a detector's verdict on the reply before. The detector judges that reply here, and
+    again with all others when the conversation has ended. Then its requests are answered from memory, and are
+    counted once.
+
+    Args:
+        messages: the script.
+        detectors: the experiment's detectors by name.
+        knowledge: what they may search.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[ScriptedMessage],
+        detectors: Mapping[str, Detector],
+        knowledge: Retriever | None,
+    ) -> None:
+        self._messages = messages
+        self._detectors = detectors
+        self._knowledge = knowledge
+        self._last: Turn | None = None
+
+    def heard(self, turn: Turn) -> None:
+        """See `Listener.heard`."""
+        self._last = turn
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """See `User.next`.
+
+        Raises:
+            UserFailed: the message depends on a verdict, and the detector gave none.
+        """
+        said = sum(message.role == "user" for message in history)
+        if said == len(self._messages):
+            return UserMove(text=None, stop="script_ended")
+        message = self._messages[said]
+        if message.by is None or self._last is None:
+            return UserMove(text=message.text)
+        flagged = await self._flagged(message.by, history, self._last)
+        return UserMove(text=message.flagged if flagged else message.unflagged)
+
+    async def _flagged(self, by: str, history: Sequence[Message], turn: Turn) -> bool:
+        view = TurnView(
+            history=tuple(history[:-2]),
+            question=turn.user,
+            passages=turn.passages,
+            reply=turn.reply,
+            knowledge=self._knowledge,
+        )
+        [judgement] = await run_detector(self._detectors[by], [view])
+        if judgement.outcome != "scored" or judgement.flagged is None:
+            why = judgement.error or judgement.outcome
+            raise UserFailed(f"the script asks what {by} says, and it gave no verdict: {why}", ())
+        return judgement.flagged
+
+
+def check_script(persona: Persona, detectors: Mapping[str, Detector]) -> None:
+    """Check that there are the detectors on which a persona's messages depend.
+
+    Raises:
+        UsageError: one is missing; names persona and message.
+    """
+    for number, message in enumerate(persona.messages, start=1):
+        if message.by is not None and message.by not in detectors:
+            raise UsageError(
+                f"persona {persona.id}, message {number}: it depends on {message.by!r}, which does not judge "
+                "here. Put it among the detectors of `run`, or correct `by`."
+            )
