@@ -22,7 +22,7 @@ from scenarios.transcript import Frozen
 _ABOUT_TOKENS, _GOALS_TOKENS, _CASE_TOKENS = 400, 120, 200
 """Limits of the answers."""
 
-_TITLES = 40
+_TITLES = 30
 """Titles that the model is told at most."""
 
 _AGAIN = 0.7
@@ -32,6 +32,9 @@ _LONGEST_GOAL = 24
 """Words of a goal at most."""
 
 _LEARN = re.compile(r"learn\s+", re.IGNORECASE)
+
+_SMALL = re.compile(r"^(?:What|How|Who|When|Where|Which|Whether|Why|If|The|An?)\b")
+"""Begins a goal that the model wrote without "Learn"."""
 
 _FIRST = (
     "Amira Tomás Ngozi Linh Viktor Rosa Kofi Hana Mateo Ingrid Samir Yuki Elena Joaquim Priya Owen Zainab "
@@ -50,6 +53,17 @@ MANNERS = (
     "Businesslike; gives figures without being asked.",
 )
 """How written personas speak."""
+
+
+UNSAID = (
+    "Learn how many people have asked for this in the last year",
+    "Learn the name of the person who decides about it",
+    "Learn whether somebody can come to the house for it",
+    "Learn how long one waits on the telephone for it",
+    "Learn whether a neighbour who did the same was lucky",
+    "Learn what will change about it in the next year",
+)
+"""Things that few documents tell: for where a model thinks of none."""
 
 
 class Colleague(Frozen):
@@ -72,9 +86,9 @@ class About(Frozen):
     """The subject."""
     assistant: str
     """The assistant's task."""
-    functions: Annotated[tuple[str, ...], Field(min_length=1, max_length=6)]
+    functions: Annotated[tuple[str, ...], Field(min_length=1, max_length=4)]
     """What the assistant does."""
-    specialists: Annotated[tuple[Colleague, ...], Field(min_length=1, max_length=4)]
+    specialists: Annotated[tuple[Colleague, ...], Field(min_length=1, max_length=2)]
     """Colleagues with different duties."""
 
 
@@ -113,6 +127,8 @@ async def write_about(session: Session, titles: Sequence[str], attempt: int) -> 
         text.strip() for text in (about.title, about.domain, about.assistant, *about.functions, *people)
     ):
         raise UnparseableAnswer("about: the model left something empty.")
+    if any(about.domain in message.text for message in request[:-1]):
+        raise UnparseableAnswer(f"about: the model copied an example: {about.domain!r}")
     return about
 
 
@@ -132,7 +148,10 @@ async def write_goals(session: Session, passage: str, attempt: int) -> GoalPair:
         temperature=_AGAIN * (attempt > 0),
         sample=attempt,
     )
-    return GoalPair(said=_goal(pair.said), not_said=_goal(pair.not_said))
+    said, not_said = _goal(pair.said), _goal(pair.not_said)
+    if said.lower() == not_said.lower():
+        raise UnparseableAnswer(f"goals: the model wrote the same goal twice: {said!r}")
+    return GoalPair(said=said, not_said=not_said)
 
 
 async def write_case(session: Session, domain: str, name: str, goals: Sequence[str], attempt: int) -> Case:
@@ -179,12 +198,12 @@ def names(number: int, seed: int) -> list[str]:
 
 
 def _goal(text: str) -> str:
-    """Return a goal on one line, without a full stop.
+    """Return a goal on one line that begins with "Learn", without a full stop.
 
     Raises:
-        UnparseableAnswer: it is none, or too long.
+        UnparseableAnswer: it is too short or too long.
     """
-    goal = one_line(text).rstrip(" .?!")
-    if not _LEARN.match(goal) or not 3 <= len(goal.split()) <= _LONGEST_GOAL:
-        raise UnparseableAnswer(f"goals: the model wrote no goal: {goal[:80]!r}")
-    return goal[0].upper() + goal[1:]
+    asked = asked_for(one_line(text).strip().rstrip(" .?!"))
+    if not 2 <= len(asked.split()) < _LONGEST_GOAL:
+        raise UnparseableAnswer(f"goals: the model wrote no goal: {asked[:80]!r}")
+    return f"Learn {_SMALL.sub(lambda found: found[0].lower(), asked)}"

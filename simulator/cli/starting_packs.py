@@ -102,12 +102,13 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
     say(f"goals by what the documents say: {counted}; every one passed its checks")
     for about, lines in (
         ("written again", making.refused),
+        ("answered although they were to be otherwise", making.replaced),
         ("not there", making.failed),
         ("documents that nobody asks about", written.uncovered),
     ):
         if lines:
             say(f"{about}: {len(lines)}")
-            for line in lines[:_SHOWN]:
+            for line in sorted(lines)[:_SHOWN]:
                 say(f"  {one_line(line)}")
             if len(lines) > _SHOWN:
                 say(f"  and {len(lines) - _SHOWN} more")

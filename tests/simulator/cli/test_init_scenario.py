@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
+from agents.users.persona_writer import UNSAID
 from scenarios.packs.pack_files import load_scenario
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.fuzz.tiny_run import words_for_vectors
@@ -54,6 +55,8 @@ class Writer:
 
     def __init__(self) -> None:
         self.told = {"said": 0.9, "not said": 0.1}
+        self.few = 0.9
+        """Share of Yes for what few documents tell."""
         self.goals: list[dict[str, str]] = []
         """Answers to requests for goals that come before the usual ones."""
         self.asked: list[str] = []
@@ -76,6 +79,7 @@ class Writer:
         if system.startswith("You read a text and then answer"):
             self.asked.append(last)
             yes = self.told["not said" if "abroad" in last else "said"]
+            yes = self.few if any(goal in last for goal in UNSAID) else yes
             return {"Yes": yes, "No": 1 - yes}
         return {"Yes": 0.9, "No": 0.1} if body.get("logprobs") else "The fee is 3 cents."
 
@@ -106,7 +110,7 @@ def test_twelve_documents_become_twelve_personas_whose_goals_are_checked(
     goals = [goal for persona in scenario.personas for goal in persona.goals]
     assert len(goals) == len(set(goals)) == 24
     assert sum("abroad" in goal for goal in goals) == 7
-    assert len(writer.asked) == 17 + 2 * 5 + 2
+    assert len(writer.asked) == 17 + 2 * 5 + 2 * 2
     text = (pack / "personas.yaml").read_text()
     assert (
         len(re.findall(r"# goal [12]: (?:answered|in part|not answered), from part-\d/thing-\d+#\d", text))
@@ -142,7 +146,7 @@ def test_goals_that_fail_a_check_are_written_again_from_other_passages(
     hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
 ) -> None:
     writer.goals = [
-        {"said": "Learn nothing", "not_said": "Learn who pays abroad"},
+        {"said": "Learn nothing", "not_said": "Who pays abroad?"},
         {"said": "Learn what unheard words cost", "not_said": "Learn who pays abroad"},
     ]
     command = ("--documents", documents, "--personas", "1", "--goals", "100/0/0", *ENDPOINT)
@@ -154,23 +158,49 @@ def test_goals_that_fail_a_check_are_written_again_from_other_passages(
         "goals by what the documents say: 2 answered, 0 in part, 0 not answered; every one passed its checks",
     ]
     assert told[2] == "written again: 2"
-    assert told[3] == "  goals: the model wrote no goal: 'Learn nothing'"
     assert re.match(
-        r"  'Learn what unheard words cost': a search for it does not find part-\d/thing-\d+$", told[4]
+        r"  'Learn what unheard words cost': a search for it does not find part-\d/thing-\d+$", told[3]
     )
+    assert told[4] == "  goals: the model wrote no goal: 'nothing'"
     assert told[5] == "documents that nobody asks about: 10"
 
 
-@pytest.mark.parametrize(("kind", "share"), [("answered", "100/0/0"), ("not answered", "0/0/100")])
 def test_where_no_goal_passes_nothing_is_written(
-    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path, kind: str, share: str
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
 ) -> None:
-    writer.told = {"said": 0.2, "not said": 0.8}
-    command = ("--documents", documents, "--personas", "1", "--goals", share, *ENDPOINT)
+    writer.told = {"said": 0.2, "not said": 0.1}
+    command = ("--documents", documents, "--personas", "1", *ENDPOINT)
     ended = hallulab("init-scenario", tmp_path / "new" / "pack", *command)
     assert (ended.code, ended.out) == (1, "")
-    assert f"no goal that is {kind} passed its checks. Use a larger model" in ended.err
+    assert "no goal passed its checks. Use a larger model" in ended.err
     assert not (tmp_path / "new").exists()
+
+
+def test_where_the_documents_tell_what_the_model_thinks_they_do_not_it_is_a_thing_that_few_tell(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    writer.told["not said"] = 0.9
+    command = ("--documents", documents, "--personas", "1", "--goals", "0/0/100", *ENDPOINT)
+    writer.few = 0.1
+    ended = hallulab("init-scenario", tmp_path / "pack", *command)
+    assert ended.out.splitlines()[1].startswith(
+        "goals by what the documents say: 0 answered, 0 in part, 2 not"
+    )
+    [persona] = load_scenario(tmp_path / "pack").personas
+    assert set(persona.goals) <= set(UNSAID)
+
+
+def test_a_goal_that_the_documents_tell_after_all_is_one_that_they_answer_and_this_is_said(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    writer.told["not said"] = 0.9
+    command = ("--documents", documents, "--personas", "1", "--goals", "50/50/0", *ENDPOINT)
+    ended = hallulab("init-scenario", tmp_path / "pack", *command)
+    told = ended.out.splitlines()
+    assert told[0].endswith("1 of 1 personas, 1 topics")
+    assert told[1].startswith("goals by what the documents say: 2 answered, 0 in part, 0 not answered")
+    assert "answered although they were to be otherwise: 1" in told
+    assert re.search(r"  \w+ \w+: 'Learn what the fee for thing\d+ is' was to be in part\n", ended.out)
 
 
 def test_a_persona_that_wants_what_another_wants_is_written_again_and_then_left_out(
