@@ -168,6 +168,8 @@ class Conversation(Frozen):
     """Seed of the conversation; equal seeds pair conversations across chatbots."""
     version: str = ""
     """Versions of the simulated user and the chatbot, joined by a hyphen; empty: not known."""
+    manner: str | None = None
+    """How the user speaks, by names of manners; None: as the persona does."""
     branch: Branch | None = None
     """What the chatbot was given before the first turn; None: nothing."""
     turns: tuple[Turn, ...]

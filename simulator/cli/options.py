@@ -51,6 +51,9 @@ class ConversationOptions:
         int | None,
         typer.Option(help="Draw this many users, a persona and a seed each; instead of --repeats."),
     ] = None
+    manners: Annotated[
+        str | None, typer.Option(help="Manners that users draw from, separated by commas: terse,misspelling.")
+    ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of the first repeat, or of the first users.")] = None
     min_turns: Annotated[int | None, typer.Option(help="Replies before the user may stop.")] = None
     max_turns: Annotated[int | None, typer.Option(help="Replies after which a conversation stops.")] = None

@@ -159,7 +159,7 @@ def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
     """Return flags as fields of an experiment; None for those that were not given."""
     values = dataclasses.asdict(options)
     values.pop("config", None)
-    for listed in ("chatbots", "personas"):
+    for listed in ("chatbots", "personas", "manners"):
         if listed in values:
             values[listed] = names(values[listed])
     return values

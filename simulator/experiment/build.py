@@ -19,6 +19,7 @@ from agents.models.recording import Recording
 from agents.retrieval.knowledge import KnowledgeBase
 from agents.served_model import identities, model_warnings
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
+from agents.users.manners import Manner, manner_of, speaking
 from agents.users.user import MAX_TOKENS, SimulatedUser
 from chatbots.instructions import instructions_of
 from chatbots.protocol import Chatbot, ChatbotContext, parts_version
@@ -37,6 +38,7 @@ from simulator.experiment.makers import Makers, makers
 from simulator.experiment.ordering_user import OrderingUser
 from simulator.experiment.plan import Job, Plan, check_plan, chosen_personas, plan
 from simulator.experiment.scripted_user import ScriptedUser, check_script
+from simulator.experiment.slipping_user import SlippingUser
 from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
@@ -351,16 +353,18 @@ def make_cast(
         if job.user.messages:
             scripted = ScriptedUser(job.user.messages, by_name, searched)
             return scripted if job.order is None else OrderingUser(scripted, job.order)
+        manner = Manner() if job.key.manner is None else manner_of(job.key.manner)
         simulated = SimulatedUser(
-            job.user,
+            speaking(job.user, manner),
             scenario.domain,
             pool,
             job.key.seed,
             model=experiment.roles.get("user"),
             min_turns=experiment.min_turns,
-            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, MAX_TOKENS),
+            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, manner.tokens or MAX_TOKENS, MAX_TOKENS),
         )
-        return simulated if job.order is None else OrderingUser(simulated, job.order)
+        slipping = SlippingUser(simulated, manner, job.user.id, job.key.seed)
+        return slipping if job.order is None else OrderingUser(slipping, job.order)
 
     def chatbot(chosen: Component, seed: int) -> Chatbot:
         context = ChatbotContext(

@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 
 from agents.models.base_url import BaseUrl
 from agents.serving.catalogue import CATALOGUE
+from agents.users.manners import JOINT, manners
 from chatbots.guarded.options import KIND as GUARDED
 from chatbots.guarded.options import wrapped_by
 from scenarios.attacks.attack import Attack
@@ -111,6 +112,9 @@ class Experiment(Frozen):
     (`simulator.experiment.plan.users`). Each talks with every chatbot."""
     seed: Seed = 0
     """Seed of the first repeat, or of the first users drawn."""
+    manners: tuple[str, ...] = ()
+    """How simulated users speak: each draws one of these, by persona and seed (`agents.users.manners`).
+    Empty: as their personas do. `terse+misspelling` is a mixture."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""
     max_turns: int = Field(default=4, ge=1)
@@ -142,6 +146,14 @@ class Experiment(Frozen):
         if twice:
             raise ValueError(f"the name {twice[0]!r} stands twice; give each its own `name`")
         return components
+
+    @field_validator("manners")
+    @classmethod
+    def _manners_exist(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for part in (part for name in names for part in name.split(JOINT)):
+            if part not in manners():
+                raise ValueError(f"there is no manner {part!r}; there are {', '.join(manners())}")
+        return names
 
     @field_validator("roles")
     @classmethod

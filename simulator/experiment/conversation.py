@@ -65,6 +65,8 @@ class ConversationKey:
     """See `Conversation.version`."""
     branch: Branch | None = None
     """See `Conversation.branch`."""
+    manner: str | None = None
+    """See `Conversation.manner`."""
 
 
 async def converse(
@@ -88,6 +90,7 @@ async def converse(
             model=key.model,
             seed=key.seed,
             version=key.version,
+            manner=key.manner,
             branch=key.branch,
             turns=tuple(turns),
             stop_reason=reason,

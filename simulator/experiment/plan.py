@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agents.users.manners import drawn, manner_of
 from scenarios.attacks.attacked import attack_version
 from scenarios.attacks.orders import UserOrder, user_order
 from scenarios.errors import UsageError
@@ -141,17 +142,27 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
         shared["attack"] = attack_version(experiment.attack)
     for persona, seed in users(experiment, scenario):
         order = _order(experiment, persona, seed)
+        manner = None if persona.messages else drawn(experiment.manners, persona.id, seed)
+        spoken = {} if manner is None else {"manner": [manner, manner_of(manner).model_dump(mode="json")]}
         for bot in experiment.chatbots:
             version = made_by.version(bot.name)
             identity = {
                 **shared,
+                **spoken,
                 "made_by": version,
                 "persona": persona.described(),
                 "chatbot": bot.name,
                 "seed": seed,
             }
             key = ConversationKey(
-                digest(identity)[:16], scenario.name, persona.id, bot.name, chatbot_model, seed, version
+                digest(identity)[:16],
+                scenario.name,
+                persona.id,
+                bot.name,
+                chatbot_model,
+                seed,
+                version,
+                manner=manner,
             )
             yield Job(key, persona, bot, order)
 

@@ -237,6 +237,7 @@ def experiment_identity(
         "embedding_model": experiment.embedding_model,
         "reply_tokens": experiment.reply_tokens,
         "attack": attack_version(experiment.attack),
+        **({"manners": ", ".join(experiment.manners)} if experiment.manners else {}),
         **{
             f"options of chatbot {bot.name}": digest([bot.kind, chatbot_options(bot.kind, bot.options)])[:16]
             for bot in experiment.chatbots

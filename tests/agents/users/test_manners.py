@@ -1,0 +1,68 @@
+"""Manners: what the model is told, and slips made by rule."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.users.manners import Manner, drawn, manner_of, manners, slipped, speaking
+from scenarios.packs.pack_files import load_scenario
+
+TEXT = "The refrigerator cost Rs 46,990 in a shop. Can I get the money back?"
+
+
+def test_these_manners_there_are() -> None:
+    assert list(manners()) == [
+        *("terse", "rambling", "impatient", "second-language", "misspelling"),
+        *("changes-subject", "asked-only", "pushes-back", "pronouns"),
+    ]
+
+
+def test_a_mixture_has_the_texts_of_all_and_the_tightest_limit() -> None:
+    mixed = manner_of("impatient+terse+misspelling")
+    assert (mixed.tokens, mixed.misspelt, mixed.without_articles) == (24, 0.2, 0.0)
+    assert mixed.text == f"{manners()['impatient'].text} {manners()['terse'].text}"
+
+
+def test_a_persona_keeps_its_manner_where_the_model_is_told_nothing() -> None:
+    persona = load_scenario("pregnancy-medication").personas[0]
+    assert speaking(persona, manner_of("misspelling")) == persona
+    assert speaking(persona, manner_of("pronouns")).manner == manners()["pronouns"].text
+
+
+@pytest.mark.parametrize(
+    ("manner", "said"),
+    [
+        (Manner(), TEXT),
+        (Manner(without_articles=1.0), "Refrigerator cost Rs 46,990 in shop. Can I get money back?"),
+    ],
+)
+def test_slips_are_those_of_the_manner(manner: Manner, said: str) -> None:
+    assert slipped(TEXT, manner, 0) == said
+
+
+def test_each_long_word_gets_one_slip_and_numbers_and_short_words_none() -> None:
+    words = slipped(TEXT, Manner(misspelt=1.0), 0).split()
+    changed = [word for word, before in zip(words, TEXT.split(), strict=True) if word != before]
+    assert len(changed) == 2
+    assert re.fullmatch(r"r\w{9,12}r", changed[0])
+    assert slipped(TEXT, Manner(misspelt=1.0), 0).split() == words
+
+
+@given(st.text(), st.integers(0, 99))
+def test_slips_never_change_digits_and_same_seeds_slip_alike(text: str, seed: int) -> None:
+    manner = Manner(misspelt=1.0, without_articles=1.0)
+    found = slipped(text, manner, seed)
+    assert [letter for letter in found if letter.isdigit()] == [one for one in text if one.isdigit()]
+    assert found == slipped(text, manner, seed)
+
+
+def test_a_user_draws_its_manner_by_persona_and_seed_whichever_the_chatbot() -> None:
+    names = ("terse", "rambling", "pronouns")
+    found = [drawn(names, "ann", seed) for seed in range(30)]
+    assert set(found) == set(names)
+    assert found == [drawn(names, "ann", seed) for seed in range(30)]
+    assert drawn((), "ann", 0) is None
