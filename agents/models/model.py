@@ -31,7 +31,8 @@ from agents.models.json_answers import asking_for_json, json_schema, parse_answe
 from agents.models.probing import abilities_of
 from agents.models.prompt import ChatMessage
 from agents.models.recording import Recording
-from agents.models.wire import Exchange, Wire
+from agents.models.replicas import Replica, Replicas
+from agents.models.wire import Exchange, Wire, new_transport
 from scenarios.errors import UsageError
 from scenarios.transcript import Call
 
@@ -57,6 +58,7 @@ class ModelPool:
         transport: sends the requests, for tests; by default the network.
         decision_samples: how often a model is asked for a decision if its endpoint gives no
             log-probabilities.
+        base_urls: the addresses of several endpoints that serve the default model; its own is the first.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class ModelPool:
         backoff: wait_base | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
         decision_samples: int = 1,
+        base_urls: Sequence[str] = (),
     ) -> None:
         if DEFAULT_MODEL not in endpoints:
             raise ValueError(f"a pool needs a model named {DEFAULT_MODEL!r}")
@@ -78,6 +81,11 @@ class ModelPool:
         """Limit of one try, in seconds."""
         self.decision_samples = decision_samples
         """Printed words per decision without log-probabilities; with several, an option's share counts."""
+        self.replicas: tuple[Replica, ...] = ()
+        """The endpoints of the default model and what they did, if there are several."""
+        if len(base_urls) > 1:
+            transport = Replicas(base_urls, transport or new_transport())
+            self.replicas = transport.replicas
         self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
@@ -150,12 +158,31 @@ class ModelPool:
             served = client.endpoint.model
             if not self.recording.replaying:
                 await client.check()
+                await self._check_replicas(client)
                 if client.root is not None:
                     client.root = self.recording.put(ROOT, served, client.root)
             else:
                 client.root = self.recording.get(ROOT, served)
         for client in self._clients.values():
             client.abilities = await abilities_of(client)
+
+    async def _check_replicas(self, client: ModelClient) -> None:
+        """Check that the other endpoints serve the same model as the first."""
+        first = client.endpoint
+        if not self.replicas or first.base_url.rstrip("/") != self.replicas[0].base_url:
+            return
+        for replica in self.replicas[1:]:
+            other = self._connect(replace(first, base_url=replica.base_url), self._wire)
+            await other.check()
+            if other.root != client.root:
+                told = [
+                    f"{url} ({root or 'it does not say'})"
+                    for url, root in ((first.base_url, client.root), (replica.base_url, other.root))
+                ]
+                raise ModelError(
+                    f"{' and '.join(told)} serve different models as {first.model!r}. "
+                    "Give endpoints that serve the same one."
+                )
 
     async def close(self) -> None:
         """Close the connections."""

@@ -83,7 +83,7 @@ class Wire:
         self._gate = gate
         self.timeout_s = timeout_s
         """Limit of one try, in seconds."""
-        self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
+        self._inner = inner or new_transport()
         self._scope: tuple[str, ...] = ()
         self._told_models: dict[tuple[str, str], str] = {}
 
@@ -210,6 +210,11 @@ class Wire:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
+
+
+def new_transport() -> httpx2.AsyncBaseTransport:
+    """Return what sends requests over the network, as many at once as the gate lets through."""
+    return httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
 
 
 def is_retryable(status: int) -> bool:

@@ -24,7 +24,11 @@ class ModelOptions:
         typer.Option(help="Model to serve (catalogue name, folder, hub name), or the endpoint's model."),
     ] = None
     base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint; without it the model is served here.")
+        list[str] | None,
+        typer.Option(
+            help="OpenAI-compatible endpoint; without it the model is served here. "
+            "Repeat it for several that serve the same model."
+        ),
     ] = None
     api_key_env: Annotated[
         str | None,

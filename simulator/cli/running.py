@@ -37,6 +37,7 @@ JUDGING = frozenset(
         "roles",
         "model",
         "base_url",
+        "base_urls",
         "api_key_env",
         "concurrency",
         "timeout",
@@ -159,6 +160,9 @@ def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
     """Return flags as fields of an experiment; None for those that were not given."""
     values = dataclasses.asdict(options)
     values.pop("config", None)
+    if values.get("base_url") is not None:
+        several = values.pop("base_url")
+        values |= {"base_url": several[0]} if len(several) == 1 else {"base_urls": several}
     for listed in ("chatbots", "personas", "manners"):
         if listed in values:
             values[listed] = names(values[listed])

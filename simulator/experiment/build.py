@@ -136,6 +136,8 @@ async def execute_experiment(
                 bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
                 with bars, long_lived_objects_left_alone():
                     await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
+                for replica in pool.replicas:
+                    _log.warning(replica.told())
     return scenario
 
 
@@ -291,6 +293,7 @@ def _pool(
         timeout_s=experiment.timeout,
         transport=transport,
         decision_samples=experiment.decision_samples,
+        base_urls=experiment.base_urls,
     )
 
 

@@ -94,6 +94,8 @@ class Experiment(Frozen):
     """The model that plays every role without one of its own."""
     base_url: BaseUrl | None = None
     """Where it is served; None: hallulab serves it itself."""
+    base_urls: tuple[BaseUrl, ...] = ()
+    """Several endpoints that serve it, in place of `base_url`, which is then the first of them."""
     api_key_env: str | None = None
     """Environment variable with the endpoint's key."""
     models: dict[str, ModelSettings] = Field(default_factory=dict)
@@ -137,6 +139,25 @@ class Experiment(Frozen):
     word counts. Several times: its share counts."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
     """Chatbots and detectors of an experiment file, and their places in it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_of_several(cls, values: Any) -> Any:
+        """Several endpoints have the address of the first, wherever one address is asked for."""
+        several = values.get("base_urls") if isinstance(values, dict) else None
+        if not several or not isinstance(several, list | tuple):
+            return values
+        if values.get("base_url") not in (None, several[0]):
+            raise ValueError("`base_url` and `base_urls` exclude each other; give one of them")
+        return {**values, "base_url": several[0]}
+
+    @field_validator("base_urls")
+    @classmethod
+    def _addresses_differ(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        twice = [url for number, url in enumerate(urls) if url in urls[:number]]
+        if twice:
+            raise ValueError(f"{twice[0]} stands twice")
+        return urls
 
     @field_validator("chatbots", "detectors")
     @classmethod
@@ -234,6 +255,9 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     if flaw is not None:
         raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
     values = {**(text.data if text else {}), **given}
+    for one, other in (("base_url", "base_urls"), ("base_urls", "base_url")):
+        if one in given:
+            values.pop(other, None)
     known = CATALOGUE.get(str(values.get("model")).lower())
     try:
         experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})

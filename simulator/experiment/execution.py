@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Protocol
 
 from agents.foreign import require_running
+from agents.models.replicas import staying
 from chatbots.protocol import Chatbot
 from detectors.base.checking import run_detector
 from detectors.base.protocol import Detector
@@ -182,7 +183,8 @@ class _Run:
     async def _leaving(self, work: Coroutine[None, None, None], shared: _Shared) -> None:
         """Do the work on a conversation, and then make room for the next one."""
         try:
-            await work
+            with staying():
+                await work
         finally:
             shared.one_ended()
             self._room.release()

@@ -93,6 +93,7 @@ def test_a_turn_is_a_row(tmp_path: Path) -> None:
         "depth": 0,
         "scenario": "s",
         "model": "m",
+        "manner": None,
         "user": "What is the fee?",
         "query": "library fee",
         "reply": "Rs 500.",

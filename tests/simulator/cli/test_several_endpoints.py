@@ -1,0 +1,99 @@
+"""Runs on several endpoints that serve one model."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from simulator.runs.folder import RunFolder
+from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from tests.fuzz.tiny_run import make_pack, words_for_vectors
+from tests.simulator.command_line import CommandLine, Ended
+
+
+def run(hallulab: CommandLine, folder: Path, *urls: str, users: int) -> Ended:
+    if not (folder / "pack").exists():
+        make_pack(folder / "pack")
+    several = [part for url in urls for part in ("--base-url", url)]
+    flags = ("--scenario", folder / "pack", "--model", "stub", "--chatbots", "vanilla", "--max-turns", "2")
+    with words_for_vectors():
+        return hallulab(
+            "run",
+            *flags,
+            *several,
+            "--detectors",
+            "lexical",
+            "--count",
+            str(users),
+            "--out",
+            folder / "run",
+            "-q",
+        )
+
+
+def healthy(endpoints: list[FaultyEndpoint]) -> list[int]:
+    return [endpoint.given["healthy"] for endpoint in endpoints]
+
+
+def test_calls_are_spread_evenly_over_four_endpoints(hallulab: CommandLine, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        endpoints = [stack.enter_context(faulty_endpoint(0.0)) for _ in range(4)]
+        for endpoint in endpoints:
+            endpoint.pause_s = 0.01
+        ended = run(hallulab, tmp_path, *(endpoint.url for endpoint in endpoints), users=64)
+    calls = healthy(endpoints)
+    assert ended.code == 0
+    assert max(calls) <= 1.1 * sum(calls) / 4
+    assert min(calls) >= 0.9 * sum(calls) / 4
+    told = re.findall(r"(http://\S+) answered (\d+) requests", ended.err)
+    assert [url for url, _ in told] == [endpoint.url for endpoint in endpoints]
+
+
+def test_an_endpoint_that_fails_costs_no_conversation(hallulab: CommandLine, tmp_path: Path) -> None:
+    with faulty_endpoint(0.0) as sound, faulty_endpoint(1.0, ["500"]) as broken:
+        ended = run(hallulab, tmp_path, sound.url, broken.url, users=12)
+    held = RunFolder(tmp_path / "run").read_conversations()
+    assert ended.code == 0
+    assert (len(held), [one.error for one in held if one.error]) == (12, [])
+    assert f"{broken.url} answered 0 requests, and failed " in ended.err
+
+
+NINE = "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("urls", "told"),
+    [
+        ((NINE, NINE), f"field `base_urls`: {NINE} stands twice"),
+        ((NINE, "nowhere"), "field `base_urls.1`: 'nowhere' is no address"),
+    ],
+)
+def test_wrong_addresses_are_one_sentence(
+    hallulab: CommandLine, tmp_path: Path, urls: tuple[str, ...], told: str
+) -> None:
+    ended = run(hallulab, tmp_path, *urls, users=1)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert told in ended.err
+
+
+def test_a_flag_takes_the_place_of_the_files_addresses(hallulab: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "e.yaml"
+    file.write_text("model: stub\nbase_urls: [http://127.0.0.1:8/v1, http://127.0.0.1:9/v1]\n")
+    with faulty_endpoint(0.0) as endpoint:
+        make_pack(tmp_path / "pack")
+        flags = (
+            "-c",
+            file,
+            "--scenario",
+            tmp_path / "pack",
+            "--base-url",
+            endpoint.url,
+            "--chatbots",
+            "vanilla",
+        )
+        with words_for_vectors():
+            ended = hallulab("run", *flags, "--detectors", "lexical", "--out", tmp_path / "run", "-q")
+    assert (ended.code, ended.err) == (0, "")
