@@ -61,7 +61,7 @@ class Endpoint:
         Raises:
             UsageError: the variable is not set, or its value does not fit into a header.
         """
-        if self.api_key_env is None and (not self.base_url or _is_loopback(self.base_url)):
+        if self.api_key_env is None and (not self.base_url or is_loopback(self.base_url)):
             return _NO_KEY
         variable = self.api_key_env or "OPENAI_API_KEY"
         key = os.environ.get(variable, "").strip()
@@ -77,7 +77,8 @@ class Endpoint:
         return key
 
 
-def _is_loopback(base_url: str) -> bool:
+def is_loopback(base_url: str) -> bool:
+    """Return whether an address is on this machine, where no key is needed."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -31,8 +31,8 @@ from agents.models.json_answers import asking_for_json, json_schema, parse_answe
 from agents.models.probing import abilities_of
 from agents.models.prompt import ChatMessage
 from agents.models.recording import Recording
-from agents.models.replicas import Replica, Replicas
-from agents.models.wire import Exchange, Wire, new_transport
+from agents.models.replicas import Replica, Replicas, normal
+from agents.models.wire import Exchange, Wire
 from scenarios.errors import UsageError
 from scenarios.transcript import Call
 
@@ -81,12 +81,10 @@ class ModelPool:
         """Limit of one try, in seconds."""
         self.decision_samples = decision_samples
         """Printed words per decision without log-probabilities; with several, an option's share counts."""
-        self.replicas: tuple[Replica, ...] = ()
+        replicas = Replicas(base_urls) if len(base_urls) > 1 else None
+        self.replicas: tuple[Replica, ...] = replicas.replicas if replicas else ()
         """The endpoints of the default model and what they did, if there are several."""
-        if len(base_urls) > 1:
-            transport = Replicas(base_urls, transport or new_transport())
-            self.replicas = transport.replicas
-        self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport)
+        self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport, replicas)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
         self._others: dict[Endpoint, ModelClient] = {}
@@ -169,7 +167,7 @@ class ModelPool:
     async def _check_replicas(self, client: ModelClient) -> None:
         """Check that the other endpoints serve the same model as the first."""
         first = client.endpoint
-        if not self.replicas or first.base_url.rstrip("/") != self.replicas[0].base_url:
+        if not self.replicas or normal(first.base_url) != self.replicas[0].base_url:
             return
         for replica in self.replicas[1:]:
             other = self._connect(replace(first, base_url=replica.base_url), self._wire)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import httpx2
 
+from agents.models.errors import ModelError
+
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 60.0
 """Seconds for which an endpoint rests after a failure: twice as long after each further one, at most."""
@@ -68,52 +70,65 @@ def staying() -> Iterator[None]:
             stay.replica.stays -= 1
 
 
-class Replicas(httpx2.AsyncBaseTransport):
-    """A transport that shares out the requests to the first of several addresses among all of them.
+@dataclass
+class Asking:
+    """A request under way."""
+
+    replica: Replica
+    """Who is asked."""
+    request: httpx2.Request
+    """The request, to its address."""
+    status: int | None = None
+    """Status of the answer, once it is there as a whole."""
+    retry_after: float | None = None
+    """Seconds after which the endpoint wants to be asked again, or None if it does not say."""
+
+
+class Replicas:
+    """Shares out the requests to the first of several addresses among all of them.
 
     Args:
         base_urls: the addresses, at least one.
-        inner: sends the requests.
         clock: the time, in seconds.
     """
 
-    def __init__(
-        self,
-        base_urls: Sequence[str],
-        inner: httpx2.AsyncBaseTransport,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.replicas = tuple(Replica(url.rstrip("/")) for url in base_urls)
+    def __init__(self, base_urls: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self.replicas = tuple(Replica(normal(url)) for url in base_urls)
         """The endpoints, with what they did."""
-        self._inner = inner
         self._clock = clock
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request to the endpoint of its conversation."""
+    @contextmanager
+    def asking(self, request: httpx2.Request) -> Iterator[Asking | None]:
+        """Yield the request to the endpoint that is asked; None if the address is another one.
+
+        The block sends it, and tells the status when it has read the whole answer. No answer is a failure,
+        and so is one that says that the endpoint cannot answer. A cancelled request counts as nothing.
+        """
         first, _, path = str(request.url).partition(self.replicas[0].base_url)
-        if first or not path.startswith("/") or request.method == "GET":
-            return await self._inner.handle_async_request(request)
+        if first or not path.startswith("/"):
+            yield None
+            return
         replica = self.chosen()
-        elsewhere = httpx2.Request(
-            request.method,
-            f"{replica.base_url}{path}",
-            headers={name: value for name, value in request.headers.items() if name.lower() != "host"},
-            content=await request.aread(),
-        )
+        headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
+        url = f"{replica.base_url}{path}"
+        asking = Asking(replica, httpx2.Request(request.method, url, headers=headers, content=request.read()))
         replica.under_way += 1
         try:
-            response = await self._inner.handle_async_request(elsewhere)
-        except BaseException:
+            yield asking
+        except (httpx2.RequestError, ModelError):
             self._fails(replica, None)
             raise
         finally:
             replica.under_way -= 1
-        if response.status_code == 429 or response.status_code >= 500:
-            self._fails(replica, response.headers.get("Retry-After"))
-        else:
+        if asking.status is not None and _cannot_answer(asking.status):
+            self._fails(replica, asking.retry_after)
+        elif asking.status is not None:
             replica.answered += 1
             replica.failures = 0
-        return response
+
+    def others_are_awake(self) -> bool:
+        """Return whether a request need not wait for the endpoint that asked for a pause."""
+        return any(one.rests_until <= self._clock() for one in self.replicas)
 
     def chosen(self) -> Replica:
         """Return the endpoint for a request: the conversation's own, unless only others do not rest."""
@@ -132,14 +147,18 @@ class Replicas(httpx2.AsyncBaseTransport):
             found.stays += 1
         return found
 
-    def _fails(self, replica: Replica, retry_after: str | None) -> None:
+    def _fails(self, replica: Replica, retry_after: float | None) -> None:
         replica.failed += 1
         rest = min(FIRST_REST_S * 2.0 ** min(replica.failures, 10), LONGEST_REST_S)
-        if retry_after is not None and retry_after.isdecimal():
-            rest = max(rest, min(float(retry_after), LONGEST_REST_S))
         replica.failures += 1
-        replica.rests_until = self._clock() + rest
+        replica.rests_until = self._clock() + max(rest, min(retry_after or 0.0, LONGEST_REST_S))
 
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._inner.aclose()
+
+def normal(url: str) -> str:
+    """Return an address in its usual form: small letters in the host, no usual port, no slash at the end."""
+    return str(httpx2.URL(url)).rstrip("/")
+
+
+def _cannot_answer(status: int) -> bool:
+    """Return whether a status is about the endpoint (busy, broken, another model), not the request."""
+    return status >= 500 or status in (401, 403, 404, 408, 409, 425, 429)

@@ -7,7 +7,7 @@ import copy
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx2
@@ -17,6 +17,7 @@ from agents.models.errors import ImpossibleAnswer, ModelError
 from agents.models.received import Received, receive
 from agents.models.recording import Recording
 from agents.models.redaction import Redaction, redaction
+from agents.models.replicas import Replicas
 from scenarios.errors import ReplayMiss
 from scenarios.files.digest import digest
 
@@ -70,6 +71,7 @@ class Wire:
         gate: admits the requests that may be under way at once.
         timeout_s: limit of one request in seconds, without waiting for the gate.
         inner: the transport that sends.
+        replicas: shares out the requests among several endpoints; None: there is one for each address.
     """
 
     def __init__(
@@ -78,12 +80,14 @@ class Wire:
         gate: asyncio.Semaphore,
         timeout_s: float,
         inner: httpx2.AsyncBaseTransport | None = None,
+        replicas: Replicas | None = None,
     ) -> None:
         self._recording = recording
         self._gate = gate
         self.timeout_s = timeout_s
         """Limit of one try, in seconds."""
-        self._inner = inner or new_transport()
+        self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
+        self._replicas = replicas
         self._scope: tuple[str, ...] = ()
         self._told_models: dict[tuple[str, str], str] = {}
 
@@ -149,7 +153,7 @@ class Wire:
         async with self._gate:
             started = time.perf_counter()
             try:
-                received = await self._send(request)
+                received, url = await self._shared_out(request)
             finally:
                 latency = time.perf_counter() - started
                 exchange.under_way_s += min(latency, LONGEST_TRY * self.timeout_s)
@@ -192,6 +196,19 @@ class Wire:
         """
         return await self._send(httpx2.Request("GET", url, headers=_headers(api_key)))
 
+    async def _shared_out(self, request: httpx2.Request) -> tuple[Received, httpx2.URL]:
+        """Send a request to one of several endpoints; return its answer, and where it is from."""
+        if self._replicas is None:
+            return await self._send(request), request.url
+        with self._replicas.asking(request) as asking:
+            if asking is None:
+                return await self._send(request), request.url
+            received = await self._send(asking.request)
+            asking.status, asking.retry_after = received.status, received.retry_after
+        if received.retry_after is not None and self._replicas.others_are_awake():
+            received = replace(received, retry_after=None)
+        return received, asking.request.url
+
     async def _send(self, request: httpx2.Request) -> Received:
         redacting = _redaction_for(request)
         try:
@@ -210,11 +227,6 @@ class Wire:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
-
-
-def new_transport() -> httpx2.AsyncBaseTransport:
-    """Return what sends requests over the network, as many at once as the gate lets through."""
-    return httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
 
 
 def is_retryable(status: int) -> bool:

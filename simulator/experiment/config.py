@@ -11,6 +11,8 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from agents.models.base_url import BaseUrl
+from agents.models.client import is_loopback
+from agents.models.replicas import normal
 from agents.serving.catalogue import CATALOGUE
 from agents.users.manners import JOINT, manners
 from chatbots.guarded.options import KIND as GUARDED
@@ -154,10 +156,20 @@ class Experiment(Frozen):
     @field_validator("base_urls")
     @classmethod
     def _addresses_differ(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
-        twice = [url for number, url in enumerate(urls) if url in urls[:number]]
+        usual = [normal(url) for url in urls]
+        twice = [url for number, url in enumerate(urls) if usual[number] in usual[:number]]
         if twice:
             raise ValueError(f"{twice[0]} stands twice")
         return urls
+
+    @model_validator(mode="after")
+    def _one_key_for_all(self) -> Self:
+        if self.api_key_env is None and len({is_loopback(url) for url in self.base_urls}) > 1:
+            raise ValueError(
+                "some of `base_urls` are on this machine and need no key, others do; all get the same one, "
+                "so name its variable in `api_key_env`"
+            )
+        return self
 
     @field_validator("chatbots", "detectors")
     @classmethod

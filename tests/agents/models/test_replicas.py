@@ -10,10 +10,14 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tenacity import wait_none
 
+from agents.models.client import Endpoint
 from agents.models.errors import ModelError
+from agents.models.model import ModelPool
+from agents.models.prompt import ChatMessage
 from agents.models.replicas import Replicas, staying
-from tests.scripted import ScriptedTransport, scripted_pool
+from tests.scripted import ScriptedTransport, completion
 
 URLS = ("http://a/v1", "http://b/v1", "http://c/v1")
 
@@ -46,11 +50,16 @@ class Clock:
 
 def made(**statuses: list[int]) -> tuple[Replicas, Hosts, Clock]:
     hosts, clock = Hosts(**statuses), Clock()
-    return Replicas(URLS, hosts, clock), hosts, clock
+    return Replicas(URLS, clock), hosts, clock
 
 
-async def ask(replicas: Replicas, url: str = "http://a/v1/chat/completions", method: str = "POST") -> int:
-    response = await replicas.handle_async_request(httpx2.Request(method, url, content=b"{}"))
+async def ask(replicas: Replicas, hosts: Hosts, url: str = "http://a/v1/chat/completions") -> int:
+    request = httpx2.Request("POST", url, content=b"{}")
+    with replicas.asking(request) as asking:
+        response = await hosts.handle_async_request(request if asking is None else asking.request)
+        if asking is not None:
+            asking.status = response.status_code
+            asking.retry_after = float(response.headers["Retry-After"]) if response.headers else None
     return response.status_code
 
 
@@ -60,7 +69,7 @@ async def test_a_conversation_stays_and_new_ones_go_where_the_fewest_are() -> No
     async def conversation() -> None:
         with staying():
             for _ in range(3):
-                await ask(replicas)
+                await ask(replicas, hosts)
 
     await asyncio.gather(*(conversation() for _ in range(6)))
     assert Counter(url.split("/")[2] for url in hosts.asked) == {"a": 6, "b": 6, "c": 6}
@@ -69,34 +78,46 @@ async def test_a_conversation_stays_and_new_ones_go_where_the_fewest_are() -> No
     assert set(hosts.asked) == {f"http://{host}/v1/chat/completions" for host in "abc"}
 
 
-async def test_the_list_of_models_and_other_addresses_are_asked_where_they_are() -> None:
+async def test_other_addresses_are_asked_where_they_are() -> None:
     replicas, hosts, _ = made()
-    await ask(replicas, "http://a/v1/models", "GET")
-    await ask(replicas, "http://judge/v1/chat/completions")
-    await ask(replicas, "http://a/v1beta/chat/completions")
-    assert hosts.asked == [
-        "http://a/v1/models",
-        "http://judge/v1/chat/completions",
-        "http://a/v1beta/chat/completions",
+    await ask(replicas, hosts, "http://judge/v1/chat/completions")
+    await ask(replicas, hosts, "http://a/v1beta/chat/completions")
+    assert hosts.asked == ["http://judge/v1/chat/completions", "http://a/v1beta/chat/completions"]
+
+
+def test_addresses_are_compared_in_their_usual_form() -> None:
+    assert [one.base_url for one in Replicas(["http://A:80/v1/", "http://b:81/v1"]).replicas] == [
+        "http://a/v1",
+        "http://b:81/v1",
     ]
 
 
-@pytest.mark.parametrize("failure", [500, 503, 429])
+async def test_a_cancelled_request_is_no_failure() -> None:
+    replicas, _, _ = made()
+    with (
+        pytest.raises(asyncio.CancelledError),
+        replicas.asking(httpx2.Request("POST", "http://a/v1/x", content=b"")),
+    ):
+        raise asyncio.CancelledError
+    assert [(one.failed, one.answered, one.under_way) for one in replicas.replicas] == [(0, 0, 0)] * 3
+
+
+@pytest.mark.parametrize("failure", [500, 503, 429, 401, 404])
 async def test_one_that_fails_rests_twice_as_long_each_time_and_comes_back(failure: int) -> None:
     replicas, hosts, clock = made(a=[failure, failure])
     first = replicas.replicas[0]
     with staying():
-        assert await ask(replicas) == failure
+        assert await ask(replicas, hosts) == failure
         assert first.rests_until == 101.0
-        assert await ask(replicas) == 200
+        assert await ask(replicas, hosts) == 200
         assert hosts.asked[-1].startswith("http://b")
     clock.now = 101.0
     with staying():
-        assert await ask(replicas) == failure
+        assert await ask(replicas, hosts) == failure
     assert (first.rests_until, first.failed, first.answered) == (103.0, 2, 0)
     clock.now = 103.0
     with staying():
-        assert await ask(replicas) == 200
+        assert await ask(replicas, hosts) == 200
     assert (first.answered, first.failures) == (1, 0)
 
 
@@ -104,8 +125,8 @@ async def test_no_answer_is_a_failure_and_the_wish_of_the_server_counts() -> Non
     replicas, hosts, _ = made(a=[0], b=[429])
     hosts.headers = {"Retry-After": "7"}
     with pytest.raises(httpx2.ConnectError):
-        await ask(replicas)
-    await ask(replicas)
+        await ask(replicas, hosts)
+    await ask(replicas, hosts)
     assert [one.rests_until for one in replicas.replicas] == [101.0, 107.0, 0.0]
     assert [one.under_way for one in replicas.replicas] == [0, 0, 0]
 
@@ -113,7 +134,7 @@ async def test_no_answer_is_a_failure_and_the_wish_of_the_server_counts() -> Non
 async def test_where_all_rest_the_first_to_wake_is_asked() -> None:
     replicas, hosts, _ = made(a=[500], b=[500], c=[500])
     for _ in range(4):
-        await ask(replicas)
+        await ask(replicas, hosts)
     assert hosts.asked[-1].startswith("http://a")
 
 
@@ -125,7 +146,7 @@ def test_nobody_starves_and_nothing_is_left_under_way(steps: list[tuple[int, boo
         async def conversation(requests: int) -> None:
             with staying():
                 for _ in range(requests):
-                    await ask(replicas)
+                    await ask(replicas, hosts)
 
         for start in range(0, len(steps), most):
             await asyncio.gather(*(conversation(requests) for requests, _ in steps[start : start + most]))
@@ -140,23 +161,66 @@ def test_nobody_starves_and_nothing_is_left_under_way(steps: list[tuple[int, boo
         assert replicas[2].answered > 0
 
 
-class Roots(ScriptedTransport):
-    """Endpoints that say which model they serve, by host."""
+class Two(ScriptedTransport):
+    """Endpoints that answer as they are told, by the port."""
 
-    def __init__(self, **roots: str) -> None:
+    def __init__(self, **answers: Any) -> None:
         super().__init__(lambda _: "Yes")
-        self._roots = roots
+        self.answers = answers
+        self.asked: list[int | None] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method != "GET":
-            return await super().handle_async_request(request)
-        served: dict[str, Any] = {"id": "scripted", "root": self._roots[request.url.host]}
-        return httpx2.Response(200, json={"data": [served]}, request=request)
+        port = request.url.port
+        if request.method == "GET":
+            served: dict[str, Any] = {"id": "scripted", "root": self.answers.get(f"root_{port}")}
+            return httpx2.Response(200, json={"data": [served]}, request=request)
+        self.asked.append(port)
+        made = self.answers.get(f"at_{port}")
+        if made is not None:
+            return httpx2.Response(request=request, **made)
+        answer = {**completion("Yes"), "model": f"served at {port}"}
+        return httpx2.Response(200, json=answer, request=request)
+
+
+BOTH = ("http://127.0.0.1:9/v1", "http://127.0.0.1:8/v1")
+
+
+def pool_of(transport: Two, **options: Any) -> ModelPool:
+    endpoint = Endpoint("scripted", BOTH[0])
+    return ModelPool(
+        {"default": endpoint}, transport=transport, base_urls=BOTH, backoff=wait_none(), **options
+    )
+
+
+async def said(pool: ModelPool, text: str) -> str:
+    return await pool.session("user").text("message", [ChatMessage("user", text)])
 
 
 async def test_endpoints_that_serve_different_models_are_named() -> None:
-    pool, _ = scripted_pool(lambda _: "Yes", base_urls=("http://127.0.0.1:9/v1", "http://localhost/v1"))
-    pool._wire._inner._inner = Roots(**{"127.0.0.1": "small", "localhost": "large"})  # type: ignore[attr-defined]
-    told = r"http://127\.0\.0\.1:9/v1 \(small\) and http://localhost/v1 \(large\) serve different models"
+    told = r"http://127\.0\.0\.1:9/v1 \(small\) and http://127\.0\.0\.1:8/v1 \(large\) serve different models"
     with pytest.raises(ModelError, match=told):
-        await pool.check()
+        await pool_of(Two(root_9="small", root_8="large")).check()
+
+
+async def test_nobody_waits_for_an_endpoint_that_asks_for_a_pause_while_another_is_free() -> None:
+    transport = Two(at_9={"status_code": 429, "json": {}, "headers": {"Retry-After": "100"}})
+    pool = pool_of(transport, timeout_s=5.0)
+    assert await said(pool, "When?") == "Yes"
+    assert transport.asked == [9, 8]
+    assert [(one.answered, one.failed) for one in pool.replicas] == [(0, 1), (1, 0)]
+
+
+async def test_a_body_that_is_no_answer_to_read_is_a_failure() -> None:
+    transport = Two(at_9={"status_code": 200, "content": b"x" * (17 << 20)})
+    pool = pool_of(transport)
+    with pytest.raises(ModelError):
+        await said(pool, "When?")
+    assert await said(pool, "Where?") == "Yes"
+    assert [(one.answered, one.failed) for one in pool.replicas] == [(0, 1), (1, 0)]
+
+
+async def test_endpoints_may_call_the_model_by_different_names() -> None:
+    transport = Two()
+    pool = pool_of(transport)
+    assert [await said(pool, text) for text in ("When?", "Where?", "Who?")] == ["Yes"] * 3
+    assert set(transport.asked) == {9, 8}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -64,10 +66,42 @@ def test_an_endpoint_that_fails_costs_no_conversation(hallulab: CommandLine, tmp
 NINE = "http://127.0.0.1:9/v1"
 
 
+def test_one_of_four_that_dies_in_mid_run_costs_nothing_and_is_used_again(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        endpoints = [stack.enter_context(faulty_endpoint(0.0, ["500"])) for _ in range(4)]
+        for endpoint in endpoints:
+            endpoint.pause_s = 0.02
+        dying, before = endpoints[2], []
+
+        def live() -> None:
+            while dying.given["healthy"] < 10:
+                time.sleep(0.01)
+            dying.share = 1.0
+            while dying.given["500"] < 2:
+                time.sleep(0.01)
+            dying.share = 0.0
+            before.append(dying.given["healthy"])
+
+        life = threading.Thread(target=live)
+        life.start()
+        ended = run(hallulab, tmp_path, *(endpoint.url for endpoint in endpoints), users=200)
+        life.join()
+    held = RunFolder(tmp_path / "run").read_conversations()
+    assert ended.code == 0
+    assert (len(held), [one.error for one in held if one.error]) == (200, [])
+    assert dying.given["healthy"] > before[0]
+    answered = sum(map(int, re.findall(r"answered (\d+) requests", ended.err)))
+    assert answered == sum(healthy(endpoints))
+
+
 @pytest.mark.parametrize(
     ("urls", "told"),
     [
         ((NINE, NINE), f"field `base_urls`: {NINE} stands twice"),
+        ((NINE, f"{NINE}/"), f"field `base_urls`: {NINE}/ stands twice"),
+        ((NINE, "https://far.example/v1"), "some of `base_urls` are on this machine and need no key"),
         ((NINE, "nowhere"), "field `base_urls.1`: 'nowhere' is no address"),
     ],
 )
