@@ -15,6 +15,7 @@ from agents.users.persona_writer import UNSAID
 from scenarios.packs.pack_files import load_scenario
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.fuzz.tiny_run import words_for_vectors
+from tests.places import ROOT
 from tests.scripted import ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
@@ -245,3 +246,31 @@ def test_a_folder_with_files_and_one_among_the_documents_are_refused(
     command = ("--documents", documents, *ENDPOINT)
     assert "this is no empty folder" in hallulab("init-scenario", documents / "part-0", *command).err
     assert "is in the folder of the documents" in hallulab("init-scenario", documents / "new", *command).err
+
+
+def test_the_recorded_15b_model_writes_twelve_personas_from_twelve_documents_of_a_pack(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
+    """Searches are recorded, too, so no weights are needed; which personas are the same is told by words."""
+    documents = tmp_path / "docs"
+    documents.mkdir()
+    source = ROOT / "scenarios" / "packs" / "consumer-grievance-india" / "documents"
+    for path in sorted(source.iterdir())[::6][:12]:
+        (documents / path.name).write_bytes(path.read_bytes())
+    named = HashedWords("all-minilm-l6-v2")
+    recording = ROOT / "tests" / "recordings" / "personas.jsonl.gz"
+    command = ("--documents", documents, "--personas", "12", "--model", "qwen2.5-coder-1.5b", "--quiet")
+    with patch("simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: named):
+        ended = hallulab("init-scenario", tmp_path / "pack", *command, "--replay", recording)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines()[:3] == [
+        f"{tmp_path / 'pack'}: 12 of 12 personas, 12 topics",
+        "goals by what the documents say: 17 answered, 5 in part, 2 not answered; "
+        "every one passed its checks",
+        "written again: 13",
+    ]
+    personas = load_scenario(tmp_path / "pack").personas
+    assert personas[5].goals == (
+        "Learn how to check the purity of gold jewellery",
+        "Learn how to verify a HUID",
+    )
