@@ -56,6 +56,8 @@ def init_scenario(
                 raise UsageError(
                     f"{flag} goes with --documents only: without it nothing is written by a model."
                 )
+        if context.args:
+            raise UsageError(f"`-- {context.args[0]}`: no server is started here, so it takes no flags.")
         from scenarios.packs.skeleton import init_scenario as write
 
         write(directory)

@@ -290,5 +290,5 @@ def test_a_command_that_reads_a_sweep_and_options(work: Path, sweep: bytes, opti
 @given(name=st.text(max_size=30).filter(str.isprintable))
 def test_a_pack_is_begun_in_any_new_folder_or_nowhere(work: Path, name: str) -> None:
     with keeping(work):
-        ended("init-scenario", "--", work / "new" / name.replace("..", "_"))
+        ended("init-scenario", work / "new" / name.replace("..", "_"))
     shutil.rmtree(work / "new", ignore_errors=True)

@@ -221,6 +221,7 @@ def test_a_persona_that_wants_what_another_wants_is_written_again_and_then_left_
     [
         (("--personas", "3"), "--personas goes with --documents only"),
         (("--base-url", "http://x"), "--base-url goes with --documents only"),
+        (("--", "--dtype"), "`-- --dtype`: no server is started here, so it takes no flags."),
         (("--documents", "{docs}", "--personas", "0"), "--personas 0: give at least 1."),
         (
             ("--documents", "{docs}", "--goals", "70/20"),
