@@ -17,7 +17,7 @@ from tests.benchmarks.labelled_folder import write_data
 REPOSITORY = Path(benchmarks.__file__).parent.parent
 
 
-def test_the_docs_have_the_table_of_the_command_which_takes_less_than_a_minute_of_two_cores() -> None:
+def test_the_docs_have_the_table_of_the_command_which_takes_about_a_minute_of_two_cores() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         (sys.executable, "-m", "benchmarks.detectors_table"),
@@ -31,7 +31,8 @@ def test_the_docs_have_the_table_of_the_command_which_takes_less_than_a_minute_o
     _, _, table = (REPOSITORY / "docs" / "detectors.md").read_text().split("\n\n", 2)
     assert table == done.stdout
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert used < 2 * 60, "does the command learn again? `--record --detectors combined` keeps what it learnt"
+    # It takes 105 s of one core here, more where other work shares the cores.
+    assert used < 150, "does the command learn again? `--record --detectors combined` keeps what it learnt"
 
 
 def test_kept_samples_are_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
