@@ -48,16 +48,31 @@ class Scripted(stub_endpoint.StubProtocol):
 
     answer = staticmethod(scripted)
 
+    def __init__(self, connections: list[asyncio.BaseTransport]) -> None:
+        self._connections = connections
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._connections.append(transport)
+
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
     """A served model that answers at once."""
     loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(loop.create_server(Scripted, "127.0.0.1", 0))
+    connections: list[asyncio.BaseTransport] = []
+    server = loop.run_until_complete(loop.create_server(lambda: Scripted(connections), "127.0.0.1", 0))
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    loop.call_soon_threadsafe(server.close)
+
+    async def end() -> None:
+        server.close()
+        for connection in connections:
+            connection.close()
+        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
+
+    asyncio.run_coroutine_threadsafe(end(), loop).result()
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()

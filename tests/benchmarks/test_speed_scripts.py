@@ -26,6 +26,7 @@ async def test_the_runner_is_measured_beside_a_bare_client(
 
 async def test_requests_are_grouped_by_the_answer_that_they_repeat() -> None:
     said = iter(["I am Ann and want a refund.", "I am Bob and want a repair.", "Ask the shop.", "Ask them."])
+    ended = asyncio.Semaphore(0)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while (await reader.readline()).strip():
@@ -35,6 +36,8 @@ async def test_requests_are_grouped_by_the_answer_that_they_repeat() -> None:
         writer.write(content)
         await writer.drain()
         writer.close()
+        await writer.wait_closed()
+        ended.release()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/chat/completions"
@@ -50,6 +53,8 @@ async def test_requests_are_grouped_by_the_answer_that_they_repeat() -> None:
         await log.handle_async_request(httpx2.Request("POST", url, json=body))
     await log.aclose()
     server.close()
+    for _ in bodies:
+        await ended.acquire()
     assert log.chains() == [[bodies[0], bodies[3]], [bodies[1], bodies[2]]]
 
 
