@@ -91,9 +91,12 @@ class FaultyEndpoint:
             await self._closed
         assert self._server is not None
         self._server.close()
+        # A connection that was accepted is made two turns of the loop later.
+        for _ in range(3):
+            await asyncio.sleep(0)
         for connection in [*self.connections]:
             connection.abort()
-        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
+        await asyncio.sleep(0)  # `connection_lost` is called in the next turn
 
 
 class _Faulty(StubProtocol):
