@@ -21,6 +21,12 @@ from scenarios.transcript import Frozen
 JOINT = "+"
 """Joins the names of manners that one user has."""
 
+OWN = "own"
+"""The name of the persona's own manner."""
+
+DEFAULT_MANNERS = ("plain", "plain", "plain", "terse", "plain+pushes-back", "plain+misspelling")
+"""What users draw from if nothing else is said: messages as short as people's (docs/realism.md)."""
+
 _LONG_WORD = re.compile(r"[A-Za-z]{5,}")
 _ARTICLE = re.compile(r"\b(?:a|an|the) (?=\w)", re.IGNORECASE)
 
@@ -30,6 +36,8 @@ class Manner(Frozen):
 
     text: str | None = None
     """What the model is told; None: nothing."""
+    short: bool = False
+    """Whether the model is shown messages of a few words as examples, in place of the usual ones."""
     tokens: int | None = Field(default=None, ge=1)
     """Limit of a message; None: the usual one."""
     misspelt: float = Field(default=0.0, ge=0, le=1)
@@ -54,6 +62,7 @@ def manner_of(name: str) -> Manner:
     parts = [manners()[part] for part in name.split(JOINT)]
     return Manner(
         text=" ".join(part.text for part in parts if part.text) or None,
+        short=any(part.short for part in parts),
         tokens=min((part.tokens for part in parts if part.tokens), default=None),
         misspelt=max(part.misspelt for part in parts),
         without_articles=max(part.without_articles for part in parts),

@@ -92,6 +92,7 @@ class SimulatedUser:
         model: name of the user's model in the pool; None: the default one.
         min_turns: replies before the user may stop.
         max_tokens: limit of a message.
+        short: whether the model is shown messages of a few words as examples.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class SimulatedUser:
         model: str | None = None,
         min_turns: int = MIN_TURNS,
         max_tokens: int = MAX_TOKENS,
+        short: bool = False,
     ) -> None:
         self._persona = persona
         self._domain = domain
@@ -112,6 +114,7 @@ class SimulatedUser:
         self._model = model
         self._min_turns = min_turns
         self._max_tokens = max_tokens
+        self._short = short
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Decide whether to go on after `history` (empty, or ending with a reply), and what to say.
@@ -168,15 +171,14 @@ class SimulatedUser:
             "name": persona.name,
             "manner": persona.manner,
             "grievance": persona.grievance,
-            "summary": persona.summary,
             "wanted": wanted,
         }
-        if not history:
-            return load_prompt("agents.users", "user_opening").fill(values)
-        facts = "; ".join(persona.facts) or "nothing more"
-        return load_prompt("agents.users", "user_message").fill(
-            values, facts=facts, history=dialogue(history)
-        )
+        if history:
+            values |= {"facts": "; ".join(persona.facts) or "nothing more", "history": dialogue(history)}
+        name = "user_message" if history else "user_opening"
+        if self._short:
+            return load_prompt("agents.users", f"{name}_short").fill(values)
+        return load_prompt("agents.users", name).fill(values, summary=persona.summary)
 
     async def _try(
         self, session: Session, request: Sequence[ChatMessage], temperature: float, sample: int

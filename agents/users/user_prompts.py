@@ -1,4 +1,12 @@
 """The prompt files of the simulated user."""
 
-USER_PROMPTS = ("user_opening", "user_message", "user_goal", "user_patience")
-"""For the opening message, later messages, whether a goal was told, and whether to give up."""
+USER_PROMPTS = (
+    "user_opening",
+    "user_message",
+    "user_opening_short",
+    "user_message_short",
+    "user_goal",
+    "user_patience",
+)
+"""For the opening message and later messages, usual and short ones, whether a goal was told, and whether to give
+up."""

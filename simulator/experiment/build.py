@@ -365,6 +365,7 @@ def make_cast(
             model=experiment.roles.get("user"),
             min_turns=experiment.min_turns,
             max_tokens=min(experiment.reply_tokens or MAX_TOKENS, manner.tokens or MAX_TOKENS, MAX_TOKENS),
+            short=manner.short,
         )
         slipping = SlippingUser(simulated, manner, job.user.id, job.key.seed)
         return slipping if job.order is None else OrderingUser(slipping, job.order)

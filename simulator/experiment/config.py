@@ -14,7 +14,7 @@ from agents.models.base_url import BaseUrl
 from agents.models.client import is_loopback
 from agents.models.replicas import normal
 from agents.serving.catalogue import CATALOGUE
-from agents.users.manners import JOINT, manners
+from agents.users.manners import DEFAULT_MANNERS, JOINT, OWN, manners
 from chatbots.guarded.options import KIND as GUARDED
 from chatbots.guarded.options import wrapped_by
 from scenarios.attacks.attack import Attack
@@ -116,9 +116,9 @@ class Experiment(Frozen):
     (`simulator.experiment.plan.users`). Each talks with every chatbot."""
     seed: Seed = 0
     """Seed of the first repeat, or of the first users drawn."""
-    manners: tuple[str, ...] = ()
+    manners: tuple[str, ...] = DEFAULT_MANNERS
     """How simulated users speak: each draws one of these, by persona and seed (`agents.users.manners`).
-    Empty: as their personas do. `terse+misspelling` is a mixture."""
+    `terse+misspelling` is a mixture; empty, or `own`: as their personas do."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""
     max_turns: int = Field(default=4, ge=1)
@@ -186,7 +186,7 @@ class Experiment(Frozen):
         for part in (part for name in names for part in name.split(JOINT)):
             if part not in manners():
                 raise ValueError(f"there is no manner {part!r}; there are {', '.join(manners())}")
-        return names
+        return () if set(names) == {OWN} else names
 
     @field_validator("roles")
     @classmethod

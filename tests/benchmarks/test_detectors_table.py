@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
-import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,6 +25,7 @@ from benchmarks.stub_endpoint import MODEL
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.benchmarks.labelled_folder import FACTS, write_data
 from tests.scripted import completion
+from tests.served import served
 
 ASKING = ("halludetect", "metarag", "logic-graph", "direct-judge", "self-check")
 
@@ -43,39 +42,11 @@ def scripted(request: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-class Scripted(stub_endpoint.StubProtocol):
-    """The endpoint, with these answers."""
-
-    answer = staticmethod(scripted)
-
-    def __init__(self, connections: list[asyncio.BaseTransport]) -> None:
-        self._connections = connections
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._connections.append(transport)
-
-
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
     """A served model that answers at once."""
-    loop = asyncio.new_event_loop()
-    connections: list[asyncio.BaseTransport] = []
-    server = loop.run_until_complete(loop.create_server(lambda: Scripted(connections), "127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-
-    async def end() -> None:
-        server.close()
-        for connection in connections:
-            connection.close()
-        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
-
-    asyncio.run_coroutine_threadsafe(end(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    with served(scripted) as url:
+        yield url
 
 
 @pytest.fixture

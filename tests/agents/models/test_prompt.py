@@ -72,6 +72,8 @@ def test_the_version_is_the_hash_of_the_text() -> None:
         ("agents.retrieval", "reformulation"),
         ("agents.users", "user_opening"),
         ("agents.users", "user_message"),
+        ("agents.users", "user_opening_short"),
+        ("agents.users", "user_message_short"),
         ("agents.users", "user_goal"),
         ("agents.users", "user_patience"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.users.manners import Manner, drawn, manner_of, manners, slipped, speaking
+from agents.users.manners import DEFAULT_MANNERS, OWN, Manner, drawn, manner_of, manners, slipped, speaking
 from scenarios.packs.pack_files import load_scenario
 
 TEXT = "The refrigerator cost Rs 46,990 in a shop. Can I get the money back?"
@@ -16,7 +16,7 @@ TEXT = "The refrigerator cost Rs 46,990 in a shop. Can I get the money back?"
 
 def test_these_manners_there_are() -> None:
     assert list(manners()) == [
-        *("terse", "rambling", "impatient", "second-language", "misspelling"),
+        *("own", "plain", "terse", "rambling", "impatient", "second-language", "misspelling"),
         *("changes-subject", "asked-only", "pushes-back", "pronouns"),
     ]
 
@@ -25,6 +25,14 @@ def test_a_mixture_has_the_texts_of_all_and_the_tightest_limit() -> None:
     mixed = manner_of("impatient+terse+misspelling")
     assert (mixed.tokens, mixed.misspelt, mixed.without_articles) == (24, 0.2, 0.0)
     assert mixed.text == f"{manners()['impatient'].text} {manners()['terse'].text}"
+
+
+def test_ones_own_manner_changes_nothing() -> None:
+    assert manner_of(OWN) == Manner()
+
+
+def test_messages_are_short_by_default() -> None:
+    assert all(manner_of(name).short for name in DEFAULT_MANNERS)
 
 
 def test_a_persona_keeps_its_manner_where_the_model_is_told_nothing() -> None:

@@ -82,6 +82,17 @@ async def test_the_limit_of_a_message_is_passed_on() -> None:
     assert requests[0]["max_tokens"] == 40
 
 
+async def test_short_messages_have_prompts_of_their_own_without_the_chat_to_follow() -> None:
+    _, [opening] = await _next(Model({}, messages=[ASKED]), (), short=True)
+    _, [*_, later] = await _next(Model({"Learn the fee": 0.1}), ONE, short=True)
+    assert "six to twelve words" in opening["messages"][0]["content"]
+    assert "four to ten words" in later["messages"][0]["content"]
+    assert last_user(opening).startswith(
+        "Asha Rao. Short.\nWhat happened: Asha's fridge broke.\nDoes not know:"
+    )
+    assert "Knows: It cost Rs 900; Bought in May" in last_user(later)
+
+
 async def test_before_the_second_reply_the_user_does_not_stop() -> None:
     move, requests = await _next(Model({"Learn the fee": 0.99, "Learn the deadline": 0.99}), ONE)
     assert (move.text, move.stop) == ("And by when?", None)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.users.manners import DEFAULT_MANNERS
 from simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import flags, make_pack, words_for_vectors
 from tests.scripted import ScriptedTransport, pool_through
@@ -56,13 +57,23 @@ def test_slips_are_made_in_what_the_model_wrote(
     assert {len(text.split()) for text in said} != {len(SAID.split())}
 
 
-def test_without_manners_nothing_is_told_and_nothing_slips(
+def test_in_ones_own_manner_nothing_is_told_and_nothing_slips(
     hallulab: CommandLine, tmp_path: Path, transport: ScriptedTransport
 ) -> None:
-    folder = run(hallulab, tmp_path)
+    folder = run(hallulab, tmp_path, "--manners", "own")
     [held] = folder.read_conversations()
     assert (held.manner, {turn.user for turn in held.turns}) == (None, {SAID})
     assert set(told(transport)) == {"Ann. Brief."}
+
+
+def test_by_default_the_model_is_shown_short_messages(
+    hallulab: CommandLine, tmp_path: Path, transport: ScriptedTransport
+) -> None:
+    folder = run(hallulab, tmp_path, "--repeats", "6")
+    assert {held.manner for held in folder.read_conversations()} <= set(DEFAULT_MANNERS)
+    first = [request for request in transport.requests if "First message of" in str(request["messages"][-1])]
+    assert first
+    assert all("six to twelve words" in request["messages"][0]["content"] for request in first)
 
 
 def test_more_users_in_other_manners_do_not_join_a_run(
@@ -80,5 +91,5 @@ def test_more_users_in_other_manners_do_not_join_a_run(
 def test_an_unknown_manner_is_named_with_those_that_there_are(hallulab: CommandLine, tmp_path: Path) -> None:
     code, told = hallulab.code_and_error("run", "--manners", "terse+rude", "--out", tmp_path / "run")
     assert code == 2
-    assert told.startswith("error: field `manners`: there is no manner 'rude'; there are terse, rambling,")
+    assert told.startswith("error: field `manners`: there is no manner 'rude'; there are own, plain, terse,")
     assert not (tmp_path / "run").exists()

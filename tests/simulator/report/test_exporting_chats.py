@@ -268,3 +268,21 @@ def test_sharegpt_keeps_the_rules_of_trainers(tmp_path: Path) -> None:
     one, two = (json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines())
     assert (one["system"], trained_on(one)) == ("Be brief.", [("human", "A?"), ("gpt", "B.")])
     assert [role for role, _ in trained_on(two)] == ["human", "gpt"] * 2
+
+
+def test_sharegpt_is_read_by_a_trainers_own_loader(tmp_path: Path) -> None:
+    import datasets
+    from trl.data_utils import is_conversational, maybe_convert_to_chatml
+
+    run = saved_run(tmp_path, [chat("a", "It opens at 7.", "No."), chat("b", "C.")])
+    export_chats(run, "sharegpt", ALL, tmp_path / "x.jsonl")
+    lines = datasets.load_dataset(
+        "json", data_files=str(tmp_path / "x.jsonl"), cache_dir=str(tmp_path / "cache")
+    )
+    read = [maybe_convert_to_chatml(line) for line in lines["train"]]
+    assert all(is_conversational(example) for example in read)
+    assert [[message["content"] for message in example["messages"]][1::2] for example in read] == [
+        ["It opens at 7.", "No."],
+        ["C."],
+    ]
+    assert [message["role"] for message in read[0]["messages"]] == ["human", "gpt"] * 2

@@ -1,0 +1,89 @@
+"""README's way from a folder of documents and a bot over HTTP to a report: its commands, a scripted model."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from benchmarks.stub_endpoint import MODEL
+from simulator.runs.folder import RunFolder
+from tests.agents.retrieval.hashed_words import HashedWords
+from tests.fuzz.tiny_run import words_for_vectors
+from tests.places import ROOT
+from tests.scripted import completion
+from tests.served import served
+from tests.simulator.cli.test_init_scenario import Writer
+from tests.simulator.command_line import CommandLine
+
+BLOCK = re.compile(r"### Five commands\n.*?```bash\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    writer = Writer()
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        return completion(writer(request), MODEL)
+
+    with served(answer) as url:
+        yield url
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the examples and somebody's documents, as working directory."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "DOCS").mkdir()
+    for number in range(12):
+        said = f"The fee for thing{number} is {number} cents. It is paid at desk{number}. "
+        late = said.replace("fee", "fine")
+        text = f"# Thing {number}\n\n{said * 6}\n\n## Late{number}\n\n{late * 6}\n"
+        (tmp_path / "DOCS" / f"thing-{number}.md").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_five_commands_lead_from_documents_to_a_report(
+    hallulab: CommandLine, clone: Path, endpoint: str
+) -> None:
+    [block] = BLOCK.findall((ROOT / "README.md").read_text())
+    _, *written = [shlex.split(line, comments=True) for line in block.splitlines()]
+    assert [words[:2] for words in written] == [
+        ["hallulab", "init-scenario"],
+        ["python", "examples/http_bot.py"],
+        ["hallulab", "run"],
+        ["hallulab", "report"],
+    ]
+    init, bot, run, report = [words[1:] for words in written]
+    model = ("--base-url", endpoint, "--model", MODEL, "--quiet")
+    with (
+        words_for_vectors(),
+        patch("simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
+    ):
+        assert hallulab(*init, *model).code == 0
+        command = [sys.executable, *(word for word in bot if word != "&"), "--port", "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            config = clone / "examples" / "own_bot.yaml"
+            url = process.stdout.readline().strip()
+            config.write_text(config.read_text().replace("http://127.0.0.1:9000/v1", url))
+            ended = hallulab(*run, *model)
+            process.terminate()
+        assert (ended.code, ended.err) == (0, "")
+    conversations = list(RunFolder(clone / "runs" / "mine").read_conversations())
+    assert len(conversations) == 12
+    replies = [turn.reply for held in conversations for turn in held.turns]
+    assert all(re.match(r"The (fee|fine) for thing\d+ is \d+ cents\.", reply) for reply in replies)
+    told = hallulab(*report)
+    assert told.code == 0
+    assert "mine" in told.out
+    assert (clone / "runs" / "mine" / "report.html").is_file()
