@@ -33,12 +33,13 @@ from scenarios.packs.pack_files import load_scenario
 from simulator.experiment.branching import REPLIES, branch_jobs
 from simulator.experiment.config import Component, Experiment
 from simulator.experiment.conversation import GivenMessage, User
-from simulator.experiment.execution import Cast, execute, long_lived_objects_left_alone
+from simulator.experiment.execution import execute, long_lived_objects_left_alone
 from simulator.experiment.makers import Makers, makers
 from simulator.experiment.ordering_user import OrderingUser
 from simulator.experiment.plan import Job, Plan, check_plan, chosen_personas, plan
 from simulator.experiment.scripted_user import ScriptedUser, check_script
 from simulator.experiment.slipping_user import SlippingUser
+from simulator.experiment.stage import Cast
 from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder

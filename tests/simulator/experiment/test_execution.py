@@ -17,8 +17,9 @@ from scenarios.packs.pack import Persona
 from scenarios.transcript import Conversation, Judgement, Message, Origin, Turn, TurnView, Verdict
 from simulator.experiment.config import Component
 from simulator.experiment.conversation import ConversationKey
-from simulator.experiment.execution import Cast, execute
+from simulator.experiment.execution import execute
 from simulator.experiment.plan import Job
+from simulator.experiment.stage import Cast
 from simulator.runs.folder import RunFolder
 
 PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")
