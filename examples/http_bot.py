@@ -77,7 +77,9 @@ def handler(paragraphs: Paragraphs) -> type[BaseHTTPRequestHandler]:
 
 def main() -> None:
     """Serve on loopback until stopped."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("documents", type=Path)
     parser.add_argument("--port", type=int, default=9000)
     arguments = parser.parse_args()
