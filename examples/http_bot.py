@@ -1,7 +1,7 @@
 """A bot behind an OpenAI-compatible endpoint, to stand where yours is. It has no model.
 
-It answers with the paragraph of the documents that shares the rarest words with the question, sentences as they
-stand. So it never invents anything, and often misses the point.
+It answers with the paragraph of the documents that shares the rarest words with the question, sentences as
+they stand. So it never invents anything, and often misses the point.
 
     python examples/http_bot.py DIR --port 9000
 """

@@ -8,5 +8,4 @@ USER_PROMPTS = (
     "user_goal",
     "user_patience",
 )
-"""For the opening message and later messages, usual and short ones, whether a goal was told, and whether to give
-up."""
+"""For the opening message and later messages (usual, short), whether a goal was told, whether to give up."""

@@ -109,7 +109,8 @@ class Stage:
             self._groups[work.group] = _Shared(self._cast.remembering(), work.of_group)
         try:
             with staying():
-                conversation, lacking = work.known, work.lacking
+                conversation: Conversation | None = work.known
+                lacking: Sequence[VerdictKey] = work.lacking
                 if work.job is not None:
                     conversation, lacking = await self._hold(work, work.job, listener)
                 assert conversation is not None
@@ -130,13 +131,13 @@ class Stage:
                 listener.turn_done,
             )
         require_running()
-        lacking: Sequence[VerdictKey] = [
+        lacking = [
             VerdictKey(conversation.id, turn, detector.name, detector.version)
             for turn in range(len(conversation.turns))
             for detector in self._cast.detectors
         ]
         if work.known is not None and _failed_alike(work.known, conversation):
-            conversation, lacking = work.known, work.lacking
+            conversation, lacking = work.known, list(work.lacking)
         listener.held(conversation, lacking)
         return conversation, lacking
 
