@@ -112,9 +112,9 @@ def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
 
 
 @contextmanager
-def stub() -> Iterator[str]:
-    """Start the stub endpoint and yield its base URL."""
-    command = [sys.executable, "-m", "benchmarks.stub_endpoint"]
+def stub(seconds: float = 0.0) -> Iterator[str]:
+    """Start the stub endpoint, whose answers take so long each, and yield its base URL."""
+    command = [sys.executable, "-m", "benchmarks.stub_endpoint", str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -1,7 +1,7 @@
 """An OpenAI-compatible endpoint that answers at once, to measure everything but the model.
 
-`python -m benchmarks.stub_endpoint` listens on a free loopback port, prints it, and serves until stdin
-closes.
+`python -m benchmarks.stub_endpoint [SECONDS]` listens on a free loopback port, prints it, and serves until
+stdin closes. With SECONDS, each answer takes that long.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ class StubProtocol(asyncio.Protocol):
 
     answer = staticmethod(completion)
     """Makes the body of the answer from a request."""
+    seconds = 0.0
+    """How long an answer takes."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -123,11 +125,16 @@ class StubProtocol(asyncio.Protocol):
             body: its JSON; nothing if the list of models is asked for.
         """
         answer = models() if head.startswith(b"get") else self.answer(json.loads(body))
-        self._transport.write(http_response(json.dumps(answer).encode()))
+        response = http_response(json.dumps(answer).encode())
+        if self.seconds:
+            asyncio.get_running_loop().call_later(self.seconds, self._transport.write, response)
+        else:
+            self._transport.write(response)
 
 
-async def serve() -> None:
-    """Listen until stdin closes."""
+async def serve(seconds: float) -> None:
+    """Listen until stdin closes; each answer takes so long."""
+    StubProtocol.seconds = seconds
     loop = asyncio.get_running_loop()
     server = await loop.create_server(StubProtocol, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
@@ -136,4 +143,4 @@ async def serve() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    asyncio.run(serve(float(sys.argv[1]) if len(sys.argv) > 1 else 0.0))

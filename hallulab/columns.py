@@ -75,6 +75,8 @@ TURNS = (
     _column("model", "string", "name of the chatbot's model", "conversation.model"),
     _column("manner", "string", "how the user speaks, by names of manners; missing: as the persona does",
             "conversation.manner"),
+    _column("user_model", "string", "the model that played the user, where several do",
+            "conversation.user_model"),
     _column("user", "string", "what the user said"),
     _column("query", "string", "the stand-alone query that was searched for, where the chatbot made one"),
     _column("reply", "string", "what the chatbot answered"),

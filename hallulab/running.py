@@ -24,6 +24,7 @@ def run(
     record: str | Path | None = None,
     replay: str | Path | None = None,
     quiet: bool = False,
+    workers: int = 1,
     **fields: Any,
 ) -> Run:
     """Simulate conversations, judge every reply, and report, as `hallulab run` does; return the run.
@@ -42,6 +43,7 @@ def run(
         record: record every model answer and search into this file.
         replay: answer from this recording: no server, no network.
         quiet: no progress.
+        workers: processes that hold and judge conversations, each with `concurrency` requests under way.
         fields: fields of the experiment by name, which override `experiment`; None: not given.
 
     Raises:
@@ -50,7 +52,7 @@ def run(
         ReplayMiss: the recording lacks an answer. It is no `Exception`.
         KeyboardInterrupt: the run was interrupted; what was written is intact.
     """
-    settings = Settings(fresh=fresh, record=_path(record), replay=_path(replay), quiet=quiet)
+    settings = Settings(fresh=fresh, record=_path(record), replay=_path(replay), quiet=quiet, workers=workers)
     folder = RunFolder(_path(out) or folder_by_time())
     wanted = _resolved(experiment, fields)
     check_outputs({}, folders={"--out": folder.path})

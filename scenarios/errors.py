@@ -32,9 +32,8 @@ class ReplayMiss(BaseException):
     """
 
 
-def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first error of tasks that failed together, the one that a user is told."""
-    error: BaseException = group
+def first_of(error: BaseException) -> BaseException:
+    """Return the first error of tasks that failed together, the one that a user is told; else the error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -170,6 +170,8 @@ class Conversation(Frozen):
     """Versions of the simulated user and the chatbot, joined by a hyphen; empty: not known."""
     manner: str | None = None
     """How the user speaks, by names of manners; None: as the persona does."""
+    user_model: str | None = None
+    """Name of the model that plays the user, where several do; None: the run has one, or none."""
     branch: Branch | None = None
     """What the chatbot was given before the first turn; None: nothing."""
     turns: tuple[Turn, ...]

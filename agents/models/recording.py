@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +49,17 @@ _SHAPES: dict[str, TypeAdapter[Any]] = {
 """The form of answers by kind; answers of other kinds are not checked."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a recording holds, for another process."""
+
+    answers: Mapping[tuple[str, str], Any]
+    """Answers by (kind, key)."""
+    replaying: bool
+    """See `Recording`, like the field below."""
+    source: Path | None
+
+
 class Recording:
     """Answers by (kind, key). In memory only, unless opened with a file by `record` or `replay`."""
 
@@ -60,6 +72,8 @@ class Recording:
         """Stretches under way, in the order in which they began."""
         self._file: Path | None = None
         self._writer: LineWriter | None = None
+        self._keep: Callable[[str, str, Any], Any] | None = None
+        """Keeps an answer elsewhere, and returns the one that counts."""
         self.replaying = False
         """Whether a missing answer must not be fetched from outside."""
         self.source: Path | None = None
@@ -105,6 +119,24 @@ class Recording:
         recording.replaying = True
         recording.source = path
         return recording
+
+    @classmethod
+    def knowing(cls, known: Known, keep: Callable[[str, str, Any], Any] | None = None) -> Recording:
+        """Return a recording in memory that begins with what another one holds.
+
+        Args:
+            known: what that one holds.
+            keep: keeps further answers there: called with kind, key and answer, it returns the answer that
+                counts, which is the first one to a key. None: they are kept here alone.
+        """
+        recording = cls()
+        recording._answers.update(known.answers)
+        recording.replaying, recording.source, recording._keep = known.replaying, known.source, keep
+        return recording
+
+    def known(self) -> Known:
+        """Return what it holds."""
+        return Known(dict(self._answers), self.replaying, self.source)
 
     def _load(self, path: Path) -> None:
         for number, entry in _read(path):
@@ -154,6 +186,8 @@ class Recording:
         known = self.get(kind, key)
         if known is not None:
             return known
+        if self._keep is not None:
+            answer = self._keep(kind, key, answer)
         self._answers[(kind, key)] = answer
         self._note_use((kind, key))
         if self._file is not None:

@@ -1,6 +1,7 @@
 """Measure large runs: `python -m benchmarks.scale [--short] [--made N]`.
 
-A run of three turns and three detectors against an instant stub endpoint, once with few conversations and
+The same run by one worker process and by two, against a stub endpoint that takes 200 ms for an answer. Then a
+run of three turns and three detectors against an instant stub endpoint, once with few conversations and
 once with ten times as many. Each run and each report is a process of its own, whose largest memory counts.
 
 `--made N` makes a run folder of N conversations besides, and measures `report` and `export` on it.
@@ -18,9 +19,12 @@ from pathlib import Path
 from benchmarks.orchestration import stub
 from benchmarks.scale.made_run import make
 from benchmarks.scale.memory import Needed, lost_and_doubled, needed_by, simulated
+from benchmarks.scale.speedup import speedup
 
 FEW, MANY = 1_000, 10_000
 SHORT = (20, 200)
+USERS, SHORT_USERS = 90, 10
+"""Users who meet all five chatbots, by one worker and by two."""
 
 
 def main() -> None:
@@ -32,7 +36,8 @@ def main() -> None:
     parser.add_argument("--made", type=int, default=0, help="conversations of a folder to report on, too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        found = _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
+        found = speedup(Path(directory), SHORT_USERS if options.short else USERS)
+        found |= _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
         if options.made:
             _measure_made(Path(directory) / "made", options.made)
     print(json.dumps(found))

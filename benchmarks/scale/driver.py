@@ -49,6 +49,11 @@ class Asker:
         return UserMove(text=f"{_QUESTIONS[len(history) // 2]} I am {self._who}.")
 
 
+def words_for_vectors() -> None:
+    """Find passages by their words, from now on."""
+    patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: Words()).start()
+
+
 class Words:
     """An embedder that counts words: texts that share words are near."""
 
@@ -85,10 +90,8 @@ def experiment(base_url: str, users: int) -> Experiment:
 def main() -> None:
     """Run it."""
     base_url, users, folder = sys.argv[1:]
-    with (
-        patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: Words()),
-        patch("simulator.experiment.build.SimulatedUser", Asker),
-    ):
+    words_for_vectors()
+    with patch("simulator.experiment.build.SimulatedUser", Asker):
         wanted = experiment(base_url, int(users))
         asyncio.run(execute_experiment(wanted, RunFolder(Path(folder)), Settings(quiet=True), simulate=True))
 

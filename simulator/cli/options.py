@@ -90,6 +90,9 @@ class FolderOptions:
     ] = False
 
 
+Workers = Annotated[
+    int, typer.Option(help="Processes that hold and judge conversations, each with --concurrency requests.")
+]
 Detectors = Annotated[str | None, typer.Option(help="Detectors, separated by commas.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 RunArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]

@@ -19,6 +19,7 @@ from simulator.cli.options import (
     ModelOptions,
     RecordingOptions,
     RunArgument,
+    Workers,
     grouped,
     names,
 )
@@ -57,6 +58,7 @@ def run(
     folder: FolderOptions,
     recording: RecordingOptions,
     detectors: Detectors = None,
+    workers: Workers = 1,
     as_json: AsJson = False,
 ) -> None:
     """Simulate conversations, judge every reply, and report.
@@ -66,7 +68,8 @@ def run(
     from simulator.cli.folders import show_report
 
     flags = {**flags_of(models), **flags_of(conversations), "detectors": names(detectors)}
-    out, scenario = _execute(context, models.config, flags, folder, recording)
+    how = settings(context, recording, folder.fresh, workers)
+    out, scenario = _execute(models.config, flags, folder, how)
     show_report(out, as_json, out.read_journals(), scenario)
 
 
@@ -77,13 +80,15 @@ def simulate(
     conversations: ConversationOptions,
     folder: FolderOptions,
     recording: RecordingOptions,
+    workers: Workers = 1,
 ) -> None:
     """Simulate conversations only; `detect` judges them later.
 
     What stands after `--` is passed on to the model server.
     """
     flags = {**flags_of(models), **flags_of(conversations)}
-    out, _ = _execute(context, models.config, flags, folder, recording, judge=False)
+    how = settings(context, recording, folder.fresh, workers)
+    out, _ = _execute(models.config, flags, folder, how, judge=False)
     say(out.path)
 
 
@@ -94,6 +99,7 @@ def detect(
     models: ModelOptions,
     recording: RecordingOptions,
     detectors: Detectors = None,
+    workers: Workers = 1,
     as_json: AsJson = False,
 ) -> None:
     """Judge the turns of a saved run that lack a verdict, and report.
@@ -109,7 +115,7 @@ def detect(
     flags = {**flags_of(models), "detectors": names(detectors)}
     experiment = saved_experiment(run, models.config, flags)
     scenario = run_until_stopped(
-        execute_experiment(experiment, run, settings(context, recording), simulate=False)
+        execute_experiment(experiment, run, settings(context, recording, workers=workers), simulate=False)
     )
     show_report(run, as_json, run.read_journals(), scenario)
 
@@ -169,7 +175,9 @@ def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
     return values
 
 
-def settings(context: typer.Context, recording: RecordingOptions, fresh: bool = False) -> Settings:
+def settings(
+    context: typer.Context, recording: RecordingOptions, fresh: bool = False, workers: int = 1
+) -> Settings:
     """Return the flags that say how, not what, to run; the words after `--` are for the model server."""
     from simulator.experiment.build import Settings
 
@@ -179,16 +187,12 @@ def settings(context: typer.Context, recording: RecordingOptions, fresh: bool = 
         replay=recording.replay,
         quiet=recording.quiet,
         server_flags=tuple(context.args),
+        workers=workers,
     )
 
 
 def _execute(
-    context: typer.Context,
-    config: Path | None,
-    flags: dict[str, Any],
-    folder: FolderOptions,
-    recording: RecordingOptions,
-    judge: bool = True,
+    config: Path | None, flags: dict[str, Any], folder: FolderOptions, how: Settings, judge: bool = True
 ) -> tuple[RunFolder, Scenario]:
     from simulator.experiment.build import execute_experiment
     from simulator.experiment.config import load_experiment
@@ -198,9 +202,5 @@ def _execute(
     run = RunFolder(folder.out or folder_by_time())
     experiment = load_experiment(config, flags)
     check_outputs({}, folders={"--out": run.path})
-    scenario = run_until_stopped(
-        execute_experiment(
-            experiment, run, settings(context, recording, folder.fresh), simulate=True, judge=judge
-        )
-    )
+    scenario = run_until_stopped(execute_experiment(experiment, run, how, simulate=True, judge=judge))
     return run, scenario

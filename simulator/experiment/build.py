@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +36,11 @@ from simulator.experiment.conversation import GivenMessage, User
 from simulator.experiment.execution import execute, long_lived_objects_left_alone
 from simulator.experiment.makers import Makers, makers
 from simulator.experiment.ordering_user import OrderingUser
-from simulator.experiment.plan import Job, Plan, check_plan, chosen_personas, plan
+from simulator.experiment.plan import Job, Plan, check_plan, chosen_personas, plan, user_model
 from simulator.experiment.scripted_user import ScriptedUser, check_script
 from simulator.experiment.slipping_user import SlippingUser
-from simulator.experiment.stage import Cast
+from simulator.experiment.stage import Cast, Crew
+from simulator.experiment.workers import Briefing, Workers
 from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
@@ -55,7 +56,7 @@ class Settings:
     """How an experiment is run, as opposed to what it is.
 
     Raises:
-        UsageError: it is recorded and replayed at once.
+        UsageError: it is recorded and replayed at once, or there are no workers.
     """
 
     fresh: bool = False
@@ -70,8 +71,14 @@ class Settings:
     """Passed on to the model server."""
     transport: httpx2.AsyncBaseTransport | None = None
     """Sends the requests and may watch them; None: the network."""
+    workers: int = 1
+    """Processes that hold and judge conversations. One: this process does."""
+    prepare_worker: Callable[[], None] | None = None
+    """Called first in each worker process; for tests and measurements."""
 
     def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise UsageError(f"--workers {self.workers}: at least one process does the work.")
         if self.record is not None and self.replay is not None:
             raise UsageError("--record and --replay exclude each other: give one of them.")
 
@@ -135,11 +142,41 @@ async def execute_experiment(
                     folder, experiment, scenario, detectors, making, revision, read_how, settings.fresh
                 )
                 bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
-                with bars, long_lived_objects_left_alone():
-                    await execute(cast, jobs, folder, bars, held.of(folder.read_makers()))
+                async with _crew(settings, experiment, scenario, pool, needed, judge, replies) as crew:
+                    with bars, long_lived_objects_left_alone():
+                        await execute(cast, jobs, folder, bars, held.of(folder.read_makers()), crew)
                 for replica in pool.replicas:
                     _log.warning(replica.told())
     return scenario
+
+
+@asynccontextmanager
+async def _crew(
+    settings: Settings,
+    experiment: Experiment,
+    scenario: Scenario,
+    pool: ModelPool,
+    needed: bool,
+    judge: bool,
+    max_turns: int,
+) -> AsyncIterator[Crew | None]:
+    """Yield who does the work; None: this process."""
+    if settings.workers == 1:
+        yield None
+        return
+    briefing = Briefing(
+        experiment=experiment,
+        scenario=scenario,
+        base_url=pool.get().endpoint.base_url,
+        needed=needed,
+        judge=judge,
+        max_turns=max_turns,
+        known=pool.recording.known(),
+        recorded=settings.record is not None,
+        prepare=settings.prepare_worker,
+    )
+    async with Workers(settings.workers, briefing, pool.recording, pool.replicas) as crew:
+        yield crew
 
 
 def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:
@@ -363,7 +400,7 @@ def make_cast(
             scenario.domain,
             pool,
             job.key.seed,
-            model=experiment.roles.get("user"),
+            model=user_model(experiment, job.user.id, job.key.seed),
             min_turns=experiment.min_turns,
             max_tokens=min(experiment.reply_tokens or MAX_TOKENS, manner.tokens or MAX_TOKENS, MAX_TOKENS),
             short=manner.short,

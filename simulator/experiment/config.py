@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 
 from agents.models.base_url import BaseUrl
 from agents.models.client import is_loopback
+from agents.models.model import DEFAULT_MODEL
 from agents.models.replicas import normal
 from agents.serving.catalogue import CATALOGUE
 from agents.users.manners import DEFAULT_MANNERS, JOINT, OWN, manners
@@ -75,6 +76,14 @@ class ModelSettings(Frozen):
     """Environment variable with the key; None: the experiment's, if its endpoint is asked."""
 
 
+class UserSettings(Frozen):
+    """Who plays the simulated users."""
+
+    models: tuple[str, ...] = Field(min_length=1)
+    """Names under `models`, or `default`, the experiment's own model. Each user, a persona with a seed, is
+    played by one of them, drawn like its manner; one that stands twice is drawn twice as often."""
+
+
 class Experiment(Frozen):
     """A whole experiment, resolved.
 
@@ -104,6 +113,8 @@ class Experiment(Frozen):
     """Further models, for `roles` and for detectors' options."""
     roles: dict[str, str] = Field(default_factory=dict)
     """Role (`user`, `chatbot` or `detector`) → name under `models`."""
+    user: UserSettings | None = None
+    """Several models that play users; None: the one of `roles`."""
     personas: tuple[str, ...] | None = None
     """Personas to simulate, by identifier; None: all, in the pack's order."""
     limit: int | None = Field(default=None, ge=1)
@@ -248,6 +259,33 @@ class Experiment(Frozen):
         if unknown:
             raise ValueError(f"roles name the model {unknown[0]!r}, which is not under `models`")
         return self
+
+    @model_validator(mode="after")
+    def _users_are_told_apart(self) -> Self:
+        if self.user is None:
+            return self
+        if "user" in self.roles:
+            raise ValueError("`user` and `roles.user` exclude each other; give one of them")
+        unknown = sorted(set(self.user.models) - self.models.keys() - {DEFAULT_MODEL})
+        if unknown:
+            raise ValueError(f"`user.models` names {unknown[0]!r}, which is not under `models`")
+        served = [self.served_name(name) for name in dict.fromkeys(self.user.models)]
+        twice = [name for name, number in Counter(served).items() if number > 1]
+        if twice:
+            raise ValueError(
+                f"two of `user.models` are served as {twice[0]!r}, so that no conversation could say which "
+                "one it had; leave one out"
+            )
+        return self
+
+    @property
+    def user_models(self) -> tuple[str, ...]:
+        """The names of the models that play users: each under `models`, or `default`."""
+        return self.user.models if self.user else (self.roles.get("user", DEFAULT_MODEL),)
+
+    def served_name(self, name: str) -> str:
+        """Return the name that a model of `models`, or the default one, is served under."""
+        return self.models[name].model if name in self.models else self.model or ""
 
 
 def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -67,6 +67,20 @@ class ConversationKey:
     """See `Conversation.branch`."""
     manner: str | None = None
     """See `Conversation.manner`."""
+    user_model: str | None = None
+    """See `Conversation.user_model`."""
+
+
+def ended(
+    key: ConversationKey,
+    reason: StopReason,
+    turns: Sequence[Turn] = (),
+    error: str | None = None,
+    calls: Sequence[Call] = (),
+) -> Conversation:
+    """Return a conversation that ended; `calls` are those of no turn."""
+    about = {field.name: getattr(key, field.name) for field in fields(key)}
+    return Conversation(**about, turns=tuple(turns), stop_reason=reason, error=error, calls=tuple(calls))
 
 
 async def converse(
@@ -81,32 +95,18 @@ async def converse(
     history: list[Message] = [*key.branch.history] if key.branch else []
     loose: list[Call] = []
 
-    def ended(reason: StopReason, error: str | None = None) -> Conversation:
-        return Conversation(
-            id=key.id,
-            scenario=key.scenario,
-            persona=key.persona,
-            chatbot=key.chatbot,
-            model=key.model,
-            seed=key.seed,
-            version=key.version,
-            manner=key.manner,
-            branch=key.branch,
-            turns=tuple(turns),
-            stop_reason=reason,
-            error=error and without_keys(error),
-            calls=tuple(loose),
-        )
+    def done(reason: StopReason, error: str | None = None) -> Conversation:
+        return ended(key, reason, turns, error and without_keys(error), loose)
 
     while len(turns) < max_turns:
         try:
             move = await user.next(history)
         except UserFailed as error:
             loose.extend(error.calls)
-            return ended("error", f"simulated user: {error}")
+            return done("error", f"simulated user: {error}")
         if move.stop is not None or move.text is None:
             loose.extend(move.calls)
-            return ended(move.stop or "gave_up")
+            return done(move.stop or "gave_up")
         asked = Message(role="user", text=move.text)
         try:
             reply = await as_called(partial(chatbot.reply, [*history, asked]))
@@ -123,16 +123,16 @@ async def converse(
             turn.model_dump_json()  # a turn that cannot be journalled ends this conversation, not the run
         except ChatbotError as error:
             loose.extend([*move.calls, *error.calls])
-            return ended("error", f"chatbot {key.chatbot}: {error}")
+            return done("error", f"chatbot {key.chatbot}: {error}")
         except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything; a failure is data
             require_failure(error)
             loose.extend(move.calls)
-            return ended("error", f"chatbot {key.chatbot}: {reason_of(error)}")
+            return done("error", f"chatbot {key.chatbot}: {reason_of(error)}")
         turns.append(turn)
         history += [asked, Message(role="assistant", text=reply.text)]
         on_turn(turn)
         if isinstance(user, Listener):
             user.heard(turn)
         if is_loop(turns):
-            return ended("loop")
-    return ended("max_turns")
+            return done("loop")
+    return done("max_turns")

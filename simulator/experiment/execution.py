@@ -36,7 +36,7 @@ class Observer(Protocol):
 
 
 ROOM = 4
-"""Conversations under way at most, those that wait for verdicts included, in `Cast.concurrency`."""
+"""Conversations under way at most, those that wait for verdicts included, in `Crew.concurrency`."""
 
 
 async def execute(
@@ -123,7 +123,7 @@ class _Run:
         self._again: set[str] = set()
         """First tries of failed conversations that are tried again."""
         self._judged = {key: at for at, key in enumerate(journals.keys)}
-        self._room = asyncio.Semaphore(ROOM * cast.concurrency)
+        self._room = asyncio.Semaphore(ROOM * crew.concurrency)
         self._groups = 0
 
     def expect(self, jobs: Sequence[Job] | Plan) -> int:

@@ -78,7 +78,7 @@ def makers(
     known = {**names, **(models or {})}
     user = [code_version("simulator.experiment.conversation")]
     if not branched:
-        user.insert(0, user_version(known[experiment.roles.get("user", DEFAULT_MODEL)]))
+        user[:0] = [user_version(known[name]) for name in dict.fromkeys(experiment.user_models)]
     search = code_version("agents.retrieval.knowledge")
     chatbots = {}
     for bot in experiment.chatbots:

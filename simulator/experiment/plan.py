@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agents.models.model import DEFAULT_MODEL
 from agents.users.manners import drawn, manner_of
 from scenarios.attacks.attacked import attack_version
 from scenarios.attacks.orders import UserOrder, user_order
@@ -134,7 +135,6 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
     chatbot_model = model_name(experiment, "chatbot")
     shared = {
         "scenario": scenario_version(scenario),
-        "models": [model_name(experiment, "user"), chatbot_model],
         "turns": [experiment.min_turns, experiment.max_turns],
         **reply_settings(experiment),
     }
@@ -144,11 +144,13 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
         order = _order(experiment, persona, seed)
         manner = None if persona.messages else drawn(experiment.manners, persona.id, seed)
         spoken = {} if manner is None else {"manner": [manner, manner_of(manner).model_dump(mode="json")]}
+        played_by = experiment.served_name(user_model(experiment, persona.id, seed))
         for bot in experiment.chatbots:
             version = made_by.version(bot.name)
             identity = {
                 **shared,
                 **spoken,
+                "models": [played_by, chatbot_model],
                 "made_by": version,
                 "persona": persona.described(),
                 "chatbot": bot.name,
@@ -163,6 +165,7 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterat
                 seed,
                 version,
                 manner=manner,
+                user_model=played_by if experiment.user and not persona.messages else None,
             )
             yield Job(key, persona, bot, order)
 
@@ -202,9 +205,14 @@ def chosen_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Pers
 
 
 def model_name(experiment: Experiment, role: str) -> str:
-    """Return the served name of the model that plays `role` (`user`, `chatbot` or `detector`)."""
-    named = experiment.roles.get(role)
-    return experiment.models[named].model if named else experiment.model or ""
+    """Return the served name of the model that plays `role` (`chatbot` or `detector`)."""
+    return experiment.served_name(experiment.roles.get(role, DEFAULT_MODEL))
+
+
+def user_model(experiment: Experiment, persona: str, seed: int) -> str:
+    """Return which of `Experiment.user_models` plays a user, whichever chatbot that talks with."""
+    names = experiment.user_models
+    return drawn(names, persona, seed) or names[0]
 
 
 def scenario_version(scenario: Scenario) -> str:

@@ -85,6 +85,11 @@ class Listener(Protocol):
 class Crew(Protocol):
     """Does work."""
 
+    @property
+    def concurrency(self) -> int:
+        """Conversations held, and turns judged, at the same time."""
+        ...
+
     async def perform(self, work: Work, listener: Listener) -> None:
         """Hold and judge a conversation."""
 
@@ -102,6 +107,7 @@ class Stage:
         self._groups: dict[int, _Shared] = {}
         self._stage = asyncio.Semaphore(cast.concurrency)
         self._bench = asyncio.Semaphore(cast.concurrency)
+        self.concurrency = cast.concurrency
 
     async def perform(self, work: Work, listener: Listener) -> None:
         """See `Crew`."""
@@ -136,7 +142,7 @@ class Stage:
             for turn in range(len(conversation.turns))
             for detector in self._cast.detectors
         ]
-        if work.known is not None and _failed_alike(work.known, conversation):
+        if work.known is not None and failed_alike(work.known, conversation):
             conversation, lacking = work.known, list(work.lacking)
         listener.held(conversation, lacking)
         return conversation, lacking
@@ -181,7 +187,7 @@ class _Shared:
         return not self._left
 
 
-def _failed_alike(one: Conversation, other: Conversation) -> bool:
+def failed_alike(one: Conversation, other: Conversation) -> bool:
     """Return whether both failed for the same reason, after the same words."""
     said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
     return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]

@@ -47,6 +47,7 @@ class Cases:
         self._passages = _Passages()
         self._chats: dict[Case, list[dict[str, Any] | None]] = {}
         self._given: dict[Case, Sequence[Message]] = {}
+        self._speaking: dict[Case, list[str]] = {}
         self.conversations = self.findings = 0
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[Flaw]) -> None:
@@ -56,6 +57,7 @@ class Cases:
         case = case_of(conversation)
         chats = self._chats.setdefault(case, [None] * len(self._chatbots))
         self._given.setdefault(case, conversation.given)
+        self._speaking.setdefault(case, _speaking(conversation))
         met = [] if self._planted is None else list(encounters(conversation, self._planted))
         by_turn = [verdicts.get(name, {}) for name in self._detectors]
         turns = [
@@ -94,12 +96,19 @@ class Cases:
                         [message.role, message.text] for message in self._given[scenario, persona, seed, turn]
                     ],
                     "persona": _persona(persona, self._personas),
+                    "speaking": self._speaking[scenario, persona, seed, turn],
                     "chats": self._chats[scenario, persona, seed, turn],
                 }
                 for scenario, persona, seed, turn in self.listed
             ],
             "passages": self._passages.listed,
         }
+
+
+def _speaking(conversation: Conversation) -> list[str]:
+    """Return what was drawn for the user, for a person."""
+    manner, model = conversation.manner, conversation.user_model
+    return [*([f"Speaks: {manner}"] if manner else []), *([f"Played by: {model}"] if model else [])]
 
 
 def case_of(conversation: Conversation) -> Case:

@@ -17,7 +17,6 @@ from scenarios.errors import UsageError
 from scenarios.packs.pack_files import load_scenario
 from scenarios.text.wording import counted, one_line
 from scenarios.transcript import Conversation
-from simulator.experiment.plan import model_name
 from simulator.report.chosen_chats import Exported, Wanted
 from simulator.report.near_duplicates import ALIKE
 from simulator.runs.experiment_json import SavedExperiment
@@ -46,7 +45,7 @@ def card(
     made = {(one.scenario, one.chatbot, one.model) for one in conversations}
     users = set()
     if saved is not None and saved.imported is None:
-        users = {model_name(saved.experiment, "user")}
+        users = {saved.experiment.served_name(name) for name in saved.experiment.user_models}
     models = sorted({model for _, _, model in made} | users)
     licences = {model: _of_model(model) for model in models}
     pack = _of_pack(saved)

@@ -229,7 +229,7 @@ def experiment_identity(
     """
     return {
         "scenario": f"{scenario.name} {scenario_version(scenario)}",
-        "user model": model_name(experiment, "user"),
+        "user model": ", ".join(map(experiment.served_name, experiment.user_models)),
         "chatbot model": model_name(experiment, "chatbot"),
         "min_turns": experiment.min_turns,
         "max_turns": experiment.max_turns,

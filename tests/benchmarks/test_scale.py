@@ -11,6 +11,7 @@ from benchmarks.orchestration import stub
 from benchmarks.scale import made_run
 from benchmarks.scale.made_run import make
 from benchmarks.scale.memory import lost_and_doubled, simulated
+from benchmarks.scale.speedup import speedup
 from simulator.report.exporting import export_annotated
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
@@ -75,3 +76,13 @@ def test_a_run_against_the_stub_loses_and_doubles_nothing(tmp_path: Path) -> Non
         needed = simulated(base_url, 6, tmp_path / "run")
     assert lost_and_doubled(tmp_path / "run", 6) == (0, 0)
     assert needed["run"].megabytes < 1000
+
+
+def test_the_same_run_is_timed_by_one_worker_and_by_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = speedup(tmp_path, 2)
+    assert found.keys() == {"speedup_2_workers"}
+    assert capsys.readouterr().out.startswith("2 users: one worker ")
+    counts = [len(RunFolder(tmp_path / name).read_conversations()) for name in ("1", "2")]
+    assert counts == [10, 10]

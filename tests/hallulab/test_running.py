@@ -40,7 +40,14 @@ def one_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, objec
     (tmp_path / "my_bot.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
-    return {"chatbots": [bot("reply")], "detectors": ["lexical"], "limit": 1, "min_turns": 1, "max_turns": 1}
+    return {
+        "chatbots": [bot("reply")],
+        "detectors": ["lexical"],
+        "limit": 1,
+        "min_turns": 1,
+        "max_turns": 1,
+        "manners": ["own"],
+    }
 
 
 def test_a_run_is_simulated_judged_reported_and_opened(tmp_path: Path, one_turn: dict[str, object]) -> None:

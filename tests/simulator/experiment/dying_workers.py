@@ -1,0 +1,42 @@
+"""What tests have worker processes do first."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tests.agents.retrieval.hashed_words import HashedWords
+
+
+def die_in(place: str, mark: Path | None = None, only: str = "") -> None:
+    """Have this process end by SIGKILL where it first calls a function of `stage`.
+
+    Args:
+        mark: a file that is made then; only the process that makes it dies. None: each one dies.
+        only: it must stand in the function's first argument.
+    """
+
+    async def killing(*arguments: Any) -> Any:
+        if only in repr(arguments[0]) and (mark is None or _made(mark)):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return await usual(*arguments)
+
+    patcher = patch(f"simulator.experiment.stage.{place}", killing)
+    usual, _ = patcher.get_original()
+    patcher.start()
+
+
+def _made(mark: Path) -> bool:
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def words_for_vectors_from_now_on() -> None:
+    """Find passages by their words in this process: no weights are loaded."""
+    patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: HashedWords()).start()
