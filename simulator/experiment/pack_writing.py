@@ -89,7 +89,7 @@ async def write_pack(wanted: Wanted, experiment: Experiment, settings: Settings)
             "Use a larger model, or documents that state facts."
         )
     _write(wanted, about, making, f"by {model} from {len(documents)} documents, seed {experiment.seed}")
-    used = {goal.passage.document for one in making.made for goal in one.goals}
+    used = {goal.passage.document for one in making.made for goal in one.goals if goal.passage}
     uncovered = tuple(document.name for document in documents if document.name not in used)
     return Written(making, len(groups), uncovered)
 
@@ -144,8 +144,7 @@ def _write(wanted: Wanted, about: About, making: Making, how: str) -> None:
     target = wanted.target.absolute()
     name = re.sub(r"[^a-z0-9]+", "-", target.name.lower()).strip("-") or "my-pack"
     blocks = [
-        persona_block(one.persona, [f"{goal.kind}, from {goal.passage.id}" for goal in one.goals])
-        for one in making.made
+        persona_block(one.persona, one.notes, [goal.note for goal in one.goals]) for one in making.made
     ]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
