@@ -14,6 +14,7 @@ from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run
 
 MODULES = (
+    "agents.users.chat_reader",
     "hallulab.saved_run",
     "scenarios.text.spans",
     "scenarios.transcript",

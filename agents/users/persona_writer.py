@@ -25,7 +25,7 @@ _ABOUT_TOKENS, _GOALS_TOKENS, _CASE_TOKENS = 400, 120, 200
 _TITLES = 30
 """Titles that the model is told at most."""
 
-_AGAIN = 0.7
+AGAIN = 0.7
 """Temperature of a second try; the first one has 0."""
 
 _LONGEST_GOAL = 24
@@ -120,7 +120,7 @@ async def write_about(session: Session, titles: Sequence[str], attempt: int) -> 
     told = "\n".join(f"- {one_line(title)}" for title in titles[:_TITLES])
     request = load_prompt("agents.users", "pack_about").fill(titles=told)
     about = await session.structured(
-        "about", request, About, max_tokens=_ABOUT_TOKENS, temperature=_AGAIN * (attempt > 0), sample=attempt
+        "about", request, About, max_tokens=_ABOUT_TOKENS, temperature=AGAIN * (attempt > 0), sample=attempt
     )
     people = (text for one in about.specialists for text in (one.name, one.title, one.duty))
     if not all(
@@ -145,10 +145,10 @@ async def write_goals(session: Session, passage: str, attempt: int) -> GoalPair:
         request,
         GoalPair,
         max_tokens=_GOALS_TOKENS,
-        temperature=_AGAIN * (attempt > 0),
+        temperature=AGAIN * (attempt > 0),
         sample=attempt,
     )
-    said, not_said = _goal(pair.said), _goal(pair.not_said)
+    said, not_said = as_goal(pair.said), as_goal(pair.not_said)
     if said.lower() == not_said.lower():
         raise UnparseableAnswer(f"goals: the model wrote the same goal twice: {said!r}")
     return GoalPair(said=said, not_said=not_said)
@@ -164,7 +164,7 @@ async def write_case(session: Session, domain: str, name: str, goals: Sequence[s
     told = "\n".join(f"- {goal}" for goal in goals)
     request = load_prompt("agents.users", "persona_case").fill(domain=domain, name=name, goals=told)
     case = await session.structured(
-        "case", request, Case, max_tokens=_CASE_TOKENS, temperature=_AGAIN * (attempt > 0), sample=attempt
+        "case", request, Case, max_tokens=_CASE_TOKENS, temperature=AGAIN * (attempt > 0), sample=attempt
     )
     if not case.grievance.strip():
         raise UnparseableAnswer("case: the model told of no grievance.")
@@ -197,7 +197,7 @@ def names(number: int, seed: int) -> list[str]:
     return drawn + more
 
 
-def _goal(text: str) -> str:
+def as_goal(text: str) -> str:
     """Return a goal on one line that begins with "Learn", without a full stop.
 
     Raises:

@@ -145,6 +145,6 @@ def _format_of(value: Mapping[str, Any]) -> Format | None:
 
 def _unknown(path: Path, line: int = 1) -> UsageError:
     return UsageError(
-        f"{path}, line {line}: in no format that is known by its content. Name it with --format "
-        f"({', '.join(FORMATS)}); see {_DOCS}."
+        f"{path}, line {line}: in no format that is known by its content. `hallulab import --format` "
+        f"names it ({', '.join(FORMATS)}); see {_DOCS}."
     )

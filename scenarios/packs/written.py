@@ -42,11 +42,11 @@ def scenario_file(name: str, about: Mapping[str, Any], how: str) -> str:
     return f"# Written {one_line(how)}: read and correct it.\n{_dumped(values)}"
 
 
-def persona_block(persona: Persona, checks: Sequence[str]) -> str:
-    """Return an entry of `personas.yaml`, with what the documents say about each goal in a comment."""
+def persona_block(persona: Persona, notes: Sequence[str], goals: Sequence[str]) -> str:
+    """Return an entry of `personas.yaml` under comments: notes, then one on each goal."""
     values = {key: value for key, value in persona.described().items() if value is not None}
-    said = "".join(f"# goal {number}: {one_line(check)}\n" for number, check in enumerate(checks, start=1))
-    return textwrap.indent(said + _dumped([values]), "  ")
+    lines = [*notes, *(f"goal {number}: {said}" for number, said in enumerate(goals, start=1))]
+    return textwrap.indent("".join(f"# {one_line(line)}\n" for line in lines) + _dumped([values]), "  ")
 
 
 def personas_file(blocks: Sequence[str], how: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,8 +33,19 @@ def init_scenario(
         Path | None,
         typer.Option(help="Folder of your documents: a model writes the pack's personas from them."),
     ] = None,
+    from_chats: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Chats of real users, as `hallulab import` reads them: one persona of each.",
+        ),
+    ] = None,
     personas: Annotated[
-        int | None, typer.Option(help=f"Personas to write from the documents; {_PERSONAS} by default.")
+        int | None,
+        typer.Option(
+            help=f"Personas to write from the documents, {_PERSONAS} by default; with --from-chats, how many "
+            "chats are read, all by default."
+        ),
     ] = None,
     goals: Annotated[
         str | None,
@@ -49,41 +61,44 @@ def init_scenario(
     What stands after `--` is passed on to the model server.
     """
     if documents is None:
-        given = {"--personas": personas, "--goals": goals, "--seed": seed, **flags_of(models)}
-        for name, value in given.items():
-            if value is not None:
-                flag = name if name.startswith("--") else f"--{name.replace('_', '-')}"
-                raise UsageError(
-                    f"{flag} goes with --documents only: without it nothing is written by a model."
-                )
-        if context.args:
-            raise UsageError(f"`-- {context.args[0]}`: no server is started here, so it takes no flags.")
-        from scenarios.packs.skeleton import init_scenario as write
-
-        write(directory)
-        say(
-            f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
-            f"`hallulab run --scenario {directory}`"
-        )
+        own = {"from_chats": from_chats, "personas": personas, "goals": goals, "seed": seed}
+        _write_skeleton(directory, {**own, **flags_of(models)}, context.args)
         return
+    from simulator.experiment.chat_personas import chats_of
     from simulator.experiment.config import load_experiment
     from simulator.experiment.pack_writing import Wanted, write_pack
 
+    if personas is not None and personas < 1:
+        raise UsageError(f"--personas {personas}: give at least 1.")
+    if from_chats is not None and goals is not None:
+        raise UsageError(
+            f"--goals {goals}: with --from-chats, the goals are those of the chats. Leave it out."
+        )
     wanted = Wanted(
         directory,
         documents,
-        _at_least_one(_PERSONAS if personas is None else personas),
+        (personas or _PERSONAS) if from_chats is None else chats_of(from_chats, personas),
         _shares(_GOALS if goals is None else goals),
     )
     experiment = load_experiment(models.config, {**flags_of(models), "seed": seed})
     written = run_until_stopped(write_pack(wanted, experiment, settings(context, recording)))
-    _tell(directory, wanted.personas, written)
+    _tell(directory, wanted.number, written)
 
 
-def _at_least_one(personas: int) -> int:
-    if personas < 1:
-        raise UsageError(f"--personas {personas}: give at least 1.")
-    return personas
+def _write_skeleton(directory: Path, given: Mapping[str, object], args: Sequence[str]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            flag = name if name.startswith("--") else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} goes with --documents only: without it nothing is written by a model.")
+    if args:
+        raise UsageError(f"`-- {args[0]}`: no server is started here, so it takes no flags.")
+    from scenarios.packs.skeleton import init_scenario as write
+
+    write(directory)
+    say(
+        f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
+        f"`hallulab run --scenario {directory}`"
+    )
 
 
 def _shares(text: str) -> tuple[float, float, float]:
@@ -100,12 +115,16 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
     making = written.making
     kinds = [goal.kind for one in making.made for goal in one.goals]
     counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS)
-    say(f"{directory}: {len(making.made)} of {wanted} personas, {written.topics} topics")
-    say(f"goals by what the documents say: {counted}; every one passed its checks")
+    topics, passed = f", {written.topics} topics", "; every one passed its checks"
+    if written.topics is None:
+        topics = passed = ""
+    say(f"{directory}: {len(making.made)} of {wanted} personas{topics}")
+    say(f"goals by what the documents say: {counted}{passed}")
     for about, lines in (
         ("written again", making.refused),
         ("answered although they were to be otherwise", making.replaced),
         ("not there", making.failed),
+        ("to complete or correct", making.doubtful),
         ("documents that nobody asks about", written.uncovered),
     ):
         if lines:

@@ -27,6 +27,7 @@ from scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario
 from scenarios.packs.written import persona_block, personas_file, scenario_file
 from scenarios.transcript import Passage
 from simulator.experiment.build import Settings, build_knowledge, open_pool, open_recording, served
+from simulator.experiment.chat_personas import Chat, ChatPersonas
 from simulator.experiment.config import Experiment
 from simulator.experiment.persona_making import TRIES, Making, PersonaMaker
 
@@ -39,10 +40,15 @@ class Wanted:
     """A new or empty folder."""
     documents: Path
     """Folder of the documents; they are copied."""
-    personas: int
-    """Number of personas."""
+    personas: int | Sequence[Chat]
+    """Number of personas, or real chats that become one each."""
     shares: tuple[float, float, float]
-    """Shares of goals that the documents answer, answer in part, and do not answer."""
+    """Shares of goals that the documents answer, answer in part, and do not answer; chats have their own."""
+
+    @property
+    def number(self) -> int:
+        """Number of personas."""
+        return self.personas if isinstance(self.personas, int) else len(self.personas)
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,10 @@ class Written:
 
     making: Making
     """The personas, and what failed."""
-    topics: int
-    """Topics found."""
+    topics: int | None
+    """Topics found; None: none were looked for."""
     uncovered: tuple[str, ...]
-    """Documents that no goal was written from."""
+    """Documents that no goal was written from; with chats, those that tell nothing of what people wanted."""
 
 
 async def write_pack(wanted: Wanted, experiment: Experiment, settings: Settings) -> Written:
@@ -77,21 +83,27 @@ async def write_pack(wanted: Wanted, experiment: Experiment, settings: Settings)
         await build_knowledge(knowledge, settings.quiet)
         session = partial(pool.session, "personas", experiment.seed, experiment.roles.get("user"))
         about = await _about(session(), [document.title for document in documents])
-        groups = await _topics(knowledge.passages, embedder, wanted.personas)
-        maker = PersonaMaker(session, knowledge, embedder, groups, about.domain, experiment.seed)
+        groups = None
+        if isinstance(wanted.personas, int):
+            groups = await _topics(knowledge.passages, embedder, wanted.personas)
+            maker = PersonaMaker(session, knowledge, embedder, groups, about.domain, experiment.seed)
+            make = partial(maker.make, wanted.personas, wanted.shares)
+        else:
+            reader = ChatPersonas(session, knowledge, about.domain, experiment.seed)
+            make = partial(reader.make, wanted.personas)
         with bars(settings.quiet) as shown:
-            task = shown.add_task("writing personas", total=wanted.personas)
-            making = await maker.make(wanted.personas, wanted.shares, lambda: shown.advance(task))
+            task = shown.add_task("writing personas", total=wanted.number)
+            making = await make(lambda: shown.advance(task))
         model = pool.get(experiment.roles.get("user")).endpoint.model
     if not making.made:
         raise OperationalError(
             f"no persona passed its checks, so nothing was written. The last: {making.failed[-1]} "
-            "Use a larger model, or documents that state facts."
+            f"Use a larger model{'' if groups is None else ', or documents that state facts'}."
         )
     _write(wanted, about, making, f"by {model} from {len(documents)} documents, seed {experiment.seed}")
-    used = {goal.passage.document for one in making.made for goal in one.goals}
+    used = {goal.passage.document for one in making.made for goal in one.goals if goal.passage}
     uncovered = tuple(document.name for document in documents if document.name not in used)
-    return Written(making, len(groups), uncovered)
+    return Written(making, None if groups is None else len(groups), uncovered)
 
 
 def _require_new(wanted: Wanted) -> None:
@@ -143,10 +155,7 @@ async def _topics(passages: Sequence[Passage], embedder: Embedder, number: int) 
 def _write(wanted: Wanted, about: About, making: Making, how: str) -> None:
     target = wanted.target.absolute()
     name = re.sub(r"[^a-z0-9]+", "-", target.name.lower()).strip("-") or "my-pack"
-    blocks = [
-        persona_block(one.persona, [f"{goal.kind}, from {goal.passage.id}" for goal in one.goals])
-        for one in making.made
-    ]
+    blocks = [persona_block(one.persona, one.notes, [goal.note for goal in one.goals]) for one in making.made]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as folder:

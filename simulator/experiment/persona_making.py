@@ -61,8 +61,18 @@ class Goal:
     """The goal, as personas have it."""
     kind: Kind
     """What the documents say about it."""
-    passage: Passage
-    """The passage that it was written from."""
+    passage: Passage | None
+    """The passage that it was written from; of a chat's goal, the nearest one. None: none tells of it."""
+    ours: bool = False
+    """Whether it, or its second half, is of `UNSAID`."""
+
+    @property
+    def note(self) -> str:
+        """What a person who edits the goal is told about it."""
+        about = "" if self.passage is None else f", from {self.passage.id}"
+        part = "its second half is " if self.kind == "in part" else ""
+        ours = f"; {part}taken from hallulab's own list, not written by the model" if self.ours else ""
+        return f"{self.kind}{about}{ours}"
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,8 @@ class Made:
     """The persona."""
     goals: tuple[Goal, ...]
     """Its goals, with what the documents say about them."""
+    notes: tuple[str, ...] = ()
+    """What else a person who edits it is told, a line each."""
 
 
 @dataclass
@@ -87,6 +99,8 @@ class Making:
     """Goals that are answered although they were to be otherwise, a sentence each."""
     failed: list[str] = field(default_factory=list)
     """Personas that there are not, a sentence each."""
+    doubtful: list[str] = field(default_factory=list)
+    """What a person must complete or correct, a sentence each."""
 
 
 class _Unfit(Exception):
@@ -163,16 +177,14 @@ class PersonaMaker:
     async def _persona(self, place: int, name: str, kinds: Sequence[Kind], tried: int) -> Made | None:
         """Make a persona, after so many tries for each of its goals."""
         session = self._session()
-        found = await asyncio.gather(
-            *(
-                self._goal(session, name, self._passages(place, number, tried), kind)
-                for number, kind in enumerate(kinds)
-            )
-        )
-        goals = [goal for goal in found if goal is not None]
-        if len(goals) < len(kinds):
-            self._result.failed.append(f"{name}: no goal passed its checks.")
-            return None
+        goals: list[Goal] = []
+        # One after the other: each must differ from those before it.
+        for number, kind in enumerate(kinds):
+            goal = await self._goal(session, name, self._passages(place, number, tried), kind, goals)
+            if goal is None:
+                self._result.failed.append(f"{name}: no goal passed its checks.")
+                return None
+            goals.append(goal)
         texts = [goal.text for goal in goals]
         for attempt in range(TRIES):
             try:
@@ -204,25 +216,39 @@ class PersonaMaker:
         return [(passages[turn % len(passages)], turn // len(passages)) for turn in turns]
 
     async def _goal(
-        self, session: Session, name: str, passages: Sequence[tuple[Passage, int]], kind: Kind
+        self,
+        session: Session,
+        name: str,
+        passages: Sequence[tuple[Passage, int]],
+        kind: Kind,
+        before: Sequence[Goal],
     ) -> Goal | None:
-        """Return a goal of a kind; else the first one that the documents answer; None if there is none."""
+        """Return a goal of a kind; else the first one that the documents answer; None if there is none.
+
+        It differs from those `before` it.
+        """
         answers = None
-        for attempt, (passage, taken) in enumerate(passages):
+        taken = {goal.text.lower() for goal in before}
+        unsaid = [one for one in UNSAID if not any(asked_for(one).lower() in goal for goal in taken)]
+        for attempt, (passage, used) in enumerate(passages):
             try:
-                pair = await write_goals(session, passage.text, max(attempt, taken))
+                pair = await write_goals(session, passage.text, max(attempt, used))
                 said = await self._said(session, pair.said, passage)
-                answers = answers or Goal(said, "answered", passage)
-                if kind == "answered":
-                    return answers
-                unsaid = UNSAID[(self._seed + taken + len(said)) % len(UNSAID)]
-                not_said = await self._not_said(session, pair.not_said if attempt < _OWN else unsaid)
+                goal = Goal(said, "answered", passage)
+                if answers is None and said.lower() not in taken:
+                    answers = goal
+                if kind != "answered":
+                    ours = attempt >= _OWN
+                    own = unsaid[(self._seed + used + len(said)) % len(unsaid)]
+                    not_said = await self._not_said(session, own if ours else pair.not_said)
+                    text = not_said if kind == "not answered" else f"{said}, and {asked_for(not_said)}"
+                    goal = Goal(text, kind, passage, ours)
+                if goal.text.lower() in taken:
+                    raise _Unfit(f"{goal.text!r}: the persona wants it already")
             except (_Unfit, UnparseableAnswer) as error:
                 self._result.refused.append(str(error))
                 continue
-            return Goal(
-                not_said if kind == "not answered" else f"{said}, and {asked_for(not_said)}", kind, passage
-            )
+            return goal
         if answers is not None:
             self._result.replaced.append(f"{name}: {answers.text!r} was to be {kind}")
         return answers
@@ -246,8 +272,7 @@ class PersonaMaker:
         Raises:
             _Unfit: they do.
         """
-        found = await self._knowledge.search(asked_for(goal), _READ)
-        if await answered(session, goal, "\n\n".join(one.text for one in found)) >= 0.5:
+        if await told(session, self._knowledge, goal) is not None:
             raise _Unfit(f"{goal!r}: the documents tell it")
         return goal
 
@@ -258,6 +283,17 @@ class PersonaMaker:
             return False
         vectors = await asyncio.to_thread(self._embedder.queries, texts)
         return float((vectors[:-1] @ vectors[-1]).max()) > SAME
+
+
+async def told(session: Session, knowledge: KnowledgeBase, goal: str) -> Passage | None:
+    """Return the best passage of a search for a goal; None: the model reads the goal not off the best two.
+
+    Raises:
+        ModelError: the model does not answer.
+    """
+    found = await knowledge.search(asked_for(goal), _READ)
+    text = "\n\n".join(one.text for one in found)
+    return found[0] if await answered(session, goal, text) >= 0.5 else None
 
 
 def draw_kinds(number: int, shares: tuple[float, float, float], seed: int) -> list[tuple[Kind, ...]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -14,75 +12,21 @@ import pytest
 from agents.users.persona_writer import UNSAID
 from scenarios.packs.pack_files import load_scenario
 from tests.agents.retrieval.hashed_words import HashedWords
-from tests.fuzz.tiny_run import words_for_vectors
 from tests.places import ROOT
-from tests.scripted import ScriptedTransport, last_user, pool_through
+from tests.scripted import ScriptedTransport, pool_through
+from tests.simulator.cli.pack_writer import ENDPOINT, Writer, twelve_documents, without_weights
 from tests.simulator.command_line import CommandLine
-
-ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "scripted", "--quiet")
-ABOUT = {
-    "title": "Town \x1b[31mlibrary",
-    "domain": "a town library",
-    "assistant": "help readers",
-    "functions": ["Explain cards"],
-    "specialists": [{"name": "desk", "title": "Desk", "duty": "explains cards"}] * 2,
-}
 
 
 @pytest.fixture(autouse=True)
 def words() -> Iterator[None]:
-    with (
-        words_for_vectors(),
-        patch("simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
-    ):
+    with without_weights():
         yield
 
 
 @pytest.fixture
 def documents(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    for number in range(12):
-        path = folder / f"part-{number % 2}" / f"thing-{number}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        said = f"The fee for thing{number} is {number} cents. It is paid at desk{number}. "
-        path.write_text(
-            f"# Thing {number}\n\n{said * 6}\n\n## Late{number}\n\n{said.replace('fee', 'fine') * 6}\n"
-        )
-    return folder
-
-
-class Writer:
-    """A model that writes what the prompts ask for; its checks say what `told` says."""
-
-    def __init__(self) -> None:
-        self.told = {"said": 0.9, "not said": 0.1}
-        self.few = 0.9
-        """Share of Yes for what few documents tell."""
-        self.goals: list[dict[str, str]] = []
-        """Answers to requests for goals that come before the usual ones."""
-        self.asked: list[str] = []
-
-    def __call__(self, body: dict[str, Any]) -> str | dict[str, float]:
-        system, last = body["messages"][0]["content"], last_user(body)
-        if system.startswith("You describe an assistant"):
-            return json.dumps(ABOUT)
-        if system.startswith("You read a text and write in JSON"):
-            if self.goals:
-                return json.dumps(self.goals.pop(0))
-            thing, what = re.search(r"thing\d+", last), "fine" if "fine" in last else "fee"
-            assert thing is not None
-            said = f"Learn what the {what} for {thing[0]} is."
-            return json.dumps({"said": said, "not_said": f"Learn who pays the {what} for {thing[0]} abroad"})
-        if system.startswith("You invent the case"):
-            return json.dumps(
-                {"grievance": f"{last.split(' wants')[0]} has a fee to pay.", "facts": ["It is May"]}
-            )
-        if system.startswith("You read a text and then answer"):
-            self.asked.append(last)
-            yes = self.told["not said" if "abroad" in last else "said"]
-            yes = self.few if any(goal in last for goal in UNSAID) else yes
-            return {"Yes": yes, "No": 1 - yes}
-        return {"Yes": 0.9, "No": 0.1} if body.get("logprobs") else "The fee is 3 cents."
+    return twelve_documents(tmp_path / "docs")
 
 
 @pytest.fixture
@@ -189,6 +133,52 @@ def test_where_the_documents_tell_what_the_model_thinks_they_do_not_it_is_a_thin
     )
     [persona] = load_scenario(tmp_path / "pack").personas
     assert set(persona.goals) <= set(UNSAID)
+    text = (tmp_path / "pack" / "personas.yaml").read_text()
+    ours = r"answered, from part-\d/thing-\d+#\d; taken from hallulab's own list, not written by the model\n"
+    assert len(re.findall(rf"# goal [12]: not {ours}", text)) == 2
+
+
+def test_of_a_goal_that_is_answered_in_part_the_half_from_our_list_is_told(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    writer.told["not said"], writer.few = 0.9, 0.1
+    command = ("--documents", documents, "--personas", "1", "--goals", "50/50/0", *ENDPOINT)
+    assert hallulab("init-scenario", tmp_path / "pack", *command).code == 0
+    first, second = re.findall(r"# goal [12]: (.*)", (tmp_path / "pack" / "personas.yaml").read_text())
+    assert re.fullmatch(r"answered, from part-\d/thing-\d+#\d", first)
+    ours = (
+        r"in part, from part-\d/thing-\d+#\d; its second half is taken from hallulab's own list, not .* model"
+    )
+    assert re.fullmatch(ours, second)
+
+
+@pytest.fixture
+def one_fee(documents: Path) -> Path:
+    """One document, whose two passages are about the same."""
+    left, *others = documents.rglob("*.md")
+    for path in others:
+        path.unlink()
+    left.write_text(left.read_text().replace("fine", "fee"))
+    return documents
+
+
+def test_the_goals_of_a_persona_differ_where_both_are_from_our_list(
+    hallulab: CommandLine, one_fee: Path, writer: Writer, tmp_path: Path
+) -> None:
+    writer.told["not said"], writer.few = 0.9, 0.1
+    command = ("--documents", one_fee, "--personas", "1", "--goals", "0/0/100", *ENDPOINT)
+    assert hallulab("init-scenario", tmp_path / "pack", *command).code == 0
+    first, second = load_scenario(tmp_path / "pack").personas[0].goals
+    assert first != second
+
+
+def test_a_goal_that_the_persona_has_already_is_refused(
+    hallulab: CommandLine, one_fee: Path, writer: Writer, tmp_path: Path
+) -> None:
+    command = ("--documents", one_fee, "--personas", "1", "--goals", "100/0/0", *ENDPOINT)
+    ended = hallulab("init-scenario", tmp_path / "pack", *command)
+    assert (ended.code, ended.out) == (1, "")
+    assert "no goal passed its checks." in ended.err
 
 
 def test_a_goal_that_the_documents_tell_after_all_is_one_that_they_answer_and_this_is_said(
@@ -219,6 +209,11 @@ def test_a_persona_that_wants_what_another_wants_is_written_again_and_then_left_
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
+        (("--from-chats", "{docs}"), "--from-chats goes with --documents only"),
+        (
+            ("--documents", "{docs}", "--from-chats", "x.jsonl", "--goals", "70/20/10"),
+            "--goals 70/20/10: with --from-chats, the goals are those of the chats. Leave it out.",
+        ),
         (("--personas", "3"), "--personas goes with --documents only"),
         (("--base-url", "http://x"), "--base-url goes with --documents only"),
         (("--", "--dtype"), "`-- --dtype`: no server is started here, so it takes no flags."),

@@ -1,0 +1,167 @@
+"""Make a persona of each real chat, with what the documents say about what its user wanted.
+
+Source: HalluDetect, section 4.3, B.9 and D.7: chats between people and a chatbot are summarized, and each
+simulated user gets the situation of one chat. The paper gives its users the summary. Ours ask by goals, too,
+so these and the facts are read off the summary, and the manner off the chat. The person's name is drawn: the
+chat's own is nobody's business.
+
+A chat's goals are not chosen, so none is refused for what the documents say about it: that is found out. One
+with several questions is answered if the documents tell all of them, in part if they tell some.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from agents.models.errors import ModelError, UnparseableAnswer
+from agents.models.model import Session
+from agents.retrieval.knowledge import KnowledgeBase
+from agents.users.chat_reader import ChatCase, manner_in, numbers, parts, read_case
+from agents.users.persona_writer import MANNERS, names
+from agents.users.summarizer import MAX_TOKENS, summarize
+from scenarios.chats.formats import format_of, read_chats
+from scenarios.errors import UsageError
+from scenarios.packs.pack import Persona
+from scenarios.text.wording import one_line
+from scenarios.transcript import Message
+from simulator.experiment.persona_making import TRIES, Goal, Made, Making, told
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A chat of a real user."""
+
+    place: str
+    """Its file, without the folder, and line."""
+    messages: tuple[Message, ...]
+    """What was said; empty: nobody replied."""
+
+
+def chats_of(path: Path, most: int | None) -> list[Chat]:
+    """Read the chats of a file, in any format that `hallulab import` finds out.
+
+    Args:
+        most: the first so many; None: all.
+
+    Raises:
+        UsageError: something in it is wrong, or no chat has a reply; names file, line and remedy.
+    """
+    read = islice(read_chats(path, format_of(path)), most)
+    chats = [
+        Chat(place.replace(str(path), path.name, 1), tuple(one.history(len(one.turns))))
+        for place, one in read
+    ]
+    if not any(chat.messages for chat in chats):
+        raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to summarize.")
+    return chats
+
+
+class ChatPersonas:
+    """Makes personas of chats.
+
+    Args:
+        session: asks the model; makes a fresh one for each persona.
+        knowledge: searches the documents.
+        domain: the assistant's domain, in the words of a prompt.
+        seed: draws names, and manners where none fits.
+    """
+
+    def __init__(
+        self, session: Callable[[], Session], knowledge: KnowledgeBase, domain: str, seed: int
+    ) -> None:
+        self._session = session
+        self._knowledge = knowledge
+        self._domain = domain
+        self._seed = seed
+        self._result = Making()
+
+    async def make(self, chats: Sequence[Chat], on_done: Callable[[], None] = lambda: None) -> Making:
+        """Make a persona of each chat; what fails is told with the chat's place.
+
+        Args:
+            on_done: called when a persona is there, or has failed.
+        """
+        people = names(len(chats), self._seed)
+
+        async def one(number: int) -> Made | None:
+            try:
+                return await self._persona(number, chats[number], people[number])
+            except ModelError as error:
+                self._result.failed.append(f"{chats[number].place}: {error}")
+                return None
+            finally:
+                on_done()
+
+        made = await asyncio.gather(*(one(number) for number in range(len(chats))))
+        self._result.made += [found for found in made if found is not None]
+        return self._result
+
+    async def _persona(self, number: int, chat: Chat, name: str) -> Made | None:
+        if not chat.messages:
+            self._result.failed.append(f"{chat.place}: nobody replied, so there is nothing to summarize.")
+            return None
+        session = self._session()
+        summary = await summarize(session, chat.messages, self._domain)
+        if session.calls[-1].finish_reason == "length":
+            self._result.doubtful.append(f"{chat.place}: the summary was cut off at {MAX_TOKENS} tokens")
+        case = await self._case(session, chat, name, summary)
+        goals = tuple(await asyncio.gather(*(self._goal(session, goal) for goal in case.goals)))
+        manner, note = await self._manner(session, chat, number)
+        persona = Persona(
+            id=f"chat-{number + 1:03d}",
+            name=name,
+            grievance=case.grievance,
+            goals=case.goals,
+            facts=case.facts,
+            manner=manner,
+            summary=one_line(summary),
+        )
+        return Made(persona, goals, (f"from {chat.place}", note))
+
+    async def _case(self, session: Session, chat: Chat, name: str, summary: str) -> ChatCase:
+        """Return the user's case, without facts whose numbers the chat does not have.
+
+        Raises:
+            ModelError: no answer has the form.
+        """
+        for attempt in range(TRIES):
+            try:
+                case = await read_case(session, self._domain, name, summary, attempt)
+                break
+            except UnparseableAnswer as error:
+                self._result.refused.append(f"{chat.place}: {error}")
+                last = error
+        else:
+            raise last
+        known = numbers("\n".join(message.text for message in chat.messages))
+        facts = [fact for fact in case.facts if numbers(fact) <= known]
+        self._result.doubtful += [
+            f"{chat.place}: left out, for the chat does not have its numbers: {fact!r}"
+            for fact in case.facts
+            if fact not in facts
+        ]
+        return case.model_copy(update={"facts": tuple(facts)})
+
+    async def _goal(self, session: Session, text: str) -> Goal:
+        """Find out what the documents say about a goal."""
+        found = [await told(session, self._knowledge, part) for part in parts(text)]
+        passage = next((one for one in found if one is not None), None)
+        if passage is None:
+            return Goal(text, "not answered", None)
+        return Goal(text, "answered" if None not in found else "in part", passage)
+
+    async def _manner(self, session: Session, chat: Chat, number: int) -> tuple[str, str]:
+        """Return the user's manner, drawn where none fits, and a note on where it comes from."""
+        try:
+            manner = await manner_in(session, chat.messages)
+        except UnparseableAnswer:
+            manner = None
+        if manner is not None:
+            return manner, "manner: the chat's"
+        drawn = random.Random(self._seed + number).choice(MANNERS)  # noqa: S311 - a seeded choice of data
+        return drawn, "manner: drawn, for none of the known ones fits the chat"
