@@ -169,9 +169,28 @@ def _is_package(module: str) -> bool:
     return spec is not None and spec.submodule_search_locations is not None
 
 
-@cache
+_READ: dict[Path, tuple[str, tuple[str, ...]]] = {}
+"""What `_read` found in files."""
+
+
+def known_code() -> dict[Path, tuple[str, tuple[str, ...]]]:
+    """Return what is known of files, for `take_over` in another process."""
+    return dict(_READ)
+
+
+def take_over(known: Mapping[Path, tuple[str, tuple[str, ...]]]) -> None:
+    """Know of files what another process knows, without reading them again."""
+    _READ.update(known)
+
+
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return the hash of a file's code, and its imports: modules and names that may be modules."""
+    if path not in _READ:
+        _READ[path] = _hashed(path)
+    return _READ[path]
+
+
+def _hashed(path: Path) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imports = tuple(_imports(tree))  # before the next line removes those for type checkers
     return digest(_bared(tree)), imports

@@ -39,7 +39,7 @@ from simulator.experiment.ordering_user import OrderingUser
 from simulator.experiment.plan import Job, Plan, check_plan, chosen_personas, plan, user_model
 from simulator.experiment.scripted_user import ScriptedUser, check_script
 from simulator.experiment.slipping_user import SlippingUser
-from simulator.experiment.stage import Cast, Crew
+from simulator.experiment.stage import Cast
 from simulator.experiment.workers import Briefing, Workers
 from simulator.runs.audit_log import read_chain
 from simulator.runs.branching_off import Branching
@@ -111,7 +111,8 @@ async def execute_experiment(
         branching.require_other(folder)
     elif simulate:
         check_plan(experiment, scenario)
-    async with open_pool(experiment, open_recording(settings), settings.transport) as pool:
+    recording = open_recording(settings)
+    async with _workers(settings) as workers, open_pool(experiment, recording, settings.transport) as pool:
         detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
         knowledge = KnowledgeBase(
             scenario, embedding_model=experiment.embedding_model, recording=pool.recording
@@ -142,16 +143,29 @@ async def execute_experiment(
                     folder, experiment, scenario, detectors, making, revision, read_how, settings.fresh
                 )
                 bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
-                async with _crew(settings, experiment, scenario, pool, needed, judge, replies) as crew:
-                    with bars, long_lived_objects_left_alone():
-                        await execute(cast, jobs, folder, bars, held.of(folder.read_makers()), crew)
+                if workers is not None:
+                    _brief(workers, settings, experiment, scenario, pool, needed, judge, replies)
+                with bars, long_lived_objects_left_alone():
+                    await execute(cast, jobs, folder, bars, held.of(folder.read_makers()), workers)
+                if workers is not None:
+                    await workers.leave()
                 for replica in pool.replicas:
                     _log.warning(replica.told())
     return scenario
 
 
 @asynccontextmanager
-async def _crew(
+async def _workers(settings: Settings) -> AsyncIterator[Workers | None]:
+    """Yield worker processes; None: this process does the work."""
+    if settings.workers == 1:
+        yield None
+        return
+    async with Workers(settings.workers, searching=settings.replay is None) as workers:
+        yield workers
+
+
+def _brief(
+    workers: Workers,
     settings: Settings,
     experiment: Experiment,
     scenario: Scenario,
@@ -159,11 +173,7 @@ async def _crew(
     needed: bool,
     judge: bool,
     max_turns: int,
-) -> AsyncIterator[Crew | None]:
-    """Yield who does the work; None: this process."""
-    if settings.workers == 1:
-        yield None
-        return
+) -> None:
     briefing = Briefing(
         experiment=experiment,
         scenario=scenario,
@@ -175,8 +185,7 @@ async def _crew(
         recorded=settings.record is not None,
         prepare=settings.prepare_worker,
     )
-    async with Workers(settings.workers, briefing, pool.recording, pool.replicas) as crew:
-        yield crew
+    workers.brief(briefing, pool.recording, pool.replicas)
 
 
 def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import logging
 import queue
 import threading
@@ -16,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from agents.identity import take_over
 from agents.models.recording import Recording
 from agents.retrieval.knowledge import KnowledgeBase
 from scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, first_of
@@ -28,12 +30,15 @@ from simulator.experiment.workers import Briefing
 from simulator.runs.journals import VerdictKey
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, libraries: Sequence[str]) -> None:
     """Do work until the pipe ends, or is told to end.
 
     Args:
         descriptor: of the socket to the process that gives out the work.
+        libraries: what to import first.
     """
+    for library in libraries:
+        importlib.import_module(library)
     asyncio.run(_Driver(Pipe(descriptor)).serve())
 
 
@@ -74,6 +79,7 @@ class _Driver:
     async def _follow(self, briefing: Briefing) -> None:
         logging.getLogger().addHandler(_Warnings(self._pipe))
         gc.set_threshold(*briefing.collected_after)
+        take_over(briefing.code)
         if briefing.prepare is not None:
             briefing.prepare()
         experiment, scenario = briefing.experiment, briefing.scenario

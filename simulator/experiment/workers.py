@@ -17,13 +17,15 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from agents.identity import known_code
 from agents.models.recording import Known, Recording
 from agents.models.replicas import Replica
 from scenarios.errors import HallulabError, OperationalError
@@ -44,8 +46,13 @@ _LEAVE_S = 10.0
 # The path of this process, so that the same modules are found whatever the working directory holds.
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from simulator.experiment.worker import main; main(int(sys.argv[2]))"
+    "from simulator.experiment.worker import main; main(int(sys.argv[2]), sys.argv[3:])"
 )
+
+_SLOW = ("sklearn.feature_extraction.text",)
+"""Libraries that are imported when first needed, which stops all conversations of a process for seconds."""
+_SLOW_TO_SEARCH = ("lancedb",)
+"""The same, where searches are computed."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,8 @@ class Briefing:
     """Whether answers are kept in a file, by the driver."""
     prepare: Callable[[], None] | None = None
     """Called first; for tests."""
+    code: Mapping[Path, tuple[str, tuple[str, ...]]] = field(default_factory=known_code)
+    """What is known of the code that results depend on."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
     """When garbage is collected: as it is here."""
 
@@ -79,31 +88,46 @@ class Workers:
 
     Conversations of one group go to one worker, because they share answers of models.
 
+    They start at once, and import while the run is prepared; then they are briefed.
+
     Args:
         number: how many.
-        briefing: what they must know.
-        recording: keeps what they record.
-        replicas: the endpoints of the default model if there are several; they count what workers ask.
+        searching: whether searches are computed, and not replayed.
     """
 
-    def __init__(
-        self, number: int, briefing: Briefing, recording: Recording, replicas: Sequence[Replica] = ()
-    ) -> None:
-        self._new = partial(_Worker, briefing, recording, replicas)
+    def __init__(self, number: int, searching: bool) -> None:
+        self._start = partial(_Worker, (*_SLOW, *(_SLOW_TO_SEARCH if searching else ())))
         self._number = number
-        self.concurrency = number * briefing.experiment.concurrency
+        self.concurrency = number
         self._seats: list[_Seat] = []
         self._groups: dict[int, _Seat] = {}
         self._left: Counter[int] = Counter()
         """Conversations of each group that have not ended."""
 
     async def __aenter__(self) -> Self:
-        self._seats = [_Seat(self._new()) for _ in range(self._number)]
+        self._seats = [_Seat(self._start()) for _ in range(self._number)]
         return self
+
+    def brief(self, briefing: Briefing, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
+        """Tell them what they must know.
+
+        Args:
+            briefing: what they must know.
+            recording: keeps what they record.
+            replicas: the endpoints of the default model if there are several; they count what workers ask.
+        """
+        self._brief = partial(_Worker.brief, briefing=briefing, recording=recording, replicas=replicas)
+        self.concurrency = self._number * briefing.experiment.concurrency
+        for seat in self._seats:
+            self._brief(seat.worker)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.leave()
+
+    async def leave(self) -> None:
+        """Wait until all have ended, and have told what they asked of each endpoint."""
         for seat in self._seats:
             seat.worker.leave()
         await asyncio.gather(*(asyncio.to_thread(seat.worker.end) for seat in self._seats))
@@ -121,7 +145,8 @@ class Workers:
                 # A conversation that kills its worker must not take the others' second tries with it.
                 async with seat.second_tries if number else nullcontext():
                     if seat.worker.gone is not None:
-                        seat.worker = self._new()
+                        seat.worker = self._start()
+                        self._brief(seat.worker)
                     try:
                         return await seat.worker.do(task)
                     except _Died as died:
@@ -175,28 +200,37 @@ class _Died(Exception):
 
 
 class _Worker:
-    """A worker, seen from this process; for the arguments see `Workers`."""
+    """A worker, seen from this process.
 
-    def __init__(self, briefing: Briefing, recording: Recording, replicas: Sequence[Replica]) -> None:
+    Args:
+        libraries: what it imports first.
+    """
+
+    def __init__(self, libraries: Sequence[str]) -> None:
         self.gone: BaseException | None = None
         """Why it does nothing any more; None while it does."""
         self._loop = asyncio.get_running_loop()
-        self._recording = recording
-        self._replicas = replicas
+        self._recording: Recording | None = None
+        self._replicas: Sequence[Replica] = ()
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._tasks: dict[int, tuple[_Task, asyncio.Future[None]]] = {}
         self._begun = 0
         ours, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-P", "-c", _BEGIN, json.dumps(sys.path), str(theirs.fileno())]
+            given = (json.dumps(sys.path), str(theirs.fileno()), *libraries)
+            command = [sys.executable, "-P", "-c", _BEGIN, *given]
             # In a session of its own: Ctrl-C is for this process, which then ends the workers.
             self._process = subprocess.Popen(  # noqa: S603 (ours)
                 command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
             )
         self._pipe = Pipe(ours.detach())
-        self._pipe.send(briefing)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
+
+    def brief(self, briefing: Briefing, recording: Recording, replicas: Sequence[Replica]) -> None:
+        """See `Workers.brief`."""
+        self._recording, self._replicas = recording, replicas
+        self._pipe.send(briefing)
 
     async def do(self, task: _Task) -> None:
         """Have work done.
@@ -282,10 +316,13 @@ class _Worker:
 
     def _record(self, kind: str, key: str, answer: Any) -> None:
         """Keep an answer; the worker waits for the one that counts, the first one to a key."""
+        assert self._recording is not None
         self._pipe.send(("kept", self._recording.put(kind, key, answer)))
 
     def leave(self) -> None:
-        """Tell it to end."""
+        """Tell it to end; at once, if it has nothing to do yet."""
+        if self._recording is None:
+            self._process.kill()
         self._pipe.send(None)
 
     def end(self) -> None:
