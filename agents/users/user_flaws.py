@@ -183,7 +183,8 @@ def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
 
     - typical phrases of assistants: an offer of help, "as an AI", a request for the user's details;
     - advice in the second person in a sentence that is not a question;
-    - a message with at least half of its 8-word sequences in an earlier reply and in no earlier user message.
+    - at least half of the 8-word sequences of what is told, not asked, stand in an earlier reply and in no
+      earlier user message.
     """
     return _role_swap(text, _Said(history))
 
@@ -193,11 +194,13 @@ def _role_swap(text: str, before: _Said) -> str | None:
     phrase = _SPEAKER_LABEL.search(plain) or _ASSISTANT_SPEECH.search(plain)
     if phrase:
         return phrase[0]
-    for sentence in re.split(r"(?<=[.!?])\s+", plain):
+    # A user may ask about the reply in its own words.
+    told = [one for one in re.split(r"(?<=[.!?])\s+", plain) if not one.rstrip().endswith("?")]
+    for sentence in told:
         advice = _ADVICE.search(sentence)
-        if advice and not sentence.rstrip().endswith("?"):
+        if advice:
             return advice[0]
-    windows = _windows(text)
+    windows = _windows(" ".join(told))
     replies, own = before.by_assistant.windows(), before.by_user.windows()
     copied = [window for window in windows if window in replies and window not in own]
     if copied and 2 * len(copied) >= len(windows):

@@ -97,6 +97,12 @@ REPLY = Message(
 )
 
 
+def test_a_question_may_be_in_the_words_of_a_reply() -> None:
+    text = "Why must a complaint be filed within two years from the date on which the cause arose?"
+    assert role_swap(text, [REPLY]) is None
+    assert role_swap(f"{REPLY.text} Is that so?", [REPLY]) is not None
+
+
 def test_a_message_copied_from_a_reply_is_a_role_swap() -> None:
     text = "So a complaint must be filed within two years from the date on which it arose."
     assert role_swap(text, [REPLY]) == "copies the assistant: a complaint must be filed within two years"
