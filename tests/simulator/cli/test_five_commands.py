@@ -63,7 +63,8 @@ def test_five_commands_lead_from_documents_to_a_report(
         ["hallulab", "run"],
         ["hallulab", "report"],
     ]
-    init, bot, run, report = [words[1:] for words in written]
+    # What stands after `--` is for the model server, which is another one here.
+    init, bot, run, report = [" ".join(words[1:]).partition(" -- ")[0].split() for words in written]
     model = ("--base-url", endpoint, "--model", MODEL, "--quiet")
     with (
         words_for_vectors(),

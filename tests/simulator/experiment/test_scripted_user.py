@@ -176,7 +176,7 @@ def without_seconds(path: Path) -> str:
     return re.sub(r'"latency_s":[0-9.e-]+', "", path.read_text())
 
 
-def test_two_runs_of_one_seed_are_equal_but_for_seconds_and_their_replays_to_the_byte(
+def test_two_runs_are_equal_but_for_seconds_and_their_replays_and_exports_to_the_byte(
     hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transport = ScriptedTransport(lambda body: str(len(json.dumps(body["messages"]))), "m")
@@ -189,6 +189,11 @@ def test_two_runs_of_one_seed_are_equal_but_for_seconds_and_their_replays_to_the
         texts = [without_seconds(tmp_path / name / journal) for name in ("one", "two")]
         assert texts[0] == texts[1] != ""
         assert (tmp_path / "three" / journal).read_bytes() == (tmp_path / "four" / journal).read_bytes()
+    for form in ("openai", "sharegpt", "csv"):
+        for name in ("one", "two"):
+            written = tmp_path / f"{name}.{form}"
+            assert hallulab("export", tmp_path / name, "--format", form, "--out", written).code == 0
+        assert (tmp_path / f"one.{form}").read_bytes() == (tmp_path / f"two.{form}").read_bytes() != b""
 
 
 def test_the_recorded_demo_answers_a_scripted_user(hallulab: CommandLine, tmp_path: Path) -> None:
