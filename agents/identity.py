@@ -34,12 +34,14 @@ PLUMBING = (
     "scenarios.transcript",
     # How a request reaches a server, and how a server is started.
     "agents.machine",
+    "agents.models.allowance",
     "agents.models.base_url",
     "agents.models.client",
     "agents.models.errors",
     "agents.models.received",
     "agents.models.recording",
     "agents.models.redaction",
+    "agents.models.replicas",
     "agents.models.wire",
     "agents.serving",
     # Reports about results, and the handling of other people's failures.

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from tenacity.wait import wait_base
 
 from agents.models.abilities import ReadHow
+from agents.models.allowance import Limits
 from agents.models.answers import Completion
 from agents.models.client import Endpoint, ModelClient, WireMessage
 from agents.models.decisions import (
@@ -59,6 +60,7 @@ class ModelPool:
         decision_samples: how often a model is asked for a decision if its endpoint gives no
             log-probabilities.
         base_urls: the addresses of several endpoints that serve the default model; its own is the first.
+        limits: what each endpoint of the default model is asked at most.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class ModelPool:
         transport: httpx2.AsyncBaseTransport | None = None,
         decision_samples: int = 1,
         base_urls: Sequence[str] = (),
+        limits: Limits | None = None,
     ) -> None:
         if DEFAULT_MODEL not in endpoints:
             raise ValueError(f"a pool needs a model named {DEFAULT_MODEL!r}")
@@ -81,8 +84,11 @@ class ModelPool:
         """Limit of one try, in seconds."""
         self.decision_samples = decision_samples
         """Printed words per decision without log-probabilities; with several, an option's share counts."""
-        replicas = Replicas(base_urls) if len(base_urls) > 1 else None
-        self.replicas: tuple[Replica, ...] = replicas.replicas if replicas else ()
+        replicas = None
+        if limits is not None or len(base_urls) > 1:
+            urls = base_urls or (endpoints[DEFAULT_MODEL].base_url,)
+            replicas = Replicas(urls, limits=limits or Limits())
+        self.replicas: tuple[Replica, ...] = replicas.replicas if replicas and len(base_urls) > 1 else ()
         """The endpoints of the default model and what they did, if there are several."""
         self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport, replicas)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx2
 
+from agents.models.allowance import Allowance, Limits
 from agents.models.errors import ModelError
 
 FIRST_REST_S = 1.0
@@ -40,6 +41,8 @@ class Replica:
     """Failures since its last answer."""
     rests_until: float = 0.0
     """Time until which it gets no request if others can."""
+    allowance: Allowance = field(default_factory=lambda: Allowance(Limits()))
+    """Lets requests to it begin."""
 
     def told(self) -> str:
         """Return what it did, for a person."""
@@ -90,10 +93,16 @@ class Replicas:
     Args:
         base_urls: the addresses, at least one.
         clock: the time, in seconds.
+        limits: what each is asked at most.
     """
 
-    def __init__(self, base_urls: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
-        self.replicas = tuple(Replica(normal(url)) for url in base_urls)
+    def __init__(
+        self,
+        base_urls: Sequence[str],
+        clock: Callable[[], float] = time.monotonic,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+    ) -> None:
+        self.replicas = tuple(Replica(normal(url), allowance=Allowance(limits)) for url in base_urls)
         """The endpoints, with what they did."""
         self._clock = clock
 

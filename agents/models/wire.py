@@ -7,11 +7,13 @@ import copy
 import math
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx2
 
+from agents.models.allowance import most_tokens
 from agents.models.answers import is_completion, read_first_token
 from agents.models.errors import ImpossibleAnswer, ModelError
 from agents.models.received import Received, receive
@@ -151,12 +153,8 @@ class Wire:
         """
         request = httpx2.Request("POST", url, json=body, headers=_headers(api_key))
         async with self._gate:
-            started = time.perf_counter()
-            try:
-                received, url = await self._shared_out(request)
-            finally:
-                latency = time.perf_counter() - started
-                exchange.under_way_s += min(latency, LONGEST_TRY * self.timeout_s)
+            tokens = most_tokens(request.read(), int(body.get("max_tokens") or 0))
+            received, url, latency = await self._shared_out(request, tokens, exchange)
         status = received.status
         found = received.value if isinstance(received.value, dict) else {"error": {"message": received.text}}
         if status < 400 and (not 200 <= status < 300 or not is_completion(found)):
@@ -196,18 +194,34 @@ class Wire:
         """
         return await self._send(httpx2.Request("GET", url, headers=_headers(api_key)))
 
-    async def _shared_out(self, request: httpx2.Request) -> tuple[Received, httpx2.URL]:
-        """Send a request to one of several endpoints; return its answer, and where it is from."""
-        if self._replicas is None:
-            return await self._send(request), request.url
-        with self._replicas.asking(request) as asking:
+    async def _shared_out(
+        self, request: httpx2.Request, tokens: int, exchange: Exchange
+    ) -> tuple[Received, httpx2.URL, float]:
+        """Send a request of so many tokens to one of several endpoints, as soon as that may be asked.
+
+        Returns:
+            the answer, where it is from, and its seconds.
+        """
+        with self._replicas.asking(request) if self._replicas else nullcontext() as asking:
             if asking is None:
-                return await self._send(request), request.url
-            received = await self._send(asking.request)
+                received, latency = await self._timed(request, exchange)
+                return received, request.url, latency
+            async with asking.replica.allowance.spending(tokens):
+                received, latency = await self._timed(asking.request, exchange)
             asking.status, asking.retry_after = received.status, received.retry_after
-        if received.retry_after is not None and self._replicas.others_are_awake():
+        if received.retry_after is not None and self._replicas and self._replicas.others_are_awake():
             received = replace(received, retry_after=None)
-        return received, asking.request.url
+        return received, asking.request.url, latency
+
+    async def _timed(self, request: httpx2.Request, exchange: Exchange) -> tuple[Received, float]:
+        """Send a request; return its answer and its seconds, which count even if there is no answer."""
+        started = time.perf_counter()
+        try:
+            received = await self._send(request)
+        finally:
+            latency = time.perf_counter() - started
+            exchange.under_way_s += min(latency, LONGEST_TRY * self.timeout_s)
+        return received, latency
 
     async def _send(self, request: httpx2.Request) -> Received:
         redacting = _redaction_for(request)

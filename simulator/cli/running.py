@@ -39,6 +39,7 @@ JUDGING = frozenset(
         "model",
         "base_url",
         "base_urls",
+        "endpoint_limits",
         "api_key_env",
         "concurrency",
         "timeout",

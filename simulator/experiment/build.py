@@ -174,8 +174,10 @@ def _brief(
     judge: bool,
     max_turns: int,
 ) -> None:
+    limits = experiment.endpoint_limits
+    own = experiment if limits is None else experiment.with_limits(limits.shared_by(settings.workers))
     briefing = Briefing(
-        experiment=experiment,
+        experiment=own,
         scenario=scenario,
         base_url=pool.get().endpoint.base_url,
         needed=needed,
@@ -341,6 +343,7 @@ def _pool(
         transport=transport,
         decision_samples=experiment.decision_samples,
         base_urls=experiment.base_urls,
+        limits=experiment.endpoint_limits,
     )
 
 

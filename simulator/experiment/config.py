@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
+from agents.models.allowance import Limits
 from agents.models.base_url import BaseUrl
 from agents.models.client import is_loopback
 from agents.models.model import DEFAULT_MODEL
@@ -107,6 +108,8 @@ class Experiment(Frozen):
     """Where it is served; None: hallulab serves it itself."""
     base_urls: tuple[BaseUrl, ...] = ()
     """Several endpoints that serve it, in place of `base_url`, which is then the first of them."""
+    endpoint_limits: Limits | None = None
+    """What each of these endpoints is asked at most; None: `concurrency` alone is the limit."""
     api_key_env: str | None = None
     """Environment variable with the endpoint's key."""
     models: dict[str, ModelSettings] = Field(default_factory=dict)
@@ -174,6 +177,12 @@ class Experiment(Frozen):
         return urls
 
     @model_validator(mode="after")
+    def _limits_have_an_endpoint(self) -> Self:
+        if self.endpoint_limits is not None and self.base_url is None:
+            raise ValueError("`endpoint_limits` are those of `base_url` or `base_urls`; give one of these")
+        return self
+
+    @model_validator(mode="after")
     def _one_key_for_all(self) -> Self:
         if self.api_key_env is None and len({is_loopback(url) for url in self.base_urls}) > 1:
             raise ValueError(
@@ -220,6 +229,10 @@ class Experiment(Frozen):
         if chatbot.kind not in ALL_CHATBOTS:
             return chatbot.options
         return {"max_tokens": self.reply_tokens, **chatbot.options}
+
+    def with_limits(self, limits: Limits) -> Experiment:
+        """Return the same experiment with other limits of endpoints."""
+        return self.model_copy(update={"endpoint_limits": limits}).with_places_of(self)
 
     def with_places_of(self, file: Experiment) -> Experiment:
         """Return the same experiment; errors about components that are in `file`, too, name that place."""

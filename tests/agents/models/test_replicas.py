@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tenacity import wait_none
 
+from agents.models.allowance import Limits
 from agents.models.client import Endpoint
 from agents.models.errors import ModelError
 from agents.models.model import ModelPool
@@ -224,3 +225,50 @@ async def test_endpoints_may_call_the_model_by_different_names() -> None:
     pool = pool_of(transport)
     assert [await said(pool, text) for text in ("When?", "Where?", "Who?")] == ["Yes"] * 3
     assert set(transport.asked) == {9, 8}
+
+
+class Slow(Two):
+    """Counts the requests under way at each port."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.under_way: Counter[int | None] = Counter()
+        self.most: Counter[int | None] = Counter()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        port = request.url.port
+        self.under_way[port] += 1
+        self.most[port] = max(self.most[port], self.under_way[port])
+        await asyncio.sleep(0.001)
+        self.under_way[port] -= 1
+        return await super().handle_async_request(request)
+
+
+@pytest.mark.parametrize(("limits", "most"), [(Limits(requests=2), 2), (None, 6)])
+async def test_each_endpoint_has_its_own_limit(limits: Limits | None, most: int) -> None:
+    transport = Slow()
+    pool = pool_of(transport, limits=limits)
+    await asyncio.gather(*(said(pool, f"How many? {number}") for number in range(12)))
+    assert transport.most == {9: most, 8: most}
+    assert sum(one.answered for one in pool.replicas) == 12
+
+
+async def test_one_endpoint_alone_may_have_limits() -> None:
+    transport = Slow()
+    endpoint = Endpoint("scripted", BOTH[0])
+    pool = ModelPool({"default": endpoint}, transport=transport, limits=Limits(requests=3))
+    await asyncio.gather(*(said(pool, f"How many? {number}") for number in range(12)))
+    assert transport.most == {9: 3}
+    assert pool.replicas == ()
+
+
+async def test_a_call_took_no_longer_for_having_waited_for_its_turn() -> None:
+    pool = pool_of(Two(), limits=Limits(requests=1))
+    [first, *_] = pool.replicas
+    session = pool.session("user")
+    async with first.allowance.spending(1):
+        asked = asyncio.create_task(session.text("message", [ChatMessage("user", "Now?")]))
+        await asyncio.sleep(0.3)
+        assert not asked.done()
+    await asked
+    assert session.calls[0].latency_s < 0.3

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.models.allowance import Limits
 from agents.models.recording import Recording
 from chatbots.registry import chatbot_version
 from detectors.base.protocol import Detector
@@ -288,3 +289,12 @@ def test_many_names_take_little_time(tmp_path: Path) -> None:
     started = time.process_time()
     assert len(load_experiment(path, {}).chatbots) == 60_000
     assert time.process_time() - started < 30
+
+
+def test_limits_are_those_of_named_endpoints(tmp_path: Path) -> None:
+    limits = "endpoint_limits: {requests: 8, tokens_per_minute: 60000}\n"
+    assert "give one of these" in refusal(write(tmp_path, limits))
+    found = load_experiment(write(tmp_path, f"base_url: http://127.0.0.1:9/v1\n{limits}"), {}).endpoint_limits
+    assert found == Limits(requests=8, tokens_per_minute=60_000)
+    none = write(tmp_path, "base_url: http://127.0.0.1:9/v1\nendpoint_limits: {requests: 0}\n")
+    assert "line 2" in refusal(none)
