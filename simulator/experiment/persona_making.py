@@ -178,9 +178,15 @@ class PersonaMaker:
         """Make a persona, after so many tries for each of its goals."""
         session = self._session()
         goals: list[Goal] = []
-        # One after the other: each must differ from those before it.
-        for number, kind in enumerate(kinds):
-            goal = await self._goal(session, name, self._passages(place, number, tried), kind, goals)
+
+        async def wanted(number: int) -> Goal | None:
+            passages = self._passages(place, number, tried)
+            return await self._goal(session, name, passages, kinds[number], tuple(goals))
+
+        # All at once, as a server answers several requests faster; one that repeats another is made again.
+        for number, goal in enumerate(await asyncio.gather(*map(wanted, range(len(kinds))))):
+            if goal is not None and any(goal.text.lower() == other.text.lower() for other in goals):
+                goal = await wanted(number)
             if goal is None:
                 self._result.failed.append(f"{name}: no goal passed its checks.")
                 return None
