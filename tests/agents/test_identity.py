@@ -74,7 +74,8 @@ def test_the_docstring_of_an_answers_class_counts_as_the_model_reads_it(called: 
 
 
 def forget() -> None:
-    for remembered in (identities._read, identities._file_of, identities._is_package):
+    identities._READ.clear()
+    for remembered in (identities._file_of, identities._is_package):
         remembered.cache_clear()
 
 
