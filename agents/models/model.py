@@ -61,6 +61,7 @@ class ModelPool:
             log-probabilities.
         base_urls: the addresses of several endpoints that serve the default model; its own is the first.
         limits: what each endpoint of the default model is asked at most.
+        timed: whether the seconds of calls are kept; else they are 0.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class ModelPool:
         decision_samples: int = 1,
         base_urls: Sequence[str] = (),
         limits: Limits | None = None,
+        timed: bool = True,
     ) -> None:
         if DEFAULT_MODEL not in endpoints:
             raise ValueError(f"a pool needs a model named {DEFAULT_MODEL!r}")
@@ -90,7 +92,8 @@ class ModelPool:
             replicas = Replicas(urls, limits=limits or Limits())
         self.replicas: tuple[Replica, ...] = replicas.replicas if replicas and len(base_urls) > 1 else ()
         """The endpoints of the default model and what they did, if there are several."""
-        self._wire = Wire(self.recording, asyncio.Semaphore(concurrency), timeout_s, transport, replicas)
+        gate = asyncio.Semaphore(concurrency)
+        self._wire = Wire(self.recording, gate, timeout_s, transport, replicas, timed)
         self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
         self._others: dict[Endpoint, ModelClient] = {}

@@ -74,6 +74,7 @@ class Wire:
         timeout_s: limit of one request in seconds, without waiting for the gate.
         inner: the transport that sends.
         replicas: shares out the requests among several endpoints; None: there is one for each address.
+        timed: whether answers are kept with their seconds; else these are 0.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Wire:
         timeout_s: float,
         inner: httpx2.AsyncBaseTransport | None = None,
         replicas: Replicas | None = None,
+        timed: bool = True,
     ) -> None:
         self._recording = recording
         self._gate = gate
@@ -90,6 +92,7 @@ class Wire:
         """Limit of one try, in seconds."""
         self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
         self._replicas = replicas
+        self._keeps_seconds = timed
         self._scope: tuple[str, ...] = ()
         self._told_models: dict[tuple[str, str], str] = {}
 
@@ -165,7 +168,11 @@ class Wire:
         flaw = _flaw(body, found) or self._other_model(url, body, found) if status < 400 else None
         if flaw is not None:
             raise ImpossibleAnswer(f"{url} gave an answer that no model can have given: {flaw}.")
-        kept = {"status": status, "latency_s": round(latency, 4), "body": _without_nulls(found)}
+        kept = {
+            "status": status,
+            "latency_s": round(latency, 4) if self._keeps_seconds else 0.0,
+            "body": _without_nulls(found),
+        }
         if is_retryable(status) and received.retry_after is not None:
             kept["retry_after"] = received.retry_after
         if status < 400 or status in LASTING_STATUS:

@@ -344,6 +344,7 @@ def _pool(
         decision_samples=experiment.decision_samples,
         base_urls=experiment.base_urls,
         limits=experiment.endpoint_limits,
+        timed=experiment.timed,
     )
 
 

@@ -153,6 +153,8 @@ class Experiment(Frozen):
     decision_samples: int = Field(default=1, ge=1, le=100)
     """How often a model is asked for a decision if its endpoint gives no log-probabilities. Once: the printed
     word counts. Several times: its share counts."""
+    timed: bool = True
+    """Whether the seconds of calls are kept. Else they are 0, and runs of a script are equal to the byte."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
     """Chatbots and detectors of an experiment file, and their places in it."""
 

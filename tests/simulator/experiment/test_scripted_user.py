@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.users.user import UserFailed
+from benchmarks.stub_endpoint import MODEL, completion
 from detectors.base.protocol import Detector
 from scenarios.errors import UsageError
 from scenarios.packs.pack import Persona, ScriptedMessage
@@ -19,6 +20,7 @@ from simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.places import ROOT
 from tests.scripted import ScriptedTransport, pool_through
+from tests.served import served
 from tests.simulator.command_line import CommandLine
 
 RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
@@ -129,7 +131,14 @@ SCRIPT = """personas:
 """
 
 
-def run(hallulab: CommandLine, folder: Path, *more: str | Path, command: str = "run") -> None:
+def run(
+    hallulab: CommandLine,
+    folder: Path,
+    *more: str | Path,
+    command: str = "run",
+    model: str = "m",
+    url: str = "http://127.0.0.1:9/v1",
+) -> None:
     pack = folder / "pack"
     if not pack.exists():
         make_pack(pack)
@@ -138,9 +147,9 @@ def run(hallulab: CommandLine, folder: Path, *more: str | Path, command: str = "
         "--scenario",
         pack,
         "--model",
-        "m",
+        model,
         "--base-url",
-        "http://127.0.0.1:9/v1",
+        url,
         "--chatbots",
         "vanilla",
     )
@@ -194,6 +203,16 @@ def test_two_runs_are_equal_but_for_seconds_and_their_replays_and_exports_to_the
             written = tmp_path / f"{name}.{form}"
             assert hallulab("export", tmp_path / name, "--format", form, "--out", written).code == 0
         assert (tmp_path / f"one.{form}").read_bytes() == (tmp_path / f"two.{form}").read_bytes() != b""
+
+
+def test_two_runs_that_are_not_timed_are_equal_to_the_byte(hallulab: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "plain.yaml").write_text("timed: false\nconcurrency: 1\n")
+    with served(completion) as url:
+        for name in ("one", "two"):
+            more = ("-c", tmp_path / "plain.yaml", "--out", tmp_path / name)
+            run(hallulab, tmp_path, *more, model=MODEL, url=url)
+    for journal in ("conversations.jsonl", "verdicts.jsonl"):
+        assert (tmp_path / "one" / journal).read_bytes() == (tmp_path / "two" / journal).read_bytes() != b""
 
 
 def test_the_recorded_demo_answers_a_scripted_user(hallulab: CommandLine, tmp_path: Path) -> None:
