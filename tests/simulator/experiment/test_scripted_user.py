@@ -211,7 +211,7 @@ def test_two_runs_that_are_not_timed_are_equal_to_the_byte(hallulab: CommandLine
         for name in ("one", "two"):
             more = ("-c", tmp_path / "plain.yaml", "--out", tmp_path / name)
             run(hallulab, tmp_path, *more, model=MODEL, url=url)
-    for journal in ("conversations.jsonl", "verdicts.jsonl"):
+    for journal in ("conversations.jsonl", "verdicts.jsonl", "report.json", "report.csv"):
         assert (tmp_path / "one" / journal).read_bytes() == (tmp_path / "two" / journal).read_bytes() != b""
 
 
