@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from tests.agents.retrieval.hashed_words import HashedWords
@@ -47,12 +45,11 @@ def flags(pack: Path, *more: str | Path, url: str = URL, detectors: str = "lexic
     ]
 
 
-@contextmanager
-def words_for_vectors() -> Iterator[None]:
-    """Passages are found by their words: no weights are loaded."""
+def words_for_vectors() -> AbstractContextManager[object]:
+    """Passages are found by their words in the block: no weights are loaded."""
+    return patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: HashedWords())
 
-    def embedder(*_: Any, **__: Any) -> HashedWords:
-        return HashedWords()
 
-    with patch("agents.retrieval.knowledge.SentenceEmbedder", embedder):
-        yield
+def words_for_vectors_from_now_on() -> None:
+    """Passages are found by their words in this process: what a worker process does first."""
+    words_for_vectors().__enter__()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -12,27 +11,10 @@ import pytest
 
 from agents.users.persona_writer import MANNERS
 from scenarios.packs.pack_files import load_scenario
-from tests.scripted import ScriptedTransport, pool_through
-from tests.simulator.cli.pack_writer import ENDPOINT, Writer, twelve_documents, without_weights
+from tests.simulator.cli.pack_writer import ENDPOINT, Writer
 from tests.simulator.command_line import CommandLine
 
-
-@pytest.fixture(autouse=True)
-def words() -> Iterator[None]:
-    with without_weights():
-        yield
-
-
-@pytest.fixture
-def documents(tmp_path: Path) -> Path:
-    return twelve_documents(tmp_path / "docs")
-
-
-@pytest.fixture
-def writer(monkeypatch: pytest.MonkeyPatch) -> Writer:
-    writer = Writer()
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(ScriptedTransport(writer)))
-    return writer
+pytestmark = pytest.mark.usefixtures("words")
 
 
 def chats(folder: Path, *users: str, reply: str = "It is 60 days late.") -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,27 +12,10 @@ from agents.users.persona_writer import UNSAID
 from scenarios.packs.pack_files import load_scenario
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.places import ROOT
-from tests.scripted import ScriptedTransport, pool_through
-from tests.simulator.cli.pack_writer import ENDPOINT, Writer, twelve_documents, without_weights
+from tests.simulator.cli.pack_writer import ENDPOINT, Writer
 from tests.simulator.command_line import CommandLine
 
-
-@pytest.fixture(autouse=True)
-def words() -> Iterator[None]:
-    with without_weights():
-        yield
-
-
-@pytest.fixture
-def documents(tmp_path: Path) -> Path:
-    return twelve_documents(tmp_path / "docs")
-
-
-@pytest.fixture
-def writer(monkeypatch: pytest.MonkeyPatch) -> Writer:
-    writer = Writer()
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(ScriptedTransport(writer)))
-    return writer
+pytestmark = pytest.mark.usefixtures("words")
 
 
 def test_twelve_documents_become_twelve_personas_whose_goals_are_checked(

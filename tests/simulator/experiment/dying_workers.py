@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.agents.retrieval.hashed_words import HashedWords
-
 
 def die_in(place: str, mark: Path | None = None, only: str = "") -> None:
     """Have this process end by SIGKILL where it first calls a function of `stage`.
@@ -35,8 +33,3 @@ def _made(mark: Path) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def words_for_vectors_from_now_on() -> None:
-    """Find passages by their words in this process: no weights are loaded."""
-    patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: HashedWords()).start()

@@ -21,12 +21,12 @@ from scenarios.errors import OperationalError
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment, load_experiment
 from simulator.runs.folder import RunFolder
-from tests.fuzz.tiny_run import make_pack, words_for_vectors
+from tests.fuzz.tiny_run import make_pack, words_for_vectors, words_for_vectors_from_now_on
 from tests.kill_points import Lines, journal_lines
 from tests.places import ROOT
 from tests.served import served
 from tests.simulator.command_line import CommandLine
-from tests.simulator.experiment.dying_workers import die_in, words_for_vectors_from_now_on
+from tests.simulator.experiment.dying_workers import die_in
 
 RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
 

@@ -1,0 +1,32 @@
+"""Fixtures of the commands that write packs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scripted import ScriptedTransport, pool_through
+from tests.simulator.cli.pack_writer import Writer, twelve_documents, without_weights
+
+
+@pytest.fixture
+def words() -> Iterator[None]:
+    """Searches and comparisons are by words, without weights."""
+    with without_weights():
+        yield
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    """A folder of twelve documents."""
+    return twelve_documents(tmp_path / "docs")
+
+
+@pytest.fixture
+def writer(monkeypatch: pytest.MonkeyPatch) -> Writer:
+    """The scripted model that answers every request."""
+    writer = Writer()
+    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(ScriptedTransport(writer)))
+    return writer
