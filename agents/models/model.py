@@ -89,7 +89,7 @@ class ModelPool:
         replicas = None
         if limits is not None or len(base_urls) > 1:
             urls = base_urls or (endpoints[DEFAULT_MODEL].base_url,)
-            replicas = Replicas(urls, limits=limits or Limits())
+            replicas = Replicas(urls, limits=limits)
         self.replicas: tuple[Replica, ...] = replicas.replicas if replicas and len(base_urls) > 1 else ()
         """The endpoints of the default model and what they did, if there are several."""
         gate = asyncio.Semaphore(concurrency)
