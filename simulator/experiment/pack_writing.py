@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 from agents.machine.cache import replacing
 from agents.machine.progress import bars
@@ -82,18 +84,24 @@ async def write_pack(wanted: Wanted, experiment: Experiment, settings: Settings)
         knowledge = KnowledgeBase(scenario, recording=pool.recording, embedder=embedder)
         await build_knowledge(knowledge, settings.quiet)
         session = partial(pool.session, "personas", experiment.seed, experiment.roles.get("user"))
-        about = await _about(session(), [document.title for document in documents])
-        groups = None
-        if isinstance(wanted.personas, int):
-            groups = await _topics(knowledge.passages, embedder, wanted.personas)
-            maker = PersonaMaker(session, knowledge, embedder, groups, about.domain, experiment.seed)
-            make = partial(maker.make, wanted.personas, wanted.shares)
-        else:
-            reader = ChatPersonas(session, knowledge, about.domain, experiment.seed)
-            make = partial(reader.make, wanted.personas)
-        with bars(settings.quiet) as shown:
-            task = shown.add_task("writing personas", total=wanted.number)
-            making = await make(lambda: shown.advance(task))
+        describing = _about(session(), [document.title for document in documents])
+        async with _meanwhile(describing) as described:
+            groups = None
+            if isinstance(wanted.personas, int):
+                groups = await _topics(knowledge.passages, embedder, wanted.personas)
+
+                async def domain() -> str:
+                    return (await described).domain
+
+                maker = PersonaMaker(session, knowledge, embedder, groups, domain, experiment.seed)
+                make = partial(maker.make, wanted.personas, wanted.shares)
+            else:
+                reader = ChatPersonas(session, knowledge, (await described).domain, experiment.seed)
+                make = partial(reader.make, wanted.personas)
+            with bars(settings.quiet) as shown:
+                task = shown.add_task("writing personas", total=wanted.number)
+                making = await make(lambda: shown.advance(task))
+            about = await described
         model = pool.get(experiment.roles.get("user")).endpoint.model
     if not making.made:
         raise OperationalError(
@@ -104,6 +112,17 @@ async def write_pack(wanted: Wanted, experiment: Experiment, settings: Settings)
     used = {goal.passage.document for one in making.made for goal in one.goals if goal.passage}
     uncovered = tuple(document.name for document in documents if document.name not in used)
     return Written(making, None if groups is None else len(groups), uncovered)
+
+
+@asynccontextmanager
+async def _meanwhile(work: Coroutine[Any, Any, About]) -> AsyncIterator[asyncio.Task[About]]:
+    """Do something beside the block; it is cancelled if the block ends before it."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _require_new(wanted: Wanted) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
@@ -39,9 +39,6 @@ GOALS = 2
 
 TRIES = 4
 """Passages that are tried for a goal, and cases for a persona."""
-
-_OWN = 2
-"""Tries with what the model thinks is not told; then it is one of `UNSAID`."""
 
 SAME = 0.9
 """Cosine of the goals of two personas from which they count as the same."""
@@ -115,7 +112,7 @@ class PersonaMaker:
         knowledge: searches the documents.
         embedder: compares personas' goals.
         topics: the passages of each topic, in the order in which personas get them.
-        domain: the assistant's domain, in the words of a prompt.
+        domain: gives the assistant's domain, in the words of a prompt; no goal waits for it.
         seed: draws names, manners, and which persona has a goal that is not answered.
     """
 
@@ -125,7 +122,7 @@ class PersonaMaker:
         knowledge: KnowledgeBase,
         embedder: Embedder,
         topics: Sequence[Sequence[Passage]],
-        domain: str,
+        domain: Callable[[], Awaitable[str]],
         seed: int,
     ) -> None:
         self._session = session
@@ -194,7 +191,7 @@ class PersonaMaker:
         texts = [goal.text for goal in goals]
         for attempt in range(TRIES):
             try:
-                case = await write_case(session, self._domain, name, texts, attempt)
+                case = await write_case(session, await self._domain(), name, texts, attempt)
             except UnparseableAnswer as error:
                 self._result.refused.append(str(error))
                 continue
@@ -244,9 +241,9 @@ class PersonaMaker:
                 if answers is None and said.lower() not in taken:
                     answers = goal
                 if kind != "answered":
-                    ours = attempt >= _OWN
                     own = unsaid[(self._seed + used + len(said)) % len(unsaid)]
-                    not_said = await self._not_said(session, own if ours else pair.not_said)
+                    not_said = await self._not_said(session, pair.not_said, own)
+                    ours = not_said == own
                     text = not_said if kind == "not answered" else f"{said}, and {asked_for(not_said)}"
                     goal = Goal(text, kind, passage, ours)
                 if goal.text.lower() in taken:
@@ -272,15 +269,18 @@ class PersonaMaker:
             raise _Unfit(f"{goal!r}: {passage.id} does not tell it")
         return goal
 
-    async def _not_said(self, session: Session, goal: str) -> str:
-        """Return a goal that the documents do not answer.
+    async def _not_said(self, session: Session, written: str, own: str) -> str:
+        """Return a goal that the documents do not answer: the one that the model wrote, else our own.
 
         Raises:
-            _Unfit: they do.
+            _Unfit: they answer both.
         """
-        if await told(session, self._knowledge, goal) is not None:
-            raise _Unfit(f"{goal!r}: the documents tell it")
-        return goal
+        if await told(session, self._knowledge, written) is None:
+            return written
+        self._result.refused.append(f"{written!r}: the documents tell it")
+        if await told(session, self._knowledge, own) is None:
+            return own
+        raise _Unfit(f"{own!r}: the documents tell it")
 
     async def _repeats(self, made: Made) -> bool:
         """Return whether a persona that was made before has the same goals."""

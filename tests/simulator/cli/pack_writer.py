@@ -70,6 +70,7 @@ class Writer:
     """A model that writes what the prompts ask for; its checks say what `told` says."""
 
     def __init__(self) -> None:
+        self.about: dict[str, Any] = ABOUT
         self.told = {"said": 0.9, "not said": 0.1}
         self.few = 0.9
         """Share of Yes for what few documents tell."""
@@ -82,7 +83,7 @@ class Writer:
     def __call__(self, body: dict[str, Any]) -> str | dict[str, float] | httpx2.Response:
         system, last = body["messages"][0]["content"], last_user(body)
         if system.startswith("You describe an assistant"):
-            return json.dumps(ABOUT)
+            return json.dumps(self.about)
         if system.startswith("You read a chat between a user"):
             if "endless" in last:
                 return httpx2.Response(400, json={"error": {"message": "the prompt is too long"}})
