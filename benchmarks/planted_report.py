@@ -28,7 +28,8 @@ from scenarios.transcript import Conversation, Verdict
 from simulator.bench.chatbots import LABELS, annotated_run
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.planted import ALL, PlantedRow, planted_counts, planted_rows
-from simulator.experiment.build import Settings, make_detectors, needs_model, open_pool, served
+from simulator.experiment.build import Settings, open_pool, served
+from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import load_experiment
 from simulator.measure.corrections import Correction
 from simulator.measure.judged_turns import judged_turns

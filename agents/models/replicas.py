@@ -11,16 +11,29 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import httpx2
+from pydantic import Field
 
 from agents.models.allowance import Allowance, Limits
 from agents.models.errors import ModelError
+from scenarios.transcript import Frozen
 
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 60.0
 """Seconds for which an endpoint rests after a failure: twice as long after each further one, at most."""
+
+
+class Answered(Frozen):
+    """What an endpoint did, in all runs of an experiment so far."""
+
+    base_url: str
+    """Its address."""
+    answered: int = Field(default=0, ge=0)
+    """Requests that it answered."""
+    failed: int = Field(default=0, ge=0)
+    """Requests that it did not answer, or refused for the time being."""
 
 
 @dataclass
@@ -29,6 +42,8 @@ class Replica:
 
     base_url: str
     """Its address."""
+    allowance: Allowance
+    """Lets requests to it begin."""
     stays: int = 0
     """Conversations that stay with it."""
     under_way: int = 0
@@ -41,13 +56,11 @@ class Replica:
     """Failures since its last answer."""
     rests_until: float = 0.0
     """Time until which it gets no request if others can."""
-    allowance: Allowance = field(default_factory=lambda: Allowance(Limits()))
-    """Lets requests to it begin."""
 
-    def told(self) -> str:
-        """Return what it did, for a person."""
-        failed = f", and failed {self.failed} times" if self.failed else ""
-        return f"{self.base_url} answered {self.answered} requests{failed}."
+    @property
+    def did(self) -> Answered:
+        """What it did."""
+        return Answered(base_url=self.base_url, answered=self.answered, failed=self.failed)
 
 
 @dataclass
@@ -93,16 +106,17 @@ class Replicas:
     Args:
         base_urls: the addresses, at least one.
         clock: the time, in seconds.
-        limits: what each is asked at most.
+        limits: what each is asked at most; None: no limit.
     """
 
     def __init__(
         self,
         base_urls: Sequence[str],
         clock: Callable[[], float] = time.monotonic,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: Limits | None = None,
     ) -> None:
-        self.replicas = tuple(Replica(normal(url), allowance=Allowance(limits)) for url in base_urls)
+        own = limits or Limits()
+        self.replicas = tuple(Replica(normal(url), Allowance(own)) for url in base_urls)
         """The endpoints, with what they did."""
         self._clock = clock
 

@@ -22,7 +22,8 @@ from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.levels import Level, group_numbers, items_of
 from simulator.bench.rows import LevelRow, level_row
 from simulator.bench.split import fold_replies
-from simulator.experiment.build import Settings, make_detectors, needs_model, open_pool, served
+from simulator.experiment.build import Settings, open_pool, served
+from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import Experiment, load_experiment
 from simulator.measure.bootstrap import replicates
 

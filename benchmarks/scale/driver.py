@@ -7,16 +7,11 @@ needs. The users' messages are made up without a model, which would take most of
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-
-import numpy
-from numpy.typing import NDArray
 
 from agents.models.model import ModelPool
 from agents.users.user import UserMove
@@ -25,6 +20,7 @@ from scenarios.transcript import Message
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment
 from simulator.runs.folder import RunFolder
+from tests.agents.retrieval.hashed_words import WordVectors
 
 CHATBOT = "vanilla"
 DETECTORS = ("first", "second", "third")
@@ -35,7 +31,6 @@ _QUESTIONS = (
     "Who reads my letter, and where is that office?",
     "How long may the seller take until the goods are replaced?",
 )
-_DIMENSIONS = 64
 
 
 class Asker:
@@ -51,26 +46,8 @@ class Asker:
 
 def words_for_vectors() -> None:
     """Find passages by their words, from now on."""
-    patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: Words()).start()
-
-
-class Words:
-    """An embedder that counts words: texts that share words are near."""
-
-    name = "words"
-
-    def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
-        """Return a vector a text."""
-        return self.queries(texts)
-
-    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
-        """Return a vector a text."""
-        vectors = numpy.zeros((len(texts), _DIMENSIONS), dtype=numpy.float32)
-        for vector, text in zip(vectors, texts, strict=True):
-            for word in re.findall(r"\w+", text.lower()):
-                vector[zlib.crc32(word.encode()) % _DIMENSIONS] += 1
-            vector /= max(1.0, float(numpy.linalg.norm(vector)))
-        return vectors
+    embedder = WordVectors("words", dimensions=64)
+    patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: embedder).start()
 
 
 def experiment(base_url: str, users: int) -> Experiment:
@@ -91,7 +68,7 @@ def main() -> None:
     """Run it."""
     base_url, users, folder = sys.argv[1:]
     words_for_vectors()
-    with patch("simulator.experiment.build.SimulatedUser", Asker):
+    with patch("simulator.experiment.casting.SimulatedUser", Asker):
         wanted = experiment(base_url, int(users))
         asyncio.run(execute_experiment(wanted, RunFolder(Path(folder)), Settings(quiet=True), simulate=True))
 

@@ -1,20 +1,19 @@
 """How much faster two worker processes are than one: `python -m benchmarks.scale.speedup URL N USERS DIR`.
 
-So many users meet the five chatbots, two turns each, and the default detectors judge, by N workers. The
-process prints the seconds of the run, to which the start of its workers belongs.
+So many users meet the five chatbots, two turns each, and the default detectors judge, by N workers. Its
+seconds are those of the whole process, to which its imports and the start of its workers belong.
 """
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.orchestration import stub
 from benchmarks.scale.driver import words_for_vectors
+from benchmarks.scale.memory import needed_by
 from simulator.experiment.build import Settings, execute_experiment
 from simulator.experiment.config import Experiment
 from simulator.runs.folder import RunFolder
@@ -34,16 +33,7 @@ def speedup(directory: Path, users: int) -> dict[str, float]:
 
 
 def _seconds(base_url: str, workers: int, users: int, folder: Path) -> float:
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.scale.speedup",
-        base_url,
-        str(workers),
-        str(users),
-        str(folder),
-    ]
-    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return needed_by("benchmarks.scale.speedup", base_url, str(workers), str(users), str(folder)).seconds
 
 
 def main() -> None:
@@ -52,10 +42,8 @@ def main() -> None:
     values: dict[str, Any] = {"base_url": base_url, "model": "stub", "count": int(users), "max_turns": 2}
     settings = Settings(quiet=True, workers=int(workers), prepare_worker=words_for_vectors)
     words_for_vectors()
-    started = time.perf_counter()
     wanted = Experiment.model_validate(values)
     asyncio.run(execute_experiment(wanted, RunFolder(Path(folder)), settings, simulate=True))
-    print(time.perf_counter() - started)
 
 
 if __name__ == "__main__":

@@ -24,14 +24,8 @@ from simulator.bench.split import Split, choose_replies, fold_replies, split_rep
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
 from simulator.bench.tables import ROWS
 from simulator.bench.terminal import print_report
-from simulator.experiment.build import (
-    Settings,
-    make_detectors,
-    needs_model,
-    open_pool,
-    open_recording,
-    served,
-)
+from simulator.experiment.build import Settings, open_pool, open_recording, served
+from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import Component, Experiment, load_experiment
 from simulator.report.columns import csv_text
 from simulator.runs.folder import write_atomically

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,26 +19,18 @@ from agents.models.recording import Recording
 from agents.retrieval.knowledge import KnowledgeBase
 from agents.served_model import identities, model_warnings
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
-from agents.users.manners import Manner, manner_of, speaking
-from agents.users.user import MAX_TOKENS, SimulatedUser
 from chatbots.instructions import instructions_of
-from chatbots.protocol import Chatbot, ChatbotContext, parts_version
-from chatbots.registry import Workshop, make_chatbot
-from detectors.base.protocol import Detector, DetectorContext
-from detectors.registry import make_detector
+from chatbots.protocol import parts_version
 from scenarios.attacks.attacked import Planted, attacked
 from scenarios.errors import UsageError
 from scenarios.packs.pack import Scenario
 from scenarios.packs.pack_files import load_scenario
 from simulator.experiment.branching import REPLIES, branch_jobs
-from simulator.experiment.config import Component, Experiment
-from simulator.experiment.conversation import GivenMessage, User
+from simulator.experiment.casting import make_cast, make_detectors, make_knowledge, needs_model
+from simulator.experiment.config import Experiment
 from simulator.experiment.execution import execute, long_lived_objects_left_alone
 from simulator.experiment.makers import Makers, makers
-from simulator.experiment.ordering_user import OrderingUser
-from simulator.experiment.plan import Job, Plan, check_plan, chosen_personas, plan, user_model
-from simulator.experiment.scripted_user import ScriptedUser, check_script
-from simulator.experiment.slipping_user import SlippingUser
+from simulator.experiment.plan import Job, Plan, check_plan, plan
 from simulator.experiment.stage import Cast
 from simulator.experiment.workers import Briefing, Workers
 from simulator.runs.audit_log import read_chain
@@ -46,7 +38,13 @@ from simulator.runs.branching_off import Branching
 from simulator.runs.folder import RunFolder
 from simulator.runs.importing import imported_scenario
 from simulator.runs.journals import Journals, read_journals
-from simulator.runs.saved_experiment import Making, check_folder, enter_folder, say_what_is_made_anew
+from simulator.runs.saved_experiment import (
+    Making,
+    add_answers,
+    check_folder,
+    enter_folder,
+    say_what_is_made_anew,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -105,23 +103,18 @@ async def execute_experiment(
         OperationalError: server, endpoint or disk failed.
     """
     experiment = with_model(experiment)
-    chats = None if simulate else imported_scenario(folder)
-    scenario, planted = load_attacked(experiment) if chats is None else (chats, None)
-    if branching is not None:
-        branching.require_other(folder)
-    elif simulate:
-        check_plan(experiment, scenario)
+    scenario, planted = _load(experiment, folder, simulate, branching)
     recording = open_recording(settings)
-    async with _workers(settings) as workers, open_pool(experiment, recording, settings.transport) as pool:
+    async with (
+        _workers(settings, experiment) as workers,
+        open_pool(experiment, recording, settings.transport) as pool,
+    ):
         detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
-        knowledge = KnowledgeBase(
-            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
-        )
+        knowledge = make_knowledge(experiment, scenario, pool)
         replies = experiment.max_turns if branching is None else REPLIES
         cast = make_cast(experiment, scenario, pool, knowledge, detectors, replies)
-        made = {
-            bot.name: cast.chatbot(bot, experiment.seed) for bot in (experiment.chatbots if simulate else ())
-        }
+        bots = experiment.chatbots if simulate else ()
+        made = {bot.name: cast.chatbot(bot, experiment.seed) for bot in bots}
         verifying = {name: claim_check_of(f"chatbot {name}", bot) for name, bot in made.items()}
         if simulate and not settings.fresh:
             check_folder(experiment, scenario, folder, branching)
@@ -142,30 +135,29 @@ async def execute_experiment(
                 enter_folder(
                     folder, experiment, scenario, detectors, making, revision, read_how, settings.fresh
                 )
+                if workers is not None:
+                    briefing = _briefing(settings, experiment, scenario, pool, needed, judge, replies)
+                    workers.brief(briefing, pool.recording, pool.replicas)
                 bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
-                if workers is not None:
-                    _brief(workers, settings, experiment, scenario, pool, needed, judge, replies)
-                with bars, long_lived_objects_left_alone():
-                    await execute(cast, jobs, folder, bars, held.of(folder.read_makers()), workers)
-                if workers is not None:
-                    await workers.leave()
-                for replica in pool.replicas:
-                    _log.warning(replica.told())
+                try:
+                    await _perform(cast, jobs, folder, bars, held, workers)
+                finally:
+                    add_answers(folder, [replica.did for replica in pool.replicas])
     return scenario
 
 
 @asynccontextmanager
-async def _workers(settings: Settings) -> AsyncIterator[Workers | None]:
+async def _workers(settings: Settings, experiment: Experiment) -> AsyncIterator[Workers | None]:
     """Yield worker processes; None: this process does the work."""
     if settings.workers == 1:
         yield None
         return
-    async with Workers(settings.workers, searching=settings.replay is None) as workers:
+    searching = settings.replay is None
+    async with Workers(settings.workers, experiment.concurrency, searching) as workers:
         yield workers
 
 
-def _brief(
-    workers: Workers,
+def _briefing(
     settings: Settings,
     experiment: Experiment,
     scenario: Scenario,
@@ -173,11 +165,11 @@ def _brief(
     needed: bool,
     judge: bool,
     max_turns: int,
-) -> None:
+) -> Briefing:
     limits = experiment.endpoint_limits
-    own = experiment if limits is None else experiment.with_limits(limits.shared_by(settings.workers))
-    briefing = Briefing(
-        experiment=own,
+    share = None if limits is None else limits.shared_by(settings.workers)
+    return Briefing(
+        experiment=experiment.model_copy(update={"endpoint_limits": share}),
         scenario=scenario,
         base_url=pool.get().endpoint.base_url,
         needed=needed,
@@ -187,7 +179,38 @@ def _brief(
         recorded=settings.record is not None,
         prepare=settings.prepare_worker,
     )
-    workers.brief(briefing, pool.recording, pool.replicas)
+
+
+async def _perform(
+    cast: Cast,
+    jobs: Sequence[Job] | Plan,
+    folder: RunFolder,
+    bars: ProgressBars,
+    held: Journals,
+    workers: Workers | None,
+) -> None:
+    """Hold and judge the conversations, here or in worker processes, which have then ended."""
+    with bars, long_lived_objects_left_alone():
+        await execute(cast, jobs, folder, bars, held.of(folder.read_makers()), workers)
+    if workers is not None:
+        await workers.leave()
+
+
+def _load(
+    experiment: Experiment, folder: RunFolder, simulate: bool, branching: Branching | None
+) -> tuple[Scenario, Planted | None]:
+    """Load the pack of a run, or of imported chats; and what was planted, like `load_attacked`.
+
+    Raises:
+        UsageError: the experiment has a contradiction, or does not fit the folder.
+    """
+    chats = None if simulate else imported_scenario(folder)
+    scenario, planted = load_attacked(experiment) if chats is None else (chats, None)
+    if branching is not None:
+        branching.require_other(folder)
+    elif simulate:
+        check_plan(experiment, scenario)
+    return scenario, planted
 
 
 def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:
@@ -346,93 +369,3 @@ def _pool(
         limits=experiment.endpoint_limits,
         timed=experiment.timed,
     )
-
-
-def make_detectors(
-    experiment: Experiment, pool: ModelPool, identity_thresholds: Mapping[str, float]
-) -> list[Detector]:
-    """Make the experiment's detectors.
-
-    Raises:
-        UsageError: one is unknown, has an option it does not know, cannot be made, or reports under the name
-            of another.
-    """
-    detectors: list[Detector] = []
-    for chosen in experiment.detectors:
-        context = DetectorContext(
-            models=pool,
-            model=experiment.roles.get("detector"),
-            seed=experiment.seed,
-            identity_thresholds=identity_thresholds,
-            options=chosen.options,
-        )
-        with experiment.placing_errors(chosen):
-            made = make_detector(chosen.kind, chosen.name, context)
-            if any(made.name == other.name for other in detectors):
-                raise UsageError(
-                    f"detector {chosen.kind!r}: it reports as {made.name!r}, and so does another. "
-                    "Leave one out, or have it report under the name that it is given."
-                )
-            detectors.append(made)
-    return detectors
-
-
-def needs_model(detectors: Sequence[Detector]) -> bool:
-    """Return whether any of them asks the served model, so that one must be served."""
-    return any(detector.traits.needs_model for detector in detectors)
-
-
-def make_cast(
-    experiment: Experiment,
-    scenario: Scenario,
-    pool: ModelPool,
-    knowledge: KnowledgeBase,
-    detectors: Sequence[Detector],
-    max_turns: int,
-) -> Cast:
-    """Return who takes part in the experiment.
-
-    Raises:
-        UsageError: a persona's script asks a detector that there is not.
-    """
-    workshop = Workshop()
-    searched = knowledge if scenario.documents else None
-    by_name = {detector.name: detector for detector in detectors}
-    for persona in chosen_personas(experiment, scenario):
-        check_script(persona, by_name)
-
-    def user(job: Job) -> User:
-        if isinstance(job.user, GivenMessage):
-            return job.user
-        if job.user.messages:
-            scripted = ScriptedUser(job.user.messages, by_name, searched)
-            return scripted if job.order is None else OrderingUser(scripted, job.order)
-        manner = Manner() if job.key.manner is None else manner_of(job.key.manner)
-        simulated = SimulatedUser(
-            speaking(job.user, manner),
-            scenario.domain,
-            pool,
-            job.key.seed,
-            model=user_model(experiment, job.user.id, job.key.seed),
-            min_turns=experiment.min_turns,
-            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, manner.tokens or MAX_TOKENS, MAX_TOKENS),
-            short=manner.short,
-        )
-        slipping = SlippingUser(simulated, manner, job.user.id, job.key.seed)
-        return slipping if job.order is None else OrderingUser(slipping, job.order)
-
-    def chatbot(chosen: Component, seed: int) -> Chatbot:
-        context = ChatbotContext(
-            models=pool,
-            model=experiment.roles.get("chatbot"),
-            knowledge=knowledge,
-            scenario=scenario,
-            seed=seed,
-            top_k=experiment.top_k,
-            options=experiment.options_of(chosen),
-            parts=workshop,
-        )
-        with experiment.placing_errors(chosen):
-            return make_chatbot(chosen.kind, context)
-
-    return Cast(user, chatbot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch)

@@ -15,7 +15,7 @@ from agents.models.base_url import BaseUrl
 from agents.models.client import is_loopback
 from agents.models.model import DEFAULT_MODEL
 from agents.models.replicas import normal
-from agents.serving.catalogue import CATALOGUE
+from agents.serving.catalogue import CATALOGUE, DEFAULT_CPU_MODEL
 from agents.users.manners import DEFAULT_MANNERS, JOINT, OWN, manners
 from chatbots.guarded.options import KIND as GUARDED
 from chatbots.guarded.options import wrapped_by
@@ -232,10 +232,6 @@ class Experiment(Frozen):
             return chatbot.options
         return {"max_tokens": self.reply_tokens, **chatbot.options}
 
-    def with_limits(self, limits: Limits) -> Experiment:
-        """Return the same experiment with other limits of endpoints."""
-        return self.model_copy(update={"endpoint_limits": limits}).with_places_of(self)
-
     def with_places_of(self, file: Experiment) -> Experiment:
         """Return the same experiment; errors about components that are in `file`, too, name that place."""
         copy = self.model_copy()
@@ -300,7 +296,7 @@ class Experiment(Frozen):
 
     def served_name(self, name: str) -> str:
         """Return the name that a model of `models`, or the default one, is served under."""
-        return self.models[name].model if name in self.models else self.model or ""
+        return self.models[name].model if name in self.models else self.model or DEFAULT_CPU_MODEL
 
 
 def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:

@@ -19,10 +19,10 @@ from typing import Any
 
 from agents.identity import take_over
 from agents.models.recording import Recording
-from agents.retrieval.knowledge import KnowledgeBase
 from scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, first_of
 from scenarios.transcript import Conversation, Turn, Verdict
-from simulator.experiment.build import make_cast, make_detectors, open_pool
+from simulator.experiment.build import open_pool
+from simulator.experiment.casting import make_cast, make_detectors, make_knowledge
 from simulator.experiment.execution import long_lived_objects_left_alone
 from simulator.experiment.stage import Stage, Work
 from simulator.experiment.worker_pipe import Pipe
@@ -91,9 +91,7 @@ class _Driver:
             detectors = (
                 make_detectors(experiment, pool, scenario.identity_thresholds) if briefing.judge else []
             )
-            knowledge = KnowledgeBase(
-                scenario, embedding_model=experiment.embedding_model, recording=recording
-            )
+            knowledge = make_knowledge(experiment, scenario, pool)
             stage = Stage(make_cast(experiment, scenario, pool, knowledge, detectors, briefing.max_turns))
             self._pipe.send(("ready",))
             with long_lived_objects_left_alone():

@@ -92,13 +92,14 @@ class Workers:
 
     Args:
         number: how many.
+        concurrency: replies that each makes at once.
         searching: whether searches are computed, and not replayed.
     """
 
-    def __init__(self, number: int, searching: bool) -> None:
+    def __init__(self, number: int, concurrency: int, searching: bool) -> None:
         self._start = partial(_Worker, (*_SLOW, *(_SLOW_TO_SEARCH if searching else ())))
         self._number = number
-        self.concurrency = number
+        self.concurrency = number * concurrency
         self._seats: list[_Seat] = []
         self._groups: dict[int, _Seat] = {}
         self._left: Counter[int] = Counter()
@@ -117,7 +118,6 @@ class Workers:
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
         self._brief = partial(_Worker.brief, briefing=briefing, recording=recording, replicas=replicas)
-        self.concurrency = self._number * briefing.experiment.concurrency
         for seat in self._seats:
             self._brief(seat.worker)
 

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from agents.claim_check import ClaimChecks
 from agents.models.abilities import ReadHow
+from agents.models.replicas import Answered
 from scenarios.errors import UsageError
 from scenarios.files.data_files import in_words, main_error, read_text
 from scenarios.files.json_text import parse_json
@@ -89,6 +90,8 @@ class RunReport(Frozen):
     """What guarded chatbots did; empty without one."""
     read_how: tuple[Reading, ...]
     """How the models' answers were read."""
+    endpoints: tuple[Answered, ...] = ()
+    """What each of several endpoints did; empty: there was one, or nothing is known."""
     failures: tuple[Failure, ...]
     """Chatbots with failed conversations."""
     cut_replies: tuple[CutReplies, ...]
@@ -147,6 +150,7 @@ def build_report(
     personas: Collection[str] | None = None,
     claim_checks: ClaimChecks | None = None,
     read_how: Sequence[ReadHow] = (),
+    endpoints: Sequence[Answered] = (),
     fixed_prefix: FixedPrefix | None = None,
     mistakes: Mapping[str, Known] | None = None,
     why_unknown: str = UNKNOWN,
@@ -159,6 +163,7 @@ def build_report(
         personas: identifiers of the personas that the audit knew; None: it needed none.
         claim_checks: how chatbots and detectors check claims; None: not known.
         read_how: how the models' answers were read; empty: not known.
+        endpoints: what each of several endpoints did; empty: there was one, or nothing is known.
         fixed_prefix: the run beside the one that its conversations branch off from; None: they do not.
         mistakes: those of detectors, by name, as far as they are known.
         why_unknown: why others are not.
@@ -191,6 +196,7 @@ def build_report(
         conversations=counts.lengths.statistics(chatbots),
         safeguards=counts.guarding.safeguards(chatbots),
         read_how=tuple(map(_reading, read_how)),
+        endpoints=tuple(endpoints),
         failures=counts.endings.failures(chatbots),
         cut_replies=counts.endings.cut_replies(chatbots),
         unknown_personas=tuple(sorted(unknown)),

@@ -22,7 +22,7 @@ from simulator.report.headlines import headlines, interval_lines
 from simulator.report.markup import asset, embedded, render
 from simulator.report.pages import PageFile
 from simulator.report.self_judging import mark
-from simulator.report.terminal import notes, reading_lines
+from simulator.report.terminal import model_lines, notes
 from simulator.runs.folder import PAGES
 
 _PACKAGE = "simulator.report"
@@ -83,7 +83,7 @@ def render_page(
         headlines=headlines(report),
         interval_lines=interval_lines(report.rows),
         notes=notes(report),
-        reading_lines=reading_lines(report.read_how),
+        model_lines=model_lines(report),
         mark=mark,
         charts=drawn,
         geometry=charts,

@@ -191,6 +191,7 @@ class _Run:
             personas=self._personas if saved and not imported else None,
             claim_checks=saved.claim_checks if saved else None,
             read_how=saved.read_how if saved else (),
+            endpoints=saved.endpoints if saved else (),
             fixed_prefix=self._fixed_prefix(),
             mistakes=_mistakes(self.journals.keys) if known is None else _planted(known),
             why_unknown=UNKNOWN if known is None else UNMEASURED,

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from agents.models.replicas import Answered
 from scenarios.text.wording import counted, in_brief, noun, number, one_line
 from simulator.measure.agreement import Agreement
 from simulator.measure.attacks import ALL, AttackRow
@@ -18,7 +19,7 @@ from simulator.measure.metrics import Row
 from simulator.measure.safeguards import Safeguards
 from simulator.report.columns import NARROW, Column, terminal_table
 from simulator.report.correcting import CorrectedRow, correction_lines
-from simulator.report.document import Reading, RunReport
+from simulator.report.document import RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
 from simulator.report.headlines import headlines, interval_lines
 from simulator.report.self_judging import mark, self_judging_notes
@@ -65,7 +66,7 @@ def print_report(report: RunReport, console: Console | None = None) -> None:
         *correction_lines(report.corrected),
         *agreement_lines(report.agreement),
         *notes(report),
-        *reading_lines(report.read_how),
+        *model_lines(report),
     ):
         console.print(Text(one_line(line)))
     if report.concentration:
@@ -223,14 +224,20 @@ def safeguard_notes(rows: Sequence[Safeguards]) -> list[str]:
     ]
 
 
-def reading_lines(read_how: Sequence[Reading]) -> list[str]:
-    """Say how each model's answers were read."""
-    return [
+def model_lines(report: RunReport) -> list[str]:
+    """Say how each model's answers were read, and what each of several endpoints did."""
+    read = [
         f"{in_brief(one.model)} was read by: {one.decisions}, "
         f"JSON {one.json_by.removeprefix('JSON ')}, seed {one.seed}"
         f"{'' if one.asked else ' (assumed, the endpoint did not say)'}."
-        for one in read_how
+        for one in report.read_how
     ]
+    return read + list(map(_endpoint_line, report.endpoints))
+
+
+def _endpoint_line(did: Answered) -> str:
+    failed = f", and failed {counted(did.failed, 'time')}" if did.failed else ""
+    return f"{in_brief(did.base_url)} answered {counted(did.answered, 'request')}{failed}."
 
 
 def agreement_lines(agreement: Agreement) -> list[str]:

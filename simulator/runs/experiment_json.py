@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_serializer, field
 
 from agents.claim_check import ClaimChecks
 from agents.models.abilities import ReadHow
+from agents.models.replicas import Answered
 from scenarios.attacks.attacked import Planted
 from scenarios.errors import UsageError
 from scenarios.files.data_files import read_text
@@ -67,6 +68,8 @@ class SavedExperiment(Frozen):
     """How chatbots and detectors check claims."""
     read_how: tuple[ReadHow, ...] = ()
     """How the models' answers were read."""
+    endpoints: tuple[Answered, ...] = ()
+    """What each of several endpoints did; empty: there was one."""
     made_by: Makers | None = None
     """Versions of the user and the chatbots that make the conversations; None: not known."""
     planted: Planted | None = None

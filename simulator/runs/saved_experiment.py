@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from agents.claim_check import ClaimCheck, ClaimChecks
 from agents.models.abilities import ReadHow
 from agents.models.prompt import load_prompt
+from agents.models.replicas import Answered
 from chatbots.registry import chatbot_options
 from detectors.base.protocol import Detector, judging
 from scenarios.attacks.attacked import Planted, attack_version
@@ -182,6 +183,24 @@ def enter_folder(
     if making is not None and making.branching is not None:
         folder.write_free_running(making.branching.free)
     folder.write_experiment(before.model_copy(update=update))
+
+
+def add_answers(folder: RunFolder, done: Sequence[Answered]) -> None:
+    """Add what endpoints did just now to what experiment.json says of them.
+
+    Raises:
+        OperationalError: it cannot be written.
+        UsageError: it is damaged.
+    """
+    saved = folder.read_experiment() if done else None
+    if saved is None:
+        return
+    known = {one.base_url: one for one in saved.endpoints}
+    for one in done:
+        before = known.get(one.base_url, Answered(base_url=one.base_url))
+        counts = {"answered": before.answered + one.answered, "failed": before.failed + one.failed}
+        known[one.base_url] = before.model_copy(update=counts)
+    folder.write_experiment(saved.model_copy(update={"endpoints": tuple(known.values())}))
 
 
 def _joined(planted: Planted | None, before: Planted | None) -> Planted | None:

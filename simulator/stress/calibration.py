@@ -17,14 +17,8 @@ from scenarios.text.wording import counted, noun
 from scenarios.transcript import Frozen
 from simulator.bench.calibrating import Fit, counts, fit
 from simulator.bench.evaluate import evaluate
-from simulator.experiment.build import (
-    Settings,
-    make_detectors,
-    needs_model,
-    open_pool,
-    open_recording,
-    served,
-)
+from simulator.experiment.build import Settings, open_pool, open_recording, served
+from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import Experiment
 from simulator.measure.numbers import Rounded
 from simulator.runs.folder import write_together

@@ -21,14 +21,8 @@ from scenarios.transcript import Frozen
 from simulator.bench.calibrating import PARTS
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.split import Split, fold_replies
-from simulator.experiment.build import (
-    Settings,
-    make_detectors,
-    needs_model,
-    open_pool,
-    open_recording,
-    served,
-)
+from simulator.experiment.build import Settings, open_pool, open_recording, served
+from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import Component, Experiment
 from simulator.runs.folder import write_atomically
 from simulator.runs.outputs import check_outputs

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from simulator.report.document import read_report
 from simulator.runs.folder import RunFolder
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
@@ -50,8 +51,10 @@ def test_calls_are_spread_evenly_over_four_endpoints(hallulab: CommandLine, tmp_
     assert ended.code == 0
     assert max(calls) <= 1.1 * sum(calls) / 4
     assert min(calls) >= 0.9 * sum(calls) / 4
-    told = re.findall(r"(http://\S+) answered (\d+) requests", ended.err)
-    assert [url for url, _ in told] == [endpoint.url for endpoint in endpoints]
+    told = re.findall(r"(http://\S+) answered (\d+) requests\.", ended.out)
+    assert [(url, int(number)) for url, number in told] == [
+        (endpoint.url, number) for endpoint, number in zip(endpoints, calls, strict=True)
+    ]
 
 
 def test_an_endpoint_that_fails_costs_no_conversation(hallulab: CommandLine, tmp_path: Path) -> None:
@@ -60,7 +63,17 @@ def test_an_endpoint_that_fails_costs_no_conversation(hallulab: CommandLine, tmp
     held = RunFolder(tmp_path / "run").read_conversations()
     assert ended.code == 0
     assert (len(held), [one.error for one in held if one.error]) == (12, [])
-    assert f"{broken.url} answered 0 requests, and failed " in ended.err
+    assert f"{broken.url} answered 0 requests, and failed " in ended.out
+
+
+def test_the_report_adds_what_endpoints_did_in_every_run(hallulab: CommandLine, tmp_path: Path) -> None:
+    with faulty_endpoint(0.0) as one, faulty_endpoint(0.0) as other:
+        run(hallulab, tmp_path, one.url, other.url, users=2)
+        run(hallulab, tmp_path, one.url, other.url, users=4)
+    done = read_report(tmp_path / "run" / "report.json").endpoints
+    assert [(did.base_url, did.answered) for did in done] == [
+        (endpoint.url, endpoint.given["healthy"]) for endpoint in (one, other)
+    ]
 
 
 NINE = "http://127.0.0.1:9/v1"
@@ -92,7 +105,7 @@ def test_one_of_four_that_dies_in_mid_run_costs_nothing_and_is_used_again(
     assert ended.code == 0
     assert (len(held), [one.error for one in held if one.error]) == (200, [])
     assert dying.given["healthy"] > before[0]
-    answered = sum(map(int, re.findall(r"answered (\d+) requests", ended.err)))
+    answered = sum(map(int, re.findall(r"answered (\d+) requests", ended.out)))
     assert answered == sum(healthy(endpoints))
 
 

@@ -13,7 +13,8 @@ from chatbots.registry import chatbot_version
 from detectors.base.protocol import Detector
 from scenarios.errors import UsageError
 from scenarios.packs.pack_files import load_scenario
-from simulator.experiment.build import make_detectors, needs_model, open_pool
+from simulator.experiment.build import open_pool
+from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import Component, Experiment, load_experiment
 from simulator.experiment.plan import plan
 from tests.places import ROOT

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from scenarios.errors import UsageError
 from simulator.experiment.config import Experiment, load_experiment
 from simulator.experiment.makers import makers
@@ -95,6 +96,10 @@ def test_a_script_has_no_model() -> None:
             {"models": {"second": {"model": "one"}}},
             "two of `user.models` are served as 'one', so that no conversation could say which one it had; "
             "leave one out",
+        ),
+        (
+            {"model": None, "models": {"second": {"model": DEFAULT_CPU_MODEL}}},
+            f"two of `user.models` are served as '{DEFAULT_CPU_MODEL}'",
         ),
     ],
 )

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from agents.models.abilities import ReadHow
+from agents.models.replicas import Answered
 from scenarios.errors import UsageError
-from simulator.report.terminal import reading_lines
+from simulator.report.terminal import model_lines
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.counted import build_report
 
@@ -37,7 +38,19 @@ from tests.simulator.counted import build_report
 )
 def test_a_line_a_model(read_how: ReadHow, line: str) -> None:
     report = build_report([], [], chatbots=[], detectors=[], flaws={}, read_how=[read_how])
-    assert reading_lines(report.read_how) == [line]
+    assert model_lines(report) == [line]
+
+
+def test_a_line_an_endpoint() -> None:
+    done = [
+        Answered(base_url="http://a/v1", answered=1),
+        Answered(base_url="http://b/v1", answered=20, failed=2),
+    ]
+    report = build_report([], [], chatbots=[], detectors=[], flaws={}, endpoints=done)
+    assert model_lines(report) == [
+        "http://a/v1 answered 1 request.",
+        "http://b/v1 answered 20 requests, and failed 2 times.",
+    ]
 
 
 def test_a_report_of_an_older_folder_says_nothing_of_it() -> None:
