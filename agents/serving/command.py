@@ -2,54 +2,73 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from agents.machine.progress_events import Listener
 from agents.machine.stopping import run_until_stopped
 from agents.serving.preparation import prepare
+from agents.serving.replicas import parts
 from agents.serving.server import STARTUP_TIMEOUT, serve_prepared
 from agents.serving.terminal import shown_progress
+from scenarios.errors import first_of
 
 
 def serve_command(
     model: str,
     *,
     port: int | None = None,
+    replicas: int = 1,
     prepare_only: bool = False,
     extra_flags: Sequence[str] = (),
     startup_timeout: float = STARTUP_TIMEOUT,
     quiet: bool = False,
 ) -> None:
-    """Serve `model` until Ctrl-C; print the endpoint's base URL on stdout when it answers.
+    """Serve `model` until Ctrl-C; print the base URL of each server on stdout when all answer.
 
     Args:
         model: a catalogue name, a model folder, or a hub name.
-        port: port on loopback; None: a free one.
+        port: port on loopback, of the first server; the others have the next ones. None: free ones.
+        replicas: servers, each with its part of the machine.
         prepare_only: prepare environment and weights, and return.
         extra_flags: flags passed through to vLLM.
         startup_timeout: seconds until it must answer.
         quiet: show no progress on stderr.
 
     Raises:
-        UsageError, OperationalError: as `serve` does.
+        UsageError, OperationalError: as `serve` does; or the machine is too small for so many servers.
         KeyboardInterrupt: on Ctrl-C, after the server has ended.
     """
     with shown_progress(quiet) as on_progress:
         prepared = prepare(model, on_progress=on_progress)
     if prepare_only:
         return
+    servers = parts(prepared, replicas, extra_flags)
+    urls: dict[int, str] = {}
 
-    async def stay() -> None:
-        with ExitStack() as progress:
-            async with serve_prepared(
-                prepared,
-                port=port,
-                extra_flags=extra_flags,
-                startup_timeout=startup_timeout,
-                on_progress=progress.enter_context(shown_progress(quiet)),
-            ) as server:
+    async def stay(place: int, progress: ExitStack, on_progress: Listener) -> None:
+        async with serve_prepared(
+            servers[place],
+            port=None if port is None else port + place,
+            extra_flags=extra_flags,
+            startup_timeout=startup_timeout,
+            on_progress=on_progress,
+        ) as server:
+            urls[place] = server.served.base_url
+            if len(urls) == len(servers):
                 progress.close()
-                print(server.served.base_url, flush=True)
-                await server.ended()
+                print(*(urls[number] for number in range(len(servers))), sep="\n", flush=True)
+            await server.ended()
 
-    run_until_stopped(stay())
+    async def stay_all() -> None:
+        with ExitStack() as progress:
+            on_progress = progress.enter_context(shown_progress(quiet))
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    for place in range(len(servers)):
+                        tasks.create_task(stay(place, progress, on_progress))
+            except BaseExceptionGroup as group:
+                raise first_of(group) from group
+
+    run_until_stopped(stay_all())

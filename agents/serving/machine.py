@@ -22,14 +22,27 @@ def machine_kind(proc: Path = Path("/proc")) -> MachineKind:
     cards = proc / "driver" / "nvidia" / "gpus"
     if cards.is_dir() and any(cards.iterdir()):
         return "gpu"
+    return "gpu" if any(line.startswith("GPU ") for line in _listing()) else "cpu"
+
+
+def gpu_cards(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the cards that this process may use, as CUDA_VISIBLE_DEVICES names them."""
+    visible = environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [card.strip() for card in visible.split(",") if card.strip()]
+    return [str(number) for number in range(sum(line.startswith("GPU ") for line in _listing()))]
+
+
+def _listing() -> list[str]:
+    """Return the lines of `nvidia-smi -L`; none where it finds no driver."""
     lister = shutil.which("nvidia-smi")
     if lister is None:
-        return "cpu"
+        return []
     try:
         listing = subprocess.run([lister, "-L"], capture_output=True, text=True, timeout=30)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
-        return "cpu"
-    return "gpu" if listing.returncode == 0 and listing.stdout.startswith("GPU ") else "cpu"
+        return []
+    return listing.stdout.splitlines() if listing.returncode == 0 else []
 
 
 def has_fast_int8(proc: Path = Path("/proc")) -> bool:

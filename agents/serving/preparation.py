@@ -42,6 +42,10 @@ class PreparedModel(Frozen):
     """Interpreter of the server's environment."""
     variables: dict[str, str]
     """Default environment variables for this machine."""
+    weights: int = 0
+    """Bytes of memory that the weights take; 0: not known beforehand."""
+    part: dict[str, str] | None = None
+    """Environment variables for a part of this machine, over the user's; None: the model has all of it."""
     offline: bool
     """Whether the model is local."""
     cache: Path
@@ -63,7 +67,8 @@ class PreparedModel(Frozen):
 
     def environ(self, environ: dict[str, str]) -> dict[str, str]:
         """Return the server's environment variables, made from ours."""
-        return server_variables(environ, self.variables, self.cache, offline=self.offline)
+        wanted = server_variables(environ, self.variables, self.cache, offline=self.offline)
+        return {**wanted, **(self.part or {})}
 
 
 def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = silent) -> PreparedModel:
@@ -95,8 +100,8 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
     config = configuration(folder or named.hub or model)
     dtype = "float32" if environment.kind == "cpu" and machine.lacks_bf16() else None
     variables: dict[str, str] = {}
+    weights = loaded_bytes(folder, config, dtype) if folder else 0
     if environment.kind == "cpu":
-        weights = loaded_bytes(folder, config, dtype) if folder else 0
         variables = cpu_variables(machine.usable_cores(), machine.available_memory(), weights)
     return PreparedModel(
         name=named.name,
@@ -109,6 +114,7 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         dtype=dtype,
         python=environment.python,
         variables=variables,
+        weights=weights,
         offline=folder is not None,
         cache=root,
     )

@@ -149,6 +149,9 @@ async def wait_until_healthy(
     started = time.monotonic()
     while True:
         waited = time.monotonic() - started
+        on_progress(
+            StepProgress(step="starting the model server", done=int(waited), total=None, unit="seconds")
+        )
         if await is_healthy(port):
             return
         if process.poll() is not None:
@@ -160,9 +163,6 @@ async def wait_until_healthy(
             raise OperationalError(
                 f"the model server did not answer within {limit:g} seconds. " + end_of_log(log)
             )
-        on_progress(
-            StepProgress(step="starting the model server", done=int(waited), total=None, unit="seconds")
-        )
         await asyncio.sleep(POLL_SECONDS)
 
 

@@ -7,6 +7,7 @@ import pytest
 from agents.serving.machine import (
     as_ranges,
     available_memory,
+    gpu_cards,
     has_compiler,
     has_fast_int8,
     lacks_bf16,
@@ -95,3 +96,14 @@ def test_free_memory_is_a_part_of_all_memory() -> None:
 def test_cores_as_ranges() -> None:
     assert as_ranges({0, 1}) == "0-1"
     assert as_ranges({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8"
+
+
+def test_cards_are_those_that_are_listed(no_lister: Path) -> None:
+    assert gpu_cards({}) == []
+    lister(no_lister, "echo 'GPU 0: NVIDIA H200'; echo '  MIG 1g'; echo 'GPU 1: NVIDIA H200'")
+    assert gpu_cards({}) == ["0", "1"]
+
+
+def test_cards_that_the_environment_hides_are_not_there() -> None:
+    assert gpu_cards({"CUDA_VISIBLE_DEVICES": "3, 1"}) == ["3", "1"]
+    assert gpu_cards({"CUDA_VISIBLE_DEVICES": ""}) == []

@@ -9,9 +9,11 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from agents.machine.progress_events import StepProgress, silent
+from agents.serving import command
 from agents.serving.ports import is_free
 from agents.serving.server import (
     KEPT_LOGS,
@@ -97,6 +99,22 @@ async def test_a_taken_port_is_named_with_the_remedy(tmp_path: Path, taken_port:
     )
 
 
+def test_where_one_of_several_servers_fails_all_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    mark = tmp_path / "one-answers"
+    script = (
+        f"import os\ntry:\n    os.mkdir({str(mark)!r})\nexcept FileExistsError:\n    os._exit(3)\n{ANSWERS}"
+    )
+    monkeypatch.setattr(command, "prepare", lambda *_, **__: fake_prepared(tmp_path, script))
+    with pytest.raises(OperationalError, match="the model server ended with exit code 3 before it answered"):
+        command.serve_command("toy", replicas=2, quiet=True)
+    assert mark.exists()
+    assert psutil.Process().children(recursive=True) == []
+    assert capfd.readouterr().out == ""
+
+
 def test_only_the_newest_logs_are_kept(tmp_path: Path) -> None:
     for number in range(KEPT_LOGS + 5):
         (tmp_path / f"{number}.log").touch()
@@ -123,32 +141,37 @@ COMMAND = """
     # A shell's background jobs ignore it, and so would what they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     command.prepare = lambda model, on_progress: fake_prepared(Path({folder!r}), ANSWERS)
-    command.serve_command("toy", quiet=True)
+    command.serve_command("toy", quiet=True, replicas={replicas})
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_the_command_prints_its_url_and_however_it_ends_the_server_ends_too(
-    tmp_path: Path, number: signal.Signals
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_command_prints_its_urls_and_however_it_ends_the_servers_end_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, replicas: int
 ) -> None:
-    script = textwrap.dedent(COMMAND).format(folder=str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    script = textwrap.dedent(COMMAND).format(folder=str(tmp_path), replicas=replicas)
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         assert process.stdout is not None
-        url = process.stdout.readline().strip()
-        supervisor = _child_of(process.pid)
+        urls = [process.stdout.readline().strip() for _ in range(replicas)]
+        supervisors = _children_of(process.pid)
         process.send_signal(number)
         process.wait(30)
-    assert url.startswith("http://127.0.0.1:")
-    _wait_for_end(supervisor)
-    assert is_free(int(url.split(":")[2].removesuffix("/v1")))
+    assert len(supervisors) == len(set(urls)) == replicas
+    for supervisor in supervisors:
+        _wait_for_end(supervisor)
+    for url in urls:
+        assert url.startswith("http://127.0.0.1:")
+        assert is_free(int(url.split(":")[2].removesuffix("/v1")))
 
 
-def _child_of(process: int) -> int:
-    """A pidfd of the only child of a process."""
-    (child,) = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return os.pidfd_open(int(child))
+def _children_of(process: int) -> list[int]:
+    """Pidfds of the children of a process."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [os.pidfd_open(int(child)) for child in children]
 
 
 def _wait_for_end(pidfd: int) -> None:
