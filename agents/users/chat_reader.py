@@ -17,6 +17,7 @@ from agents.models.model import Session
 from agents.models.prompt import load_prompt
 from agents.users.persona_writer import AGAIN, MANNERS, as_goal, asked_for
 from scenarios.text.items import find_items
+from scenarios.text.word_forms import TOKEN, read_word
 from scenarios.text.wording import in_brief, one_line
 from scenarios.transcript import Frozen, Message
 
@@ -25,6 +26,9 @@ _CASE_TOKENS = 320
 
 _MESSAGES = 10
 """Messages of a user by which the manner is chosen, at most."""
+
+_NOBODY = frozenset({"user"})
+"""Stems that facts have of their own."""
 
 _JOINT = re.compile(r",?\s+and\s+(?=(?:what|how|who|when|where|which|whether|why|if)\b)", re.IGNORECASE)
 
@@ -103,6 +107,23 @@ def parts(goal: str) -> list[str]:
     ['Learn what a card costs', 'Learn who may have one']
     """
     return [f"Learn {asked}" for asked in _JOINT.split(asked_for(goal))]
+
+
+def told_in(said: str, fact: str) -> bool:
+    """Return whether a user's messages tell a fact: all its numbers, and at least half of its other words.
+
+    >>> told_in("I paid Rs 1,500 for a kettle", "The user paid 1500 rupees")
+    True
+    >>> told_in("I paid Rs 1,500 for a kettle", "The seller must refund the price")
+    False
+    """
+    wanted, known = _content_stems(fact), _content_stems(said)
+    return numbers(fact) <= numbers(said) and 2 * len(wanted & known) >= len(wanted)
+
+
+def _content_stems(text: str) -> frozenset[str]:
+    words = (read_word(found[0]) for found in TOKEN.finditer(text))
+    return frozenset(word.stem for word in words if word.content and not word.number) - _NOBODY
 
 
 def numbers(text: str) -> frozenset[str]:

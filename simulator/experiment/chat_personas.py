@@ -21,7 +21,7 @@ from pathlib import Path
 from agents.models.errors import ModelError, UnparseableAnswer
 from agents.models.model import Session
 from agents.retrieval.knowledge import KnowledgeBase
-from agents.users.chat_reader import ChatCase, manner_in, numbers, parts, read_case
+from agents.users.chat_reader import ChatCase, manner_in, parts, read_case, told_in
 from agents.users.persona_writer import MANNERS, names
 from agents.users.summarizer import MAX_TOKENS, summarize
 from scenarios.chats.formats import format_of, read_chats
@@ -124,7 +124,7 @@ class ChatPersonas:
         return Made(persona, goals, (f"from {chat.place}", note))
 
     async def _case(self, session: Session, chat: Chat, name: str, summary: str) -> ChatCase:
-        """Return the user's case, without facts whose numbers the chat does not have.
+        """Return the user's case, without facts that the user did not tell.
 
         Raises:
             ModelError: no answer has the form.
@@ -138,10 +138,10 @@ class ChatPersonas:
                 last = error
         else:
             raise last
-        known = numbers("\n".join(message.text for message in chat.messages))
-        facts = [fact for fact in case.facts if numbers(fact) <= known]
+        said = "\n".join(message.text for message in chat.messages if message.role == "user")
+        facts = [fact for fact in case.facts if told_in(said, fact)]
         self._result.doubtful += [
-            f"{chat.place}: left out, for the chat does not have its numbers: {fact!r}"
+            f"{chat.place}: left out, for the user did not tell it: {fact!r}"
             for fact in case.facts
             if fact not in facts
         ]

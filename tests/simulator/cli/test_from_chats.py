@@ -28,7 +28,7 @@ def chats(folder: Path, *users: str, reply: str = "It is 60 days late.") -> Path
 def test_each_chat_becomes_a_persona_and_what_fails_is_told(
     hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
 ) -> None:
-    path = chats(tmp_path, "Is there a fee for thing3?", "silent", "I lost thing5!", "endless")
+    path = chats(tmp_path, "Is there a fee for thing3, 60 days late?", "silent", "I lost thing5!", "endless")
     with path.open("a") as file:
         file.write('{"messages": [{"role": "user", "content": "Hello?"}]}\n')
     pack = tmp_path / "pack"
@@ -43,7 +43,7 @@ def test_each_chat_becomes_a_persona_and_what_fails_is_told(
         "400: the prompt is too long",
         "  chats.jsonl, line 5: nobody replied, so there is nothing to summarize.",
         "to complete or correct: 1",
-        "  chats.jsonl, line 1: left out, for the chat does not have its numbers: 'She paid 77 cents'",
+        "  chats.jsonl, line 1: left out, for the user did not tell it: 'She paid 77 cents'",
         "documents that nobody asks about: 10",
     ]
     first, second = load_scenario(pack).personas
@@ -52,7 +52,7 @@ def test_each_chat_becomes_a_persona_and_what_fails_is_told(
         "She has thing3 on loan.",
         ("It was sixty days late",),
         MANNERS[2],
-        "The user Is there a fee for thing3?",
+        "The user Is there a fee for thing3, 60 days late?",
     )
     assert first.goals == (
         "Learn what the fee for thing3 is",
@@ -75,6 +75,16 @@ def test_each_chat_becomes_a_persona_and_what_fails_is_told(
         "manner: drawn, for none of the known ones fits the chat",
         "goal 1: in part, from part-1/thing-5#1",
     ]
+
+
+def test_what_only_the_assistant_told_is_no_fact_of_the_users_case(
+    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+) -> None:
+    path = chats(tmp_path, "Is there a fee for thing3?", reply="It was 60 days late. You paid 77 cents.")
+    pack = tmp_path / "pack"
+    ended = hallulab("init-scenario", pack, "--documents", documents, "--from-chats", path, *ENDPOINT)
+    assert load_scenario(pack).personas[0].facts == ()
+    assert "line 1: left out, for the user did not tell it: 'It was sixty days late'\n" in ended.out
 
 
 def test_a_replay_gives_the_same_personas_from_a_file_in_another_format(
