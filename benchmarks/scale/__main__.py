@@ -4,7 +4,8 @@ The same run by one worker process and by two, against a stub endpoint that take
 run of three turns and three detectors against an instant stub endpoint, once with few conversations and
 once with ten times as many. Each run and each report is a process of its own, whose largest memory counts.
 
-`--made N` makes a run folder of N conversations besides, and measures `report` and `export` on it.
+`--made N` makes a run folder of N conversations besides, and measures `report`, `detect` and
+`export` on it.
 
 The last line of the output is a JSON object.
 """
@@ -63,6 +64,7 @@ def _measure_made(folder: Path, number: int) -> None:
     make(number, folder)
     commands = {
         "report": ("report", str(folder)),
+        "detect": ("detect", str(folder), "--detectors", "lexical", "--quiet"),
         "export": ("export", str(folder), "--out", str(folder / "export.jsonl"), "--detector", "lexical"),
     }
     needed = {name: needed_by("hallulab.entry_point", *words) for name, words in commands.items()}

@@ -27,7 +27,7 @@ def conversations(number: int) -> Iterator[Conversation]:
         generator = random.Random(place)
         yield Conversation(
             id=digest([place])[:16],
-            scenario="made",
+            scenario="consumer-grievance-india",
             persona=_PERSONAS[persona],
             chatbot=CHATBOTS[bot],
             model="stub",
