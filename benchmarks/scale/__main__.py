@@ -24,7 +24,7 @@ from benchmarks.scale.speedup import speedup
 
 FEW, MANY = 1_000, 10_000
 SHORT = (20, 200)
-USERS, SHORT_USERS = 90, 10
+USERS, SHORT_USERS = 120, 10
 """Users who meet all five chatbots, by one worker and by two."""
 
 
