@@ -45,7 +45,7 @@ class PreparedModel(Frozen):
     weights: int = 0
     """Bytes of memory that the weights take; 0: not known beforehand."""
     part: dict[str, str] | None = None
-    """Environment variables for a part of this machine, over the user's; None: the model has all of it."""
+    """Environment variables that give it a part of this machine, over the user's; None: it has all of it."""
     offline: bool
     """Whether the model is local."""
     cache: Path

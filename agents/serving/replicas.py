@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agents.serving.flags import RESERVED_GIB, cpu_variables
-from agents.serving.machine import GIB, available_memory, gpu_cards, usable_cores
+from agents.serving.machine import GIB, as_ranges, available_memory, gpu_cards, usable_cores
 from agents.serving.preparation import PreparedModel
 from scenarios.errors import UsageError
 from scenarios.text.wording import counted, noun
@@ -40,12 +41,11 @@ def parts(
     """
     if number == 1:
         return [prepared]
-    variables = _on_cpu(prepared, number) if prepared.cpu else _on_cards(number, extra_flags, environ)
-    # A part of the machine wins over the environment, which speaks of the whole.
-    return [prepared.model_copy(update={"part": part}) for part in variables]
+    updates = _on_cpu(prepared, number) if prepared.cpu else _on_cards(number, extra_flags, environ)
+    return [prepared.model_copy(update=update) for update in updates]
 
 
-def _on_cpu(prepared: PreparedModel, number: int) -> list[dict[str, str]]:
+def _on_cpu(prepared: PreparedModel, number: int) -> list[dict[str, Any]]:
     cores, free = sorted(usable_cores()), available_memory()
     needed = prepared.weights + _LEAST_GIB * GIB
     _require(number, len(cores), "core", 1)
@@ -58,17 +58,23 @@ def _on_cpu(prepared: PreparedModel, number: int) -> list[dict[str, str]]:
         set(cores[place * len(cores) // number : (place + 1) * len(cores) // number])
         for place in range(number)
     ]
-    return [cpu_variables(share, free // number, prepared.weights) for share in shares]
+    return [
+        {
+            "variables": cpu_variables(share, free // number, prepared.weights),
+            "part": {"VLLM_CPU_OMP_THREADS_BIND": as_ranges(share)},
+        }
+        for share in shares
+    ]
 
 
-def _on_cards(number: int, extra_flags: Sequence[str], environ: Mapping[str, str]) -> list[dict[str, str]]:
+def _on_cards(number: int, extra_flags: Sequence[str], environ: Mapping[str, str]) -> list[dict[str, Any]]:
     cards = gpu_cards(environ)
     each = 1
     for name, short in _PARALLEL.items():
         each *= _given(extra_flags, name, short)
     _require(number, len(cards), "card", each)
     return [
-        {"CUDA_VISIBLE_DEVICES": ",".join(cards[place * each : (place + 1) * each])}
+        {"part": {"CUDA_VISIBLE_DEVICES": ",".join(cards[place * each : (place + 1) * each])}}
         for place in range(number)
     ]
 

@@ -32,6 +32,11 @@ def test_a_single_server_has_the_whole_machine(on_cpu: PreparedModel) -> None:
     assert parts(on_cpu, 1) == [on_cpu]
 
 
+def test_the_users_attention_cache_stays(on_cpu: PreparedModel) -> None:
+    found = [one.environ({"VLLM_CPU_KVCACHE_SPACE": "1"}) for one in parts(on_cpu, 2)]
+    assert [one["VLLM_CPU_KVCACHE_SPACE"] for one in found] == ["1", "1"]
+
+
 def test_on_a_cpu_each_has_its_cores_and_its_share_of_memory(on_cpu: PreparedModel) -> None:
     found = [one.environ({"VLLM_CPU_OMP_THREADS_BIND": "0-6"}) for one in parts(on_cpu, 2)]
     assert [one["VLLM_CPU_OMP_THREADS_BIND"] for one in found] == ["0-1", "2-3,6"]
