@@ -9,7 +9,10 @@ RECORDING := tests/recordings/demo.jsonl.gz
 # Without AVX512 (and without a GPU) the 1.5B model takes 8 minutes for one persona.
 PERSONAS ?= $(shell if grep -qs avx512 /proc/cpuinfo || command -v nvidia-smi >/dev/null; then echo 2; else echo 1; fi)
 
-.PHONY: setup demo test soak live replay bench lint format browser clean
+# What Python compiles is kept: each process of a test run would else compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: setup demo test test-slow soak live replay bench lint format browser clean
 
 setup: $(STAMP)
 
@@ -23,8 +26,12 @@ demo: $(STAMP)  ## set up everything, then the main job on a real served model, 
 	$(BIN)/hallulab serve $(MODEL) --prepare
 	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --limit $(PERSONAS) --out runs/demo -- --enforce-eager
 
-test: $(STAMP) browser  ## all tests but the live ones
+test: $(STAMP) browser  ## the tests that one waits for, on all cores
 	$(BIN)/python -m pytest
+
+test-slow: $(STAMP) browser  ## the same protection bought again and more thoroughly: whole commands, the full table, more kills and fuzz
+	$(BIN)/python -m pytest -m slow
+	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest tests/fuzz
 
 soak: $(STAMP)  ## large runs, and faults; then the fuzz tests with fifty times as many examples, in memory where the system has a folder for that
 	$(BIN)/python -m benchmarks.scale --made 100000

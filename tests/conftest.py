@@ -14,9 +14,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("test", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("soak", settings.get_profile("test"), database=None, print_blob=True)
-# A busy machine makes no test wrong, and no input slow to make.
+pytest_plugins = ["tests.durations"]
+
+# A busy machine makes no test wrong, and no input slow to make. The tests that one waits for try the same
+# examples every time, so that a change fails them or nothing does; the other tiers try new ones.
+settings.register_profile(
+    "test", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile("slow", settings.get_profile("test"), derandomize=False, print_blob=True)
+settings.register_profile("soak", settings.get_profile("slow"), database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 

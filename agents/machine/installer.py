@@ -88,11 +88,16 @@ def uv_variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dic
 
 
 def main() -> int:
-    """Install what the arguments say into the environment of this Python; return the exit code."""
+    """Install what the arguments say into the environment of this Python, compiled; return the exit code.
+
+    pip compiles by itself. Where `PYTHONDONTWRITEBYTECODE` is set, every process that imports a module which
+    is not compiled here compiles it again.
+    """
     code = 1
     for installer in installers(Path(sys.executable)):
         command = (*installer.command, *sys.argv[1:])
-        code = subprocess.run(command, env=installer.environ, check=False).returncode  # noqa: S603 (the user's)
+        environ = {"UV_COMPILE_BYTECODE": "1"} | installer.environ
+        code = subprocess.run(command, env=environ, check=False).returncode  # noqa: S603 (the user's)
         if code == 0:
             break
     return code

@@ -15,6 +15,14 @@ GRACE_SECONDS = 10.0
 """Time for a command to end after SIGTERM."""
 
 
+def worker_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables of a worker process: without `PYTHONDONTWRITEBYTECODE`.
+
+    With it, each worker compiles all that it imports, which takes longer than importing it.
+    """
+    return {name: value for name, value in environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def start_supervised(
     command: Sequence[str],
     *,

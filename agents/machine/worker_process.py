@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from agents.machine.supervised import start_supervised
+from agents.machine.supervised import start_supervised, worker_variables
 from agents.models.redaction import without_keys
 from scenarios.errors import OperationalError
 
@@ -153,7 +153,7 @@ def _start(command: Sequence[str], environ: Mapping[str, str]) -> tuple[subproce
             output=subprocess.PIPE,
             errors=subprocess.PIPE,
             reads=theirs,
-            environ=environ,
+            environ=worker_variables(environ),
             grace=0.0,
         )
     except OSError:

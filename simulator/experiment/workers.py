@@ -11,6 +11,7 @@ import asyncio
 import gc
 import json
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -26,6 +27,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from agents.identity import known_code
+from agents.machine.supervised import worker_variables
 from agents.models.recording import Known, Recording
 from agents.models.replicas import Replica
 from scenarios.errors import HallulabError, OperationalError
@@ -221,7 +223,11 @@ class _Worker:
             command = [sys.executable, "-P", "-c", _BEGIN, *given]
             # In a session of its own: Ctrl-C is for this process, which then ends the workers.
             self._process = subprocess.Popen(  # noqa: S603 (ours)
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=worker_variables(os.environ),
+                start_new_session=True,
             )
         self._pipe = Pipe(ours.detach())
         self._listener = threading.Thread(target=self._listen, daemon=True)

@@ -30,8 +30,8 @@ from scenarios.text.wording import harmless
 from simulator.cli.main import main
 from tests.simulator.command_line import Ended
 
-SOAK = 50
-"""By so much `make soak` tries more examples than `make test`."""
+TIERS = {"test": 1 / 6, "slow": 1, "soak": 50}
+"""Profile of hypothesis → its share of a fuzz test's examples: `make test`, `make test-slow`, `make soak`."""
 
 LIMIT_S = 10.0
 """Seconds of processor time that a command may take on a few kilobytes."""
@@ -41,9 +41,9 @@ HANGS_S = 120.0
 
 
 def examples(number: int) -> settings:
-    """Settings of a fuzz test: so many examples in `make test`, `SOAK` times as many in `make soak`."""
-    soaking = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
-    return settings(max_examples=number * (SOAK if soaking else 1))
+    """Settings of a fuzz test: so many examples in `make test-slow`, more or fewer in the other tiers."""
+    tier = TIERS[os.environ.get("HYPOTHESIS_PROFILE", "test")]
+    return settings(max_examples=max(1, round(number * tier)))
 
 
 _command_line = functools.cache(typer.main.get_command)
