@@ -38,10 +38,6 @@ LONGEST_S = 1800.0
 NOT_BY_CODE = ("tests/benchmarks/test_real_table.py", "tests/benchmarks/test_planted_faults.py")
 """Tests that a change of code fails whatever it does; they are not counted."""
 
-_IGNORED = shutil.ignore_patterns(
-    ".git", ".venv", "runs", "__pycache__", ".hypothesis", ".*_cache", "*.egg-info"
-)
-
 
 class Fault(BaseModel):
     """A change of one place."""
@@ -106,13 +102,13 @@ def run_tests(folder: Path, tests: Set[str], tier: str) -> str | None:
         tier: `default`, or `slow` for both tiers.
 
     Raises:
-        RuntimeError: pytest does not know a test.
+        RuntimeError: pytest does not know a test, or fails itself.
     """
     chosen = folder / "chosen.txt"
     chosen.write_text("\n".join(sorted(tests) or ["tests"]), encoding="utf-8")
-    markers = "not live and not slow" if tier == "default" else "not live"
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
-    command += ["-n", PROCESSES, "--dist", "worksteal", "--timeout", "300", "-m", markers]
+    command += ["-n", PROCESSES, "--dist", "worksteal", "--timeout", "300"]
+    command += ["-m", "not live"] if tier == "slow" else []
     command += [f"--deselect={name}" for name in NOT_BY_CODE]
     command += ["--any-duration"] if (folder / "tests" / "durations.py").exists() else []
     try:
@@ -129,8 +125,8 @@ def run_tests(folder: Path, tests: Set[str], tier: str) -> str | None:
         return "no test ended in time"
     if ended.returncode in (0, 5):  # all passed, or none was chosen
         return None
-    if "ERROR: not found" in ended.stderr:
-        raise RuntimeError(ended.stderr.strip())
+    if "ERROR: not found" in ended.stderr or "INTERNALERROR" in ended.stdout:
+        raise RuntimeError(ended.stderr.strip() or ended.stdout)
     failed = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return failed[0].partition(" - ")[0] if failed else f"pytest ended with exit code {ended.returncode}"
 
@@ -153,9 +149,15 @@ def catch(fault: Fault, folder: Path, tests: Set[str], tier: str) -> str | None:
 
 @contextmanager
 def copied(tree: Path) -> Iterator[Path]:
-    """Copy a repository without what was made in it."""
+    """Copy the files of a repository that git knows or would take up."""
+    command = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    listed = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=True).stdout
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        yield Path(shutil.copytree(tree, Path(folder) / "tree", ignore=_IGNORED))
+        for name in filter(None, listed.split("\0")):
+            if (tree / name).is_file():
+                (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(tree / name, Path(folder) / name)
+        yield Path(folder)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
