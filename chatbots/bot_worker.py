@@ -133,6 +133,8 @@ def find(target: str, here: str) -> object:
     """
     module_name, attribute = target.split(":")
     sys.path.insert(0, here)
+    # Bytecode knows its file by size and second. A bot edited twice within a second would run as it was.
+    sys.dont_write_bytecode = True
     try:
         module = importlib.import_module(module_name)
     except BaseException as error:
