@@ -34,6 +34,9 @@ TOLD = {
 PASSING = ("refused", "reset", "429", "429 with Retry-After", "500", "hang", "cut in the body")
 """Faults after which a request is sent again."""
 
+WAITED_OUT = ("hang", "429 with Retry-After")
+"""Faults that are told only when a limit of time is over."""
+
 
 @pytest.fixture
 def endpoint(fault: str) -> Iterator[FaultyEndpoint]:
@@ -42,11 +45,11 @@ def endpoint(fault: str) -> Iterator[FaultyEndpoint]:
 
 
 def pool_of(endpoint: FaultyEndpoint, fault: str, attempts: int) -> ModelPool:
-    """A pool that waits long enough for a busy machine, but not for who never answers."""
+    """A pool that waits long enough for a busy machine, but not where it has to wait out a limit."""
     return ModelPool(
         {"default": Endpoint("stub", endpoint.url)},
         attempts=attempts,
-        timeout_s=1.0 if fault == "hang" else 30.0,
+        timeout_s=0.8 if fault in WAITED_OUT else 30.0,
         backoff=wait_fixed(CLOSED_S),
     )
 
