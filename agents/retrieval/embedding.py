@@ -79,14 +79,20 @@ class SentenceEmbedder:
 
     def _model(self, cores: int) -> Any:
         """Return the model for the current thread, which may use so many cores."""
+        with self._loading:
+            if self._loaded is None:
+                # A wrong name is told before torch is imported, which takes seconds.
+                path = embedding_model_path(self.name, cache=self._cache, on_progress=self._on_progress)
+                self._limit(cores)
+                self._loaded = _load(self.name, path)
+        self._limit(cores)
+        return self._loaded
+
+    def _limit(self, cores: int) -> None:
+        """Let the current thread compute on so many cores."""
         if getattr(self._of_thread, "cores", None) != cores:
             limit_thread(cores)
             self._of_thread.cores = cores
-        with self._loading:
-            if self._loaded is None:
-                path = embedding_model_path(self.name, cache=self._cache, on_progress=self._on_progress)
-                self._loaded = _load(self.name, path)
-            return self._loaded
 
 
 def _load(name: str, path: str) -> Any:
