@@ -99,11 +99,15 @@ def code_version(module: str) -> str:
     return digest(code_of(module))[:12]
 
 
-def code_of(module: str) -> dict[str, str]:
-    """Return the modules of a component in `module`: name → hash of its code, without `PLUMBING`.
+def code_of(module: str, uncounted: Sequence[str] = PLUMBING, beyond: Sequence[str] = ()) -> dict[str, str]:
+    """Return the modules of a component in `module`: name → hash of its code.
 
     These are the module and what it imports of our packages, also inside functions. For a component that is
     not ours, its own package counts, too.
+
+    Args:
+        uncounted: modules and packages that do not count, though what they import does.
+        beyond: modules and packages that do not count, and neither does what only they import.
 
     Raises:
         ValueError: there is no such module, or it has no Python source.
@@ -114,14 +118,14 @@ def code_of(module: str) -> dict[str, str]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in seen:
+        if name in seen or _is_of(name, beyond):
             continue
         seen.add(name)
         path = _file_of(name)
         if path is None:
             raise ValueError(f"the module {name} has no Python source")
         code, imports = _read(path)
-        if not _is_plumbing(name):
+        if not _is_of(name, uncounted):
             found[name] = code
         waiting += [one for one in imports if one.partition(".")[0] in packages and _file_of(one)]
     return found
@@ -146,8 +150,8 @@ def plain(value: Any) -> Any:
     return value.model_dump(mode="json") if isinstance(value, Frozen) else value
 
 
-def _is_plumbing(module: str) -> bool:
-    return any(module == one or module.startswith(f"{one}.") for one in PLUMBING)
+def _is_of(module: str, packages: Sequence[str]) -> bool:
+    return any(module == one or module.startswith(f"{one}.") for one in packages)
 
 
 @cache

@@ -3,7 +3,8 @@
 Models' answers are replayed from recordings (`--recordings`), one for each data set and detector. A detector
 without a recording is not measured, and the table says so. `--record` asks the model served at `--base-url`
 for missing answers. It also keeps what forests learn, because that takes minutes. The command may be stopped
-at any time, and continues where it was.
+at any time, and continues where it was. `--docs` puts the table into the docs, with a digest of all that
+decides it; it measures with what is recorded, and learns nothing again.
 
 The data are the samples in the repository, or `--data`: a folder with a folder for each data set, mtrag,
 gold, ragtruth, wice, begin. The first two are measured on whole, the others on a seeded sample.
@@ -20,6 +21,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.detectors_table.docs_page import deciding, table_in, write_page
 from benchmarks.detectors_table.markdown import render
 from benchmarks.detectors_table.measuring import Asked
 from benchmarks.detectors_table.recordings import FOLDER
@@ -49,30 +51,58 @@ LIMIT = 200
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; return the exit code."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
     try:
+        if given.docs is not None:
+            _require_the_docs_table(parser, given)
         datasets = _chosen("--datasets", given.datasets, tuple(SOURCES))
         detectors = _chosen("--detectors", given.detectors, DETECTORS)
-        check_outputs({"--out": given.out, "--json": given.json}, (given.data, given.recordings))
-        asked = Asked(given.data, given.recordings, given.limit, given.record, given.base_url, given.model)
+        check_outputs(
+            {"--out": given.out, "--json": given.json, "--docs": given.docs}, (given.data, given.recordings)
+        )
+        asked = Asked(
+            given.data,
+            given.recordings,
+            given.limit,
+            given.record,
+            given.base_url,
+            given.model,
+            learns=given.docs is None,
+        )
+        # Taken first: what is edited in the meantime shows as a change.
+        decided_by = {} if given.docs is None else deciding(asked, detectors)
         # Recording processes would share one served model, and one of them keeps it busy.
         report = table(asked, datasets, detectors, workers=1 if given.record else os.cpu_count() or 1)
+        text = render(report)
+        print(text, end="")
+        if given.out is not None:
+            write_atomically(given.out, text)
+        if given.json is not None:
+            values = report.model_dump(mode="json")
+            write_atomically(given.json, json.dumps(values, indent=2, allow_nan=False) + "\n")
+        stale = [f"{line.dataset}.{line.detector}" for line in report.lines if line.stale]
+        if given.docs is not None and not stale:
+            write_page(given.docs, text, decided_by)
     except HallulabError as error:
         print(harmless(f"error: {error}"), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
-    text = render(report)
-    print(text, end="")
-    if given.out is not None:
-        write_atomically(given.out, text)
-    if given.json is not None:
-        values = report.model_dump(mode="json")
-        write_atomically(given.json, json.dumps(values, indent=2, allow_nan=False) + "\n")
-    stale = [f"{line.dataset}.{line.detector}" for line in report.lines if line.stale]
     if stale:
         print(
             f"error: these recordings do not fit: {', '.join(stale)}. Go on with --record.", file=sys.stderr
         )
     return 1 if stale else 0
+
+
+def _require_the_docs_table(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Raise UsageError if a flag asks for another table than that of the docs, or there is no such page."""
+    table_in(given.docs)
+    for flag in ("data", "recordings", "record", "base_url", "model", "datasets", "detectors", "limit"):
+        if getattr(given, flag) != parser.get_default(flag):
+            raise UsageError(
+                f"--docs: the docs have the table of the whole repository. "
+                f"Leave out --{flag.replace('_', '-')}."
+            )
 
 
 def _chosen(flag: str, given: str | None, known: Sequence[str]) -> Sequence[str]:
@@ -110,6 +140,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, help="write the table into this Markdown file, too")
     parser.add_argument("--json", type=Path, help="write all numbers into this file")
+    parser.add_argument(
+        "--docs", type=Path, help="put the table into this page of the docs, and its digest beside it"
+    )
     return parser
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agents.models.recording import Recording
 from benchmarks.detectors_table.recordings import growing, recorded
@@ -22,7 +22,7 @@ from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.levels import Level, group_numbers, items_of
 from simulator.bench.rows import LevelRow, level_row
 from simulator.bench.split import fold_replies
-from simulator.experiment.build import Settings, open_pool, served
+from simulator.experiment.build import Settings, open_pool, served, with_model
 from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import Experiment, load_experiment
 from simulator.measure.bootstrap import replicates
@@ -52,6 +52,8 @@ class Asked:
     """Its address."""
     model: str | None
     """Its name; None: hallulab's default model."""
+    learns: bool = True
+    """Whether a detector learns again what is not recorded; else the recording is stale."""
 
 
 class _Line(Frozen):
@@ -113,6 +115,18 @@ async def asks(detector: str, asked: Asked) -> bool:
         return needs_model(make_detectors(experiment, pool, {}))
 
 
+def made_by(detector: str, asked: Asked) -> list[Any]:
+    """Return what a detector is made by: kind, name, options, models and seed.
+
+    Raises:
+        UsageError: there is no such detector.
+    """
+    experiment = with_model(_experiment(detector, asked))
+    [chosen] = experiment.detectors
+    role = experiment.roles.get("detector")
+    return [chosen.kind, chosen.name, chosen.options, experiment.model, role, experiment.seed]
+
+
 def _experiment(detector: str, asked: Asked) -> Experiment:
     flags = {"detectors": [detector], "model": asked.model, "base_url": asked.base_url, "seed": SEED}
     return load_experiment(None, flags)
@@ -151,7 +165,8 @@ async def _judged(
     async with open_pool(experiment, recording) as pool, served(pool, Settings(quiet=True), needed):
         if learns:
             [detector] = make_detectors(experiment, pool, {})
-            evaluation = await _by_folds(detector, recording, replies, experiment.concurrency)
+            remembering = _remembering(detector, recording, asked.learns)
+            evaluation = await _by_folds(remembering, replies, experiment.concurrency)
             if evaluation is not None:
                 return evaluation, "folds"
         [detector] = make_detectors(experiment, pool, {})
@@ -168,15 +183,19 @@ def _recording(dataset: str, detector: str, asked: Asked, grows: bool) -> Record
     return recording
 
 
+def _remembering(detector: Detector, recording: Recording, learns: bool) -> Remembering | None:
+    return Remembering(detector, recording, learns) if isinstance(detector, TrainableDetector) else None
+
+
 async def _by_folds(
-    detector: Detector, recording: Recording, replies: Sequence[LabelledReply], concurrency: int
+    detector: Remembering | None, replies: Sequence[LabelledReply], concurrency: int
 ) -> Evaluation | None:
     """Judge each fold after learning from the others; None where these cannot teach the detector."""
-    if not isinstance(detector, TrainableDetector):
+    if detector is None:
         return None
     try:
         validation = CrossValidation(fold_replies(replies, FOLDS, SEED), replies, concurrency, quiet=True)
-        [evaluation] = await validation.evaluate([Remembering(detector, recording)], SEED)
+        [evaluation] = await validation.evaluate([detector], SEED)
     except UsageError:
         return None
     return None if validation.not_trained else evaluation

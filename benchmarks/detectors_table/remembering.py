@@ -13,6 +13,7 @@ from typing import Any
 from agents.identity import code_of
 from agents.models.recording import Recording
 from detectors.base.protocol import TrainableDetector
+from scenarios.errors import ReplayMiss
 from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
@@ -33,13 +34,15 @@ class Remembering(TrainableDetector):
     Args:
         detector: one that does both.
         recording: where the outcome is looked up and kept.
+        learns: whether it learns what the recording lacks; else that is a `ReplayMiss`.
     """
 
-    def __init__(self, detector: TrainableDetector, recording: Recording) -> None:
+    def __init__(self, detector: TrainableDetector, recording: Recording, learns: bool = True) -> None:
         if not detector.traits.batch:
             raise ValueError(f"{detector.name} does not judge in batches")
         self._detector = detector
         self._recording = recording
+        self._learns = learns
         self._lesson: tuple[Sequence[LabelledReply], int] | None = None
         code = code_of(type(detector).__module__)
         # They ask no model, which the base classes of all detectors could.
@@ -80,7 +83,13 @@ class Remembering(TrainableDetector):
         return [Judgement.model_validate(one) for one in known]
 
     def _learn(self) -> None:
-        """Learn what is not learnt yet."""
+        """Learn what is not learnt yet.
+
+        Raises:
+            ReplayMiss: it must not.
+        """
         if self._lesson is not None:
+            if not self._learns:
+                raise ReplayMiss(f"the recording {self._recording.source} lacks what {self.name} learnt")
             self._detector.fit(*self._lesson)
             self._lesson = None

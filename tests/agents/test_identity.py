@@ -145,7 +145,7 @@ def test_the_code_of_a_detector_is_what_python_loads_for_it_without_the_plumbing
     loaded = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     ours = {name for name in loaded if name.split(".")[0] in identities.FLOORS}
     modules = {name for name in ours if not (ROOT / name.replace(".", "/")).is_dir()}
-    assert code_of(METARAG).keys() == {name for name in modules if not identities._is_plumbing(name)}
+    assert code_of(METARAG).keys() == {name for name in modules if not identities._is_of(name, PLUMBING)}
 
 
 def test_plumbing_names_what_there_is() -> None:

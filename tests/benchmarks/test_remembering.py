@@ -11,6 +11,7 @@ import pytest
 from agents.models.recording import Recording
 from benchmarks.detectors_table.remembering import Remembering
 from detectors.base.protocol import TrainableDetector, Traits
+from scenarios.errors import ReplayMiss
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, Passage, TurnView
 from tests.builders import labelled
@@ -86,6 +87,21 @@ async def test_another_lesson_is_learnt(lesson: str, seed: int, file: Path) -> N
     remembering.fit([wrong(lesson)], seed)
     [judgement, _] = await remembering.detect_many([view("four"), view("two")])
     assert (judgement.flagged, remembering.threshold, learner.lessons) == (seed == 2, len(lesson), 1)
+
+
+async def test_what_must_not_be_learnt_again_is_a_stale_recording(file: Path) -> None:
+    learner = Learner()
+    remembering = Remembering(learner, Recording.replay(file), learns=False)
+    remembering.fit([wrong("four")], 1)
+    assert [one.flagged for one in await remembering.detect_many([view("four"), view("two")])] == [
+        True,
+        False,
+    ]
+    with pytest.raises(ReplayMiss, match=r"d\.learner\.jsonl lacks what learner learnt$"):
+        await remembering.detect_many([view("three")])
+    with pytest.raises(ReplayMiss):
+        remembering.fit([wrong("three")], 1)
+    assert learner.lessons == 0
 
 
 async def test_a_reply_that_is_not_kept_is_judged_after_the_lesson(file: Path) -> None:

@@ -1,0 +1,174 @@
+"""The page of the docs with the table, and beside it a digest of all that decides the table.
+
+Measuring takes a minute, and comparing digests a second: a daily test does the latter, a slow one the
+former.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from agents.identity import code_of
+from benchmarks.detectors_table.measuring import Asked, made_by
+from scenarios.errors import UsageError
+from scenarios.files.digest import digest
+from simulator.runs.folder import write_together
+
+LIBRARIES = ("numpy", "scikit-learn", "scipy")
+"""What numbers are computed with, at the versions of `constraints.txt`."""
+
+CONSTRAINTS = Path("constraints.txt")
+"""The file of all libraries' versions, relative to the repository."""
+
+ROOTS = ("benchmarks.detectors_table.__main__", "detectors.registry")
+"""Modules that import all code that the table depends on."""
+
+BEYOND = (
+    # How a model is served and asked, and conversations are held: the answers are recorded.
+    "agents.machine",
+    "agents.models.allowance",
+    "agents.models.base_url",
+    "agents.models.bridge",
+    "agents.models.probing",
+    "agents.models.replicas",
+    "agents.retrieval.knowledge",
+    "agents.serving.conversion",
+    "agents.serving.environment",
+    "agents.serving.flags",
+    "agents.serving.machine",
+    "agents.serving.ports",
+    "agents.serving.preparation",
+    "agents.serving.server",
+    "agents.serving.terminal",
+    "agents.users",
+    "chatbots",
+    "detectors.peers",
+    # Other data than the kept samples, and the folders of runs.
+    "scenarios.attacks",
+    "scenarios.chats",
+    "scenarios.datasets",
+    "scenarios.packs",
+    "simulator.runs",
+    # Reports of the bench and of runs, which have tables of their own.
+    "simulator.bench.results",
+    "simulator.bench.sweep",
+    "simulator.bench.tables",
+    "simulator.report.tables",
+    "simulator.report.terminal",
+    # What is asked of an experiment is counted by its outcome; see `measuring.made_by`.
+    "simulator.experiment.branching",
+    "simulator.experiment.build",
+    "simulator.experiment.config",
+    "simulator.experiment.conversation",
+    "simulator.experiment.ordering_user",
+    "simulator.experiment.plan",
+    "simulator.experiment.scripted_user",
+    "simulator.experiment.slipping_user",
+    "simulator.experiment.stage",
+)
+"""Modules and packages that decide nothing in a table from recordings; nor does what only they import."""
+
+READ = ("detectors", "agents/prompts", "agents/retrieval/prompts")
+"""Folders that have what this code reads, relative to the repository: prompts, tuned numbers, learnt models."""
+
+_READ_FILES = ("*.skops", "*.txt", "*.yaml")
+_RECORDS = ("*.jsonl", "*.jsonl.gz")
+
+
+def digest_file(page: Path) -> Path:
+    """Return the file of a page's digest."""
+    return page.with_suffix(".digest")
+
+
+def table_in(page: Path) -> str:
+    """Return the table in a page: all but its title and its introduction.
+
+    Raises:
+        UsageError: there is no such page.
+    """
+    return _parts(page)[1]
+
+
+def write_page(page: Path, table: str, decided_by: Mapping[str, str]) -> None:
+    """Put a table into a page, and write the digest beside it.
+
+    Args:
+        decided_by: `deciding` of the table, from before it was made.
+
+    Raises:
+        UsageError: there is no such page.
+        OperationalError: a file cannot be written.
+    """
+    write_together({page: _parts(page)[0] + table, digest_file(page): _lines(table, decided_by)})
+
+
+def what_changed(page: Path, decided_by: Mapping[str, str]) -> str | None:
+    """Say what has changed since a page was written; None if nothing has."""
+    now = set(_lines(table_in(page), decided_by).splitlines())
+    then = set(digest_file(page).read_text(encoding="utf-8").splitlines())
+    names = sorted({line.partition(" ")[0] for line in now ^ then})
+    if not names:
+        return None
+    return (
+        f"{page} may not be what the command prints, for these have changed since: {', '.join(names)}. Run "
+        f"`python -m benchmarks.detectors_table --docs {page}`."
+    )
+
+
+def deciding(asked: Asked, detectors: Sequence[str]) -> dict[str, str]:
+    """Return digests of all that decides a table, by name."""
+    found = {
+        "code": deciding_code(),
+        "options": [made_by(name, asked) for name in detectors],
+        "libraries": _pinned(),
+        "prompts-and-learnt-models": {folder: _hashed(Path(folder), _READ_FILES) for folder in READ},
+        "recordings": _hashed(asked.recordings, _RECORDS),
+        "samples": _hashed(asked.data, _RECORDS),
+    }
+    return {name: digest(value) for name, value in found.items()}
+
+
+def _lines(table: str, decided_by: Mapping[str, str]) -> str:
+    """Return the content of the digest's file."""
+    return "".join(f"{name} {value}\n" for name, value in {**decided_by, "table": digest(table)}.items())
+
+
+def deciding_code() -> dict[str, str]:
+    """Return the modules that decide the table: name → hash of the code, as `agents.identity` sees it."""
+    found: dict[str, str] = {}
+    for root in ROOTS:
+        found |= code_of(root, uncounted=(), beyond=BEYOND)
+    return found
+
+
+def _hashed(folder: Path, patterns: Sequence[str]) -> dict[str, str]:
+    """Return the hashes of the files below a folder, by their place in it."""
+    files = (path for pattern in patterns for path in folder.rglob(pattern))
+    return {path.relative_to(folder).as_posix(): _hash(path) for path in files}
+
+
+def _hash(path: Path) -> str:
+    """Hash a file; of YAML the values, without comments."""
+    if path.suffix == ".yaml":
+        return digest(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _pinned() -> list[str]:
+    lines = CONSTRAINTS.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.partition("==")[0] in LIBRARIES]
+
+
+def _parts(page: Path) -> tuple[str, str]:
+    """Return a page's title and introduction, and its table."""
+    try:
+        title, introduction, table = page.read_text(encoding="utf-8").split("\n\n", 2)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--docs {page}: this is no page with a title, an introduction and a table."
+        ) from error
+    return f"{title}\n\n{introduction}\n\n", table
