@@ -1,4 +1,4 @@
-"""What holds for every test: no network but loopback, and no cache but a test's own where it asks."""
+"""What holds for every test: no network but loopback, no cache but a test's own where it asks, one thread."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.durations"]
+
+# Each core has a process that tests. Threads of scikit-learn and torch beside it would wait for one another,
+# spinning: training on twenty replies took five times as long. They read this when they are loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A busy machine makes no test wrong, and no input slow to make. The tests that one waits for try the same
 # examples every time, so that a change fails them or nothing does; the other tiers try new ones.

@@ -126,7 +126,8 @@ def test_what_cannot_be_learnt_from_is_an_error(replies: list[LabelledReply], er
 
 def test_training_again_replaces_all_that_was_learnt_before(on_spans: CombinedDetector) -> None:
     made = detector(threshold=0.9)
-    made.fit(without_spans(corpus(10)), seed=1)
+    made.fit(without_spans(corpus(2)), seed=1)
+    assert made.model.pieces is None
     made.fit(corpus(20), seed=2)
     assert made.model.identity == on_spans.model.identity
     assert [one.score for one in judged(made, corpus(3))] == [
