@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -153,11 +154,16 @@ async def test_a_cancelled_judgement_ends_its_worker() -> None:
     assert worker._process.poll() is not None
 
 
+def wait_for_worker(peer: PeerDetector) -> None:
+    """Wait until the worker's process has been started."""
+    while peer._worker is None:
+        time.sleep(0.01)
+
+
 async def test_after_a_reply_that_was_cancelled_while_the_worker_loads_the_next_is_judged() -> None:
     peer = made(weights="slow/model")
     task = asyncio.create_task(judged(peer, "Fine."))
-    await asyncio.sleep(0.5)
-    assert peer._worker is not None
+    await asyncio.to_thread(wait_for_worker, peer)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
