@@ -16,10 +16,6 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.durations"]
 
-# Each core has a process that tests. Threads of scikit-learn and torch beside it would wait for one another,
-# spinning: training on twenty replies took five times as long. They read this when they are loaded.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 # A busy machine makes no test wrong, and no input slow to make. The tests that one waits for try the same
 # examples every time, so that a change fails them or nothing does; the other tiers try new ones.
 settings.register_profile(
@@ -28,6 +24,16 @@ settings.register_profile(
 settings.register_profile("slow", settings.get_profile("test"), derandomize=False, print_blob=True)
 settings.register_profile("soak", settings.get_profile("slow"), database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let scikit-learn and torch use one thread each, except beside a real model server, which inherits this.
+
+    Each core has a process that tests. More threads wait for one another, spinning: to train `combined` on
+    twenty replies took five times as long. The libraries read the variable when they are loaded.
+    """
+    if config.option.markexpr != "live":
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)
