@@ -9,10 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from simulator.runs.folder import RunFolder
 
 pytest_plugins = ["tests.durations"]
 
@@ -66,6 +69,15 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@pytest.fixture(scope="session")
+def demo_replay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFolder]:
+    """The recorded demo, replayed once for all processes that test. Who changes it copies it first."""
+    from tests.demo import shared_replay  # its imports take a second, also where no test asks for it
+
+    with shared_replay(tmp_path_factory.getbasetemp()) as run:
+        yield run
 
 
 @pytest.fixture(scope="session")

@@ -124,11 +124,11 @@ def _kill(command: Sequence[str], folder: Path, whole: Undisturbed, chance: rand
         process.kill()
     else:
         line = chance.randrange(sum(lines.total() for lines in whole.lines.values()))
-        process = forked_runs.start(command, folder, partial(_end_in_line, line, chance.random()))
+        process = forked_runs.start(command, folder, partial(end_in_line, line, chance.random()))
     process.join()
 
 
-def _end_in_line(line: int, share: float) -> None:
+def end_in_line(line: int, share: float) -> None:
     """Have this process write that share of the journals' line of this number, and end by SIGKILL then."""
     written = 0
 
