@@ -8,8 +8,8 @@ takes seconds. Where the machine is slower than the one of the file, the limit g
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
+from time import perf_counter  # a name of our own: tests may replace the clock of `time`
 from typing import Any
 
 import pytest
@@ -37,32 +37,32 @@ def pytest_fixture_setup(
     item = request._pyfuncitem
     if fixturedef.scope == "function":
         return (yield)
-    before, started = item.stash.get(_SHARED, 0.0), time.perf_counter()
+    before, started = item.stash.get(_SHARED, 0.0), perf_counter()
     try:
         return (yield)
     finally:
-        item.stash[_SHARED] = before + time.perf_counter() - started
+        item.stash[_SHARED] = before + perf_counter() - started
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     """Note the time of a test's own fixtures."""
     item.stash[_SHARED] = 0.0
-    started = time.perf_counter()
+    started = perf_counter()
     try:
         return (yield)
     finally:
-        item.stash[_OWN] = time.perf_counter() - started - item.stash[_SHARED]
+        item.stash[_OWN] = perf_counter() - started - item.stash[_SHARED]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Note the time of a test, and tell it with the report."""
-    started = time.perf_counter()
+    started = perf_counter()
     try:
         return (yield)
     finally:
-        item.stash[_OWN] += time.perf_counter() - started
+        item.stash[_OWN] += perf_counter() - started
         item.user_properties = [("own_seconds", item.stash[_OWN])]
 
 
