@@ -80,7 +80,9 @@ def _end_all(command: subprocess.Popen[bytes], grace: float) -> None:
     asked: set[psutil.Process] = set()
     while left := _left(command):
         late = time.monotonic() >= deadline
-        for process in left - (set() if late else asked):
+        # The command first: it might end by itself, and well, when it sees the end of a child.
+        waiting = left - (set() if late else asked)
+        for process in sorted(waiting, key=lambda process: process.pid != command.pid):
             with contextlib.suppress(psutil.NoSuchProcess):  # it may have just ended
                 process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
         asked |= left
