@@ -56,7 +56,7 @@ def test_stopping_ends_command_and_grandchild() -> None:
 def test_the_command_is_told_before_its_children_so_that_it_does_not_end_by_itself() -> None:
     program = (
         "import os, subprocess\n"
-        "for _ in range(20): subprocess.Popen(['sleep', '60'])\n"
+        "for _ in range(150): subprocess.Popen(['sleep', '60'])\n"
         "print('ready', flush=True)\nos.wait()\nos._exit(0)"
     )
     process = start_supervised([sys.executable, "-c", program], output=subprocess.PIPE)
