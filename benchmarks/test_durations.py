@@ -1,8 +1,8 @@
 """Writes how long the tests take: `python -m benchmarks.test_durations [--to FILE] [ARGUMENTS OF PYTEST]`.
 
 It runs the tests of `make test` and writes `tests/durations.md`: the 50 slowest, and the total by folder. A
-test that the file does not name may take two seconds (`tests/durations.py`). So whoever makes a test that
-takes longer shows it by a changed file.
+test that the file does not name may take two seconds (`tests/duration_limit.py`). So whoever makes a test
+that takes longer shows it by a changed file.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def format_durations(seconds: Mapping[str, Sequence[float]], fixed: float) -> st
         "Written by `python -m benchmarks.test_durations`. Seconds are those of a test's own fixtures and",
         "its call, beside another process that tests. What a module's tests share does not count. On the",
         f"machine of this file a fixed piece of work takes {fixed:.4f} s. A test that is neither named here",
-        "nor marked `slow` may take two seconds (`tests/durations.py`).",
+        "nor marked `slow` may take two seconds (`tests/duration_limit.py`).",
         "",
         "| slowest case, s | test | cases |",
         "|---|---|---|",

@@ -1,4 +1,4 @@
-"""What holds for every test: no network but loopback, and no cache but a test's own where it asks."""
+"""What holds for every test: no network but loopback, no cache but a test's own where it asks, one thread."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.durations"]
+if TYPE_CHECKING:
+    from simulator.runs.folder import RunFolder
+
+pytest_plugins = ["tests.duration_limit"]
 
 # A busy machine makes no test wrong, and no input slow to make. The tests that one waits for try the same
 # examples every time, so that a change fails them or nothing does; the other tiers try new ones.
@@ -24,6 +27,16 @@ settings.register_profile(
 settings.register_profile("slow", settings.get_profile("test"), derandomize=False, print_blob=True)
 settings.register_profile("soak", settings.get_profile("slow"), database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let scikit-learn and torch use one thread each, except beside a real model server, which inherits this.
+
+    Each core has a process that tests. More threads wait for one another, spinning: to train `combined` on
+    twenty replies took five times as long. The libraries read the variable when they are loaded.
+    """
+    if config.option.markexpr != "live":
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +69,15 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@pytest.fixture(scope="session")
+def demo_replay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFolder]:
+    """The recorded demo, replayed once for all processes that test. Who changes it copies it first."""
+    from tests.demo import shared_replay  # its imports take a second, also where no test asks for it
+
+    with shared_replay(tmp_path_factory.getbasetemp()) as run:
+        yield run
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def test_a_case_has_the_name_of_its_test() -> None:
     assert name_of("tests/a.py::test_x[a[b]]") == "tests/a.py::test_x"
 
 
-PLUGINS = ("-p", "tests.durations", "-p", "no:xdist", "-p", "no:asyncio")
+PLUGINS = ("-p", "tests.duration_limit", "-p", "no:xdist", "-p", "no:asyncio")
 
 SLEEPS = """
 import time

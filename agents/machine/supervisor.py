@@ -24,6 +24,9 @@ from types import FrameType
 import psutil
 
 POLL_SECONDS = 0.1
+"""Most seconds between two looks at what is left."""
+FIRST_POLL_SECONDS = 0.005
+"""Seconds before the second look: most processes end at once."""
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -48,9 +51,10 @@ def main(arguments: list[str]) -> int:
         return 1
     if given != subprocess.DEVNULL:
         os.close(given)
+    watched = [0, *_end_of(command)]
     while command.poll() is None and not stopping and os.getppid() == parent:
-        readable, _, _ = select.select([0], [], [], POLL_SECONDS)
-        if readable and not os.read(0, 4096):
+        readable, _, _ = select.select(watched, [], [], POLL_SECONDS)
+        if 0 in readable and not os.read(0, 4096):
             break
     _end_all(command, float(arguments[0]))
     return command.returncode if command.returncode >= 0 else 128 - command.returncode
@@ -62,17 +66,28 @@ def _adopt_orphans() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def _end_of(command: subprocess.Popen[bytes]) -> list[int]:
+    """Return a descriptor that can be read when the command has ended; none where the system has no such."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return [os.pidfd_open(command.pid)]
+    return []
+
+
 def _end_all(command: subprocess.Popen[bytes], grace: float) -> None:
     """Send SIGTERM to all that is left, and SIGKILL after the grace period, until nothing is left."""
-    deadline = time.monotonic() + grace
+    deadline, pause = time.monotonic() + grace, FIRST_POLL_SECONDS
     asked: set[psutil.Process] = set()
     while left := _left(command):
         late = time.monotonic() >= deadline
-        for process in left - (set() if late else asked):
+        # The command first: it might end by itself, and well, when it sees the end of a child.
+        waiting = left - (set() if late else asked)
+        for process in sorted(waiting, key=lambda process: process.pid != command.pid):
             with contextlib.suppress(psutil.NoSuchProcess):  # it may have just ended
                 process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
         asked |= left
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(2 * pause, POLL_SECONDS)
 
 
 def _left(command: subprocess.Popen[bytes]) -> set[psutil.Process]:

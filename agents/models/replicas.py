@@ -7,6 +7,7 @@ Recordings and results know the first address only: who answers decides nothing.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,8 @@ class Replica:
     """Requests that it did not answer, or refused for the time being."""
     failures: int = 0
     """Failures since its last answer."""
+    rests_from: float = -math.inf
+    """Time of the failure for which it rests, or rested last."""
     rests_until: float = 0.0
     """Time until which it gets no request if others can."""
 
@@ -136,15 +139,16 @@ class Replicas:
         url = f"{replica.base_url}{path}"
         asking = Asking(replica, httpx2.Request(request.method, url, headers=headers, content=request.read()))
         replica.under_way += 1
+        began = self._clock()
         try:
             yield asking
         except (httpx2.RequestError, ModelError):
-            self._fails(replica, None)
+            self._fails(replica, began, None)
             raise
         finally:
             replica.under_way -= 1
         if asking.status is not None and _cannot_answer(asking.status):
-            self._fails(replica, asking.retry_after)
+            self._fails(replica, began, asking.retry_after)
         elif asking.status is not None:
             replica.answered += 1
             replica.failures = 0
@@ -170,11 +174,16 @@ class Replicas:
             found.stays += 1
         return found
 
-    def _fails(self, replica: Replica, retry_after: float | None) -> None:
+    def _fails(self, replica: Replica, began: float, retry_after: float | None) -> None:
+        now = self._clock()
         replica.failed += 1
-        rest = min(FIRST_REST_S * 2.0 ** min(replica.failures, 10), LONGEST_REST_S)
-        replica.failures += 1
-        replica.rests_until = self._clock() + max(rest, min(retry_after or 0.0, LONGEST_REST_S))
+        # Requests that were under way when it failed fail with it: that is one failure, and no longer rest.
+        if began >= replica.rests_from:
+            rest = min(FIRST_REST_S * 2.0 ** min(replica.failures, 10), LONGEST_REST_S)
+            replica.failures += 1
+            replica.rests_from, replica.rests_until = now, now + rest
+        wished = now + min(retry_after or 0.0, LONGEST_REST_S)
+        replica.rests_until = max(replica.rests_until, wished)
 
 
 def normal(url: str) -> str:

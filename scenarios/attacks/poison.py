@@ -175,7 +175,7 @@ def _changes(
 
 
 def _whole(text: str) -> list[Region]:
-    return [region for region in sentences(text) if whole_sentences(region.of(text)) == [region.of(text)]]
+    return [region for region in sentences(text) if whole_sentences(region.of(text)) == (region.of(text),)]
 
 
 def _keys(items: Sequence[Item]) -> frozenset[Key]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from scenarios.packs.pack import Document
 from scenarios.text.items import Item, find_items
@@ -56,7 +56,9 @@ def follows_the(text: str, item: Item) -> bool:
     return text[: item.start].lower().endswith("the ")
 
 
-def whole_sentences(text: str) -> list[str]:
+# Planting asks for the same passages again and again; a pack has a few hundred.
+@lru_cache(maxsize=10_000)
+def whole_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text that can stand alone: no headings, list items or fragments."""
     found = []
     for region in sentences(text):
@@ -65,7 +67,7 @@ def whole_sentences(text: str) -> list[str]:
         plain = "\n" not in sentence and '"' not in sentence
         if plain and sentence[:1].isupper() and sentence.endswith(".") and _WORDS[0] <= length <= _WORDS[1]:
             found.append(sentence)
-    return found
+    return tuple(found)
 
 
 def library_of(documents: Sequence[Document]) -> Library:

@@ -12,6 +12,8 @@ import re
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+from scenarios.text.stop_words import STOP_WORDS
+
 TOKEN = re.compile(
     r"(\d{1,2}(?::\d{1,2})?[ ]?[aApP]\.?[mM]\b"
     r"|\d+(?:[.,:]\d+)*"
@@ -62,7 +64,7 @@ def read_word(spelling: str) -> Word:
         exact = _shortest_number(lower)
         return Word(exact=exact, stem=_clock(lower) or exact, number=True, content=True)
     exact = lower[:-2] if lower.endswith(("'s", "’s")) else lower
-    content = exact in NUMBER_WORDS or (len(exact) > 1 and exact not in _stop_words())
+    content = exact in NUMBER_WORDS or (len(exact) > 1 and exact not in STOP_WORDS)
     return Word(
         exact=exact,
         stem=NUMBER_WORDS.get(exact) or _stemmer().stemWord(exact),
@@ -87,13 +89,6 @@ def _clock(text: str) -> str | None:
     if match[3]:
         hour = hour % 12 + (12 if match[3] == "p" else 0)
     return f"{hour}:{int(match[2] or 0):02d}"
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return frozenset(ENGLISH_STOP_WORDS)
 
 
 @cache

@@ -51,10 +51,8 @@ _BEGIN = (
     "from simulator.experiment.worker import main; main(int(sys.argv[2]), sys.argv[3:])"
 )
 
-_SLOW = ("sklearn.feature_extraction.text",)
-"""Libraries that are imported when first needed, which stops all conversations of a process for seconds."""
 _SLOW_TO_SEARCH = ("lancedb",)
-"""The same, where searches are computed."""
+"""Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class Workers:
     """
 
     def __init__(self, number: int, concurrency: int, searching: bool) -> None:
-        self._start = partial(_Worker, (*_SLOW, *(_SLOW_TO_SEARCH if searching else ())))
+        self._start = partial(_Worker, _SLOW_TO_SEARCH if searching else ())
         self._number = number
         self.concurrency = number * concurrency
         self._seats: list[_Seat] = []

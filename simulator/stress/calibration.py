@@ -102,9 +102,9 @@ async def calibrate_command(
         UsageError: source, data, detectors or models are wrong, or a detector's threshold cannot be fitted.
         OperationalError: server, endpoint or disk failed, or no threshold could be fitted.
     """
-    replies, measured_on = _material(settings, experiment.seed)
     async with open_pool(experiment, open_recording(run)) as pool:
         detectors = _made(experiment, pool)
+        replies, measured_on = _material(settings, experiment.seed)
         async with served(pool, run, needs_model(detectors)):
             with bars(run.quiet) as shown:
                 found = []
@@ -129,21 +129,23 @@ async def calibrate_command(
 
 def _material(settings: CalibrateSettings, seed: int) -> tuple[list[LabelledReply], str]:
     """Return the replies to judge, and what they are in words."""
-    done = planted(settings.source, tuple(KINDS), settings.count, TURNS, CONTEXTS, seed)
-    replies = list(done.replies)
+    given = [(name, _labelled(name)) for name in settings.data]
+    replies = list(planted(settings.source, tuple(KINDS), settings.count, TURNS, CONTEXTS, seed).replies)
     told = [f"{counted(len(replies) // 2, 'error')} planted into {settings.source}, with clean twins"]
-    for name in settings.data:
-        labelled = [
-            # A name of its own for each file: each counts the same.
-            reply.model_copy(update={"dataset": name})
-            for reply in load_labelled(name)
-            if reply.label is not None
-        ]
-        if not labelled:
-            raise UsageError(f"--data {name}: there is no labelled reply in it.")
+    for name, labelled in given:
         told.append(f"{len(labelled)} {noun(len(labelled), 'reply', 'replies')} of {name}")
         replies += labelled
     return replies, "; ".join(told)
+
+
+def _labelled(name: str) -> list[LabelledReply]:
+    """Return the labelled replies of a file, under its own name, so that each file counts the same."""
+    found = [
+        reply.model_copy(update={"dataset": name}) for reply in load_labelled(name) if reply.label is not None
+    ]
+    if not found:
+        raise UsageError(f"--data {name}: there is no labelled reply in it.")
+    return found
 
 
 def _made(experiment: Experiment, pool: ModelPool) -> list[Detector]:

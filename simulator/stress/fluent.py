@@ -115,7 +115,7 @@ def _places(
 def _shuffled(reply: str, generator: random.Random) -> list[Region]:
     """Return the whole sentences of a reply, in random order."""
     said = sentences(reply)
-    whole = [region for region in said if whole_sentences(region.of(reply)) == [region.of(reply)]]
+    whole = [region for region in said if whole_sentences(region.of(reply)) == (region.of(reply),)]
     return generator.sample(whole, len(whole))
 
 

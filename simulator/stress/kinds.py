@@ -249,7 +249,7 @@ def _one_edit(
     options = [
         (region, edit)
         for region in sentences(clean.reply)
-        if whole_sentences(sentence := region.of(clean.reply)) == [sentence]
+        if whole_sentences(sentence := region.of(clean.reply)) == (sentence,)
         for edit in found(sentence)
     ]
     if not options:

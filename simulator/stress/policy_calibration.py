@@ -72,14 +72,17 @@ async def policy_command(
         OperationalError: server, endpoint or disk failed, or too few replies were scored.
     """
     wanted = load_policy(policy)
+    if len(experiment.detectors) != 1:
+        raise UsageError("a policy is for one detector. Name it with --detectors.")
     if settings.data:
         raise UsageError(f"--data {settings.data[0]}: a policy is fitted to grounded replies. Leave it out.")
     source = expanded(settings.source)
     check_outputs({"--out": out}, (expanded(policy), source, config, run.replay, run.record))
-    replies = _pairs(settings, experiment.seed)
-    folds = _folds(replies, experiment.seed)
     async with open_pool(experiment, open_recording(run)) as pool:
-        detector = _guarding(make_detectors(experiment, pool, {}))
+        [detector] = make_detectors(experiment, pool, {})
+        _require_probabilities(detector)
+        replies = _pairs(settings, experiment.seed)
+        folds = _folds(replies, experiment.seed)
         async with served(pool, run, needs_model([detector])):
             with bars(run.quiet) as shown:
                 told = partial(shown.advance, shown.add_task(detector.name, total=len(replies)))
@@ -125,21 +128,13 @@ def _folds(replies: Sequence[LabelledReply], seed: int) -> list[Split]:
     return fold_replies(replies, PARTS, seed)
 
 
-def _guarding(detectors: Sequence[Detector]) -> Detector:
-    """Return the detector that guards.
-
-    Raises:
-        UsageError: there are several, or its scores are on another scale than thresholds of policies.
-    """
-    if len(detectors) != 1:
-        raise UsageError("a policy is for one detector. Name it with --detectors.")
-    [detector] = detectors
+def _require_probabilities(detector: Detector) -> None:
+    """Raise UsageError if the detector's scores are on another scale than thresholds of policies."""
     if not detector.traits.probabilities:
         raise UsageError(
             f"detector {detector.name}: its scores are not from 0 to 1, as thresholds of policies are. Give "
             "it a policy with `thresholds: {general: detector, sensitive: detector}`."
         )
-    return detector
 
 
 def _require_coverage(judged: Evaluation) -> None:

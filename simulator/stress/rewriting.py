@@ -105,7 +105,7 @@ def flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | None:
     says something twice; it bears no mark of its kind; it stands in the evidence, or a sentence of the
     evidence has all its words.
     """
-    if whole_sentences(rewritten) != [rewritten] or len(sentences(rewritten)) != 1:
+    if whole_sentences(rewritten) != (rewritten,) or len(sentences(rewritten)) != 1:
         return "not one whole sentence"
     before, after = words(sentence), words(rewritten)
     if not _LENGTHS[0] <= len(after) / len(before) <= _LENGTHS[1]:

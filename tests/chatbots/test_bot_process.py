@@ -186,7 +186,7 @@ FAILING = """
     def exits(history): os._exit(3)
     def complains(history): print("no water", file=sys.stderr, flush=True); os._exit(4)
     def crashes(history): os.kill(os.getpid(), signal.SIGSEGV)
-    def floods(history): return "x" * 100_000_000
+    def floods(history): return "x" * 17_000_000
     def number(history): return 3
     def binary(history): return b"It opens at 7."
     def circle(history):
@@ -238,31 +238,38 @@ async def test_whatever_a_bot_does_ends_its_conversation_and_not_the_run(
     assert (held["b"].error, len(held["b"].turns)) == (None, 2)
 
 
-async def test_a_bot_that_sleeps_for_ever_costs_one_time_limit(tmp_path: Path) -> None:
+def test_a_bot_that_sleeps_for_ever_costs_one_time_limit(tmp_path: Path) -> None:
     write(
         "my_bot.py",
         """
         import os, pathlib, time
-        def reply(history):
-            if not os.path.exists("asleep"):
-                pathlib.Path("asleep").write_text(str(os.getpid()))
-                time.sleep(600)
-            return f"Answer after {len(history)} messages."
+        pathlib.Path(f"{os.getpid()}.started").touch()
+        def sleeps(history): time.sleep(600)
+        def answers(history): return f"Answer after {len(history)} messages."
         """,
     )
-    made()  # the bot is known to be importable
+    limits = {"sleeps": 0.5, "answers": 60.0}
+    for name in limits:
+        made(f"my_bot:{name}")  # the bots are known to be importable
     (tmp_path / "run").mkdir()
     folder = RunFolder(tmp_path / "run")
-    people = replace(cast(), chatbot=lambda chosen, seed: made(timeout_s=5), concurrency=1)
+    people = replace(
+        cast(),
+        chatbot=lambda chosen, seed: made(f"my_bot:{chosen.name}", limits[chosen.name]),
+        concurrency=1,
+    )
+    jobs = [replace(job(name), chatbot=Component(name=name, kind="bot")) for name in limits]
     began = time.monotonic()
-    await execute(people, [job("a"), job("b")], folder, Listener())
-    assert 5 <= time.monotonic() - began < 10
+    asyncio.run(execute(people, jobs, folder, Listener()))
+    assert 0.5 <= time.monotonic() - began < 5.5
     held = folder.read_conversations()
     assert [(len(line.turns), line.error) for line in held] == [
-        (0, "chatbot bot: my_bot:reply gave no reply within 5 s (--timeout)."),
+        (0, "chatbot bot: my_bot:sleeps gave no reply within 0.5 s (--timeout)."),
         (2, None),
     ]
-    wait(lambda: not is_running(noted("asleep")))
+    started = [path.stem for path in Path().glob("*.started")]
+    assert len(started) == 4  # each bot for the check and for its conversation: none is asked again
+    wait(lambda: not any(map(is_running, started)))
 
 
 TELLING = """
@@ -303,8 +310,10 @@ def test_no_worker_outlives_us() -> None:
     write("my_bot.py", TELLING)
     program = """
         import asyncio
-        from tests.chatbots.test_bot_process import made, said
-        asyncio.run(said(made("my_bot:sleeps")))
+        from chatbots.registry import make_chatbot
+        from tests.chatbots.stage import ASKED, stage
+        context, _, _ = stage(options={"target": "my_bot:sleeps"})
+        asyncio.run(make_chatbot("callable", context).reply(ASKED))
     """
     command = [sys.executable, "-c", textwrap.dedent(program)]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}) as ours:

@@ -33,6 +33,9 @@ from tests.simulator.command_line import Ended
 TIERS = {"test": 1 / 6, "slow": 1, "soak": 50}
 """Profile of hypothesis → its share of a fuzz test's examples: `make test`, `make test-slow`, `make soak`."""
 
+FEWEST = 6
+"""Examples of a fuzz test at least, in any tier: the first two or three drawn hold next to nothing."""
+
 LIMIT_S = 10.0
 """Seconds of processor time that a command may take on a few kilobytes."""
 
@@ -43,7 +46,7 @@ HANGS_S = 120.0
 def examples(number: int) -> settings:
     """Settings of a fuzz test: so many examples in `make test-slow`, more or fewer in the other tiers."""
     tier = TIERS[os.environ.get("HYPOTHESIS_PROFILE", "test")]
-    return settings(max_examples=max(1, round(number * tier)))
+    return settings(max_examples=max(FEWEST, round(number * tier)))
 
 
 _command_line = functools.cache(typer.main.get_command)

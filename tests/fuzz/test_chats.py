@@ -1,6 +1,6 @@
 """Chats that hold anything: they are imported, or refused in one sentence, with nothing half-written.
 
-One thousand files in all, each given to the whole command.
+One thousand files in all in `make test-slow`, each given to the whole command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.fuzz.promises import ended, examples, keeping
 from tests.scenarios.chats.test_formats import FILES
 
 LINES = 700
-"""Examples of lines with messages; the other 300 are damaged files of all formats."""
+"""Examples of lines with messages in `make test-slow`; the other 300 are damaged files of all formats."""
 
 LONGEST = 2_000
 """Characters of a sentence."""

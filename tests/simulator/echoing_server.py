@@ -104,6 +104,8 @@ WAYS: dict[str, Way] = {
 class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
+    # As many as ask at once and more: one that finds the queue full is asked again a second later.
+    request_queue_size = 128
 
 
 @contextmanager

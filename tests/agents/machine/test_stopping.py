@@ -73,11 +73,14 @@ def runs(
     signal.signal(signal.SIGTERM, handler)
 
 
-def test_wherever_sigterm_comes_a_run_ends_with_one_sentence_and_goes_on_later(runs: Runs) -> None:
+@pytest.mark.parametrize("every", [13, pytest.param(5, marks=pytest.mark.slow)])
+def test_wherever_sigterm_comes_a_run_ends_with_one_sentence_and_goes_on_later(
+    runs: Runs, every: int
+) -> None:
     whole = Endpoint()
     assert runs(whole).code == 0
     wanted = sorted(runs.folder.read_conversations(), key=lambda held: held.id)
-    for fatal in range(1, len(whole.requests) + 1, 5):
+    for fatal in range(1, len(whole.requests) + 1, every):
         runs.folder.clear()
         ended = runs(Endpoint(fatal))
         gc.collect()  # a coroutine that nobody awaited would be a warning, and that an error

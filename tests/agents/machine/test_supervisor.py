@@ -53,6 +53,19 @@ def test_stopping_ends_command_and_grandchild() -> None:
         assert process.stdout.read() == b""
 
 
+def test_the_command_is_told_before_its_children_so_that_it_does_not_end_by_itself() -> None:
+    program = (
+        "import os, subprocess\n"
+        "for _ in range(150): subprocess.Popen(['sleep', '60'])\n"
+        "print('ready', flush=True)\nos.wait()\nos._exit(0)"
+    )
+    process = start_supervised([sys.executable, "-c", program], output=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == b"ready\n"
+        assert stop_supervised(process) == 128 + signal.SIGTERM
+
+
 def test_what_a_command_leaves_behind_ends_with_it() -> None:
     leaves = (
         "import subprocess, sys\n"

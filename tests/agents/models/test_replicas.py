@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import ExitStack
 from typing import Any
 
 import httpx2
@@ -120,6 +121,22 @@ async def test_one_that_fails_rests_twice_as_long_each_time_and_comes_back(failu
     with staying():
         assert await ask(replicas, hosts) == 200
     assert (first.answered, first.failures) == (1, 0)
+
+
+def test_what_was_under_way_when_it_failed_makes_no_longer_rest() -> None:
+    clock = Clock()
+    replicas = Replicas(URLS[:1], clock)
+    request = httpx2.Request("POST", "http://a/v1/chat/completions", content=b"{}")
+    [one] = replicas.replicas
+    for began, failed, number in ((100.0, 100.5, 3), (101.5, 102.0, 2)):
+        clock.now = began
+        with ExitStack() as under_way:
+            for _ in range(number):
+                asking = under_way.enter_context(replicas.asking(request))
+                assert asking is not None
+                asking.status = 500
+            clock.now = failed
+    assert (one.failed, one.failures, one.rests_until) == (5, 2, 104.0)
 
 
 async def test_no_answer_is_a_failure_and_the_wish_of_the_server_counts() -> None:

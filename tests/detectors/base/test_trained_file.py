@@ -12,6 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from detectors.base.trained_file import classifier, read_trained, write_trained
 from detectors.combined import model as combined
 from detectors.evidence_chain import model as evidence_chain
+from detectors.features.matching import DocumentFrequency
+from detectors.features.scores import Thresholds
 from scenarios.errors import UsageError
 
 DIRECTORY = b"PK\x01\x02"
@@ -66,7 +68,17 @@ def test_a_classifier_gives_probabilities_or_is_none_where_it_may_be() -> None:
     "held", [{"words": "x"}, {"sentences": 3}, {"linear": [1]}, {"trees": "x"}, {"trees": None}]
 )
 def test_a_combined_model_without_a_classifier_is_refused(held: dict[str, Any], tmp_path: Path) -> None:
-    path = Path(combined.__file__).with_name("trained") / "combined.skops"
+    path = tmp_path / "whole.skops"
+    regression = LogisticRegression()
+    model = combined.CombinedModel(
+        frequency=DocumentFrequency(texts=1, counts={"bread": 1}),
+        pieces=combined.PieceClassifiers(regression, regression),
+        replies=combined.ReplyClassifiers(regression, regression),
+        thresholds=Thresholds(word=0.5, sentence=0.5, response=0.5),
+        identity="made",
+    )
+    combined.save_model(model, path)
+    assert combined.load_model(path).frequency == model.frequency
     refused(path, combined, held, tmp_path)
 
 
@@ -76,8 +88,8 @@ def test_an_evidence_chain_without_a_classifier_is_refused(held: dict[str, Any],
     refused(path, evidence_chain, held, tmp_path)
 
 
-def refused(shipped: Path, module: Any, held: dict[str, Any], tmp_path: Path) -> None:
-    whole = skops.io.load(shipped, trusted=list(module.TRUSTED_TYPES))
+def refused(good: Path, module: Any, held: dict[str, Any], tmp_path: Path) -> None:
+    whole = skops.io.load(good, trusted=list(module.TRUSTED_TYPES))
     path = tmp_path / "edited.skops"
     skops.io.dump({**whole, **held}, path)
     with pytest.raises(UsageError, match=r"edited\.skops: this is no trained model of this detector"):

@@ -124,13 +124,15 @@ def test_what_cannot_be_learnt_from_is_an_error(replies: list[LabelledReply], er
         detector().fit(replies)
 
 
-def test_training_again_replaces_all_that_was_learnt_before(on_spans: CombinedDetector) -> None:
+def test_training_again_replaces_all_that_was_learnt_before(on_labels: CombinedDetector) -> None:
     made = detector(threshold=0.9)
-    made.fit(without_spans(corpus(10)), seed=1)
-    made.fit(corpus(20), seed=2)
-    assert made.model.identity == on_spans.model.identity
+    made.fit(corpus(2), seed=1)
+    assert made.model.pieces is not None
+    made.fit(without_spans(corpus(20)))
+    assert made.model.pieces is None
+    assert made.model.identity == on_labels.model.identity
     assert [one.score for one in judged(made, corpus(3))] == [
-        one.score for one in judged(on_spans, corpus(3))
+        one.score for one in judged(on_labels, corpus(3))
     ]
     assert (made.threshold, made.threshold_protocol) == (0.9, "given")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -107,11 +109,24 @@ def test_the_task_is_told_from_the_texts(question: str, evidence: tuple[str, ...
     assert task_of(question, passages(*evidence)) == task
 
 
-def test_training_changes_the_version_and_the_thresholds() -> None:
-    made = detector("evidence-chain-lr")
-    before = made.version
-    made.fit(corpus(10), seed=1)
-    assert made.version != before
+@pytest.fixture(scope="module")
+def trained() -> Callable[[str], EvidenceChainDetector]:
+    """Give a detector trained on ten groups by its kind; each is trained once."""
+
+    @cache
+    def fit(kind: str) -> EvidenceChainDetector:
+        made = detector(kind)
+        made.fit(corpus(10), seed=2)
+        return made
+
+    return fit
+
+
+def test_training_changes_the_version_and_the_thresholds(
+    trained: Callable[[str], EvidenceChainDetector],
+) -> None:
+    made = trained("evidence-chain-lr")
+    assert made.version != detector("evidence-chain-lr").version
     assert made.threshold == made.model.thresholds.response
     assert made.threshold_protocol == "tuned"
     wrong = corpus(10)[1]
@@ -119,11 +134,13 @@ def test_training_changes_the_version_and_the_thresholds() -> None:
 
 
 @pytest.mark.parametrize("kind", EVIDENCE_CHAIN)
-def test_training_again_replaces_all_that_was_learnt_before(kind: str) -> None:
-    made, fresh = detector(kind), detector(kind)
-    made.fit(corpus(6), seed=1)
+def test_training_again_replaces_all_that_was_learnt_before(
+    kind: str, trained: Callable[[str], EvidenceChainDetector]
+) -> None:
+    made, fresh = detector(kind), trained(kind)
+    made.fit(corpus(2), seed=1)
+    assert made.version != fresh.version
     made.fit(corpus(10), seed=2)
-    fresh.fit(corpus(10), seed=2)
     views = [one.view for one in corpus(3)]
     assert judged(made, *views) == judged(fresh, *views)
     assert (made.threshold, made.version) == (fresh.threshold, fresh.version)
@@ -137,13 +154,13 @@ def test_the_generator_is_read_of_labelled_replies_only_on_request() -> None:
         replies[0].view.model_copy(update={"origin": Origin(generator=generator)})
         for generator in ("careful", "careless")
     ]
-    made = detector(features="paper", context=["generator"])
+    made = detector("evidence-chain-lr", features="paper", context=["generator"])
     made.fit(replies)
     careful, careless = (one.score for one in judged(made, *views))
     assert careful is not None
     assert careless is not None
     assert careful < careless
-    made = detector(features="paper")
+    made = detector("evidence-chain-lr", features="paper")
     made.fit(replies)
     careful, careless = (one.score for one in judged(made, *views))
     assert careful == careless
@@ -164,15 +181,16 @@ def test_the_origin_is_asked_for_by_an_option(kind: str, options: dict[str, obje
 
 
 def test_a_given_threshold_is_kept_after_training() -> None:
-    made = detector(threshold=0.9)
+    made = detector("evidence-chain-lr", threshold=0.9)
     made.fit(corpus(10))
     assert (made.threshold, made.threshold_protocol) == (0.9, "given")
 
 
-def test_a_model_is_taken_from_a_file(tmp_path: Path) -> None:
+def test_a_model_is_taken_from_a_file(
+    tmp_path: Path, trained: Callable[[str], EvidenceChainDetector]
+) -> None:
     path = tmp_path / "mine.skops"
-    made = detector("evidence-chain-bm25")
-    made.fit(corpus(10))
+    made = trained("evidence-chain-bm25")
     save_model(made.model, path)
     loaded = detector("evidence-chain-bm25", model=str(path))
     assert loaded.model.thresholds == made.model.thresholds

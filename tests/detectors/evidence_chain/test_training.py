@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from detectors.evidence_chain.model import load_model, save_model
 from detectors.evidence_chain.risk import Method, model_inputs, rule_risk
-from detectors.evidence_chain.training import hold_out, train
+from detectors.evidence_chain.training import SHALLOW, hold_out, train
 from detectors.features.batch import make_batch, make_case
 from detectors.features.features import Features, measure
 from detectors.features.learning import best_threshold, count_forms, gold, parts_of
@@ -20,6 +20,8 @@ from detectors.features.matching import DocumentFrequency
 from scenarios.errors import UsageError
 from scenarios.labelled import LabelledReply
 from tests.detectors.features.material import batch, corpus
+
+FEW_TREES = SHALLOW._replace(trees=10)
 
 
 def test_the_threshold_with_the_largest_f1_is_half_way_to_what_it_leaves_out() -> None:
@@ -167,8 +169,10 @@ def test_a_category_never_seen_is_no_input() -> None:
 @pytest.mark.parametrize("method", ["lexical", "lr", "rf"])
 def test_training_is_deterministic_and_survives_saving(method: Method, tmp_path: Path) -> None:
     replies = corpus(10, model="a", source="made")
-    model = train(method, replies, 3, "extended", ("task", "collection", "generator", "temperature"))
-    again = train(method, replies, 3, "extended", ("task", "collection", "generator", "temperature"))
+    model, again = (
+        train(method, replies, 3, "extended", ("task", "collection", "generator", "temperature"), FEW_TREES)
+        for _ in range(2)
+    )
     save_model(model, tmp_path / "kept.skops")
     kept = load_model(tmp_path / "kept.skops")
     cases = [make_case(reply) for reply in replies]
@@ -182,7 +186,7 @@ def test_training_is_deterministic_and_survives_saving(method: Method, tmp_path:
 
 
 def test_what_was_learnt_tells_invented_sentences_apart() -> None:
-    model = train("rf", corpus(10), 0, "paper")
+    model = train("rf", corpus(10), 0, "paper", forest=FEW_TREES)
     clean, wrong = corpus(10)[:2]
     scores = model.score([make_case(clean), make_case(wrong)])
     assert scores.replies[0] < model.thresholds.response <= scores.replies[1]

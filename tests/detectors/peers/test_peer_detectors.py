@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,13 +62,21 @@ def detector() -> Iterator[PeerDetector]:
     peer.close()
 
 
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[PeerDetector]:
+    """A detector for the tests after which its worker goes on."""
+    peer = made()
+    yield peer
+    peer.close()
+
+
 async def judged(peer: PeerDetector, reply: str, evidence: str = POOL.text) -> Judgement:
     passages = (POOL.model_copy(update={"text": evidence}),)
     return await peer.detect(TurnView(question="When?", passages=passages, reply=reply))
 
 
-async def test_an_answer_becomes_a_judgement(detector: PeerDetector) -> None:
-    judgement = await judged(detector, "Fine. It opens at 6.")
+async def test_an_answer_becomes_a_judgement(lasting: PeerDetector) -> None:
+    judgement = await judged(lasting, "Fine. It opens at 6.")
     assert (judgement.outcome, judgement.score, judgement.flagged) == ("scored", 0.75, True)
     assert judgement.spans is not None
     [span] = judgement.spans
@@ -83,8 +92,8 @@ async def test_one_worker_serves_replies_that_come_at_once(detector: PeerDetecto
     assert starts.count == 1
 
 
-async def test_a_span_beyond_the_reply_is_a_failure(detector: PeerDetector) -> None:
-    judgement = await judged(detector, "Beyond.")
+async def test_a_span_beyond_the_reply_is_a_failure(lasting: PeerDetector) -> None:
+    judgement = await judged(lasting, "Beyond.")
     assert judgement.outcome == "failed"
     assert judgement.error == ("hhem: its worker gave [0, 1000), which ends after the reply of 7 characters.")
 
@@ -153,11 +162,16 @@ async def test_a_cancelled_judgement_ends_its_worker() -> None:
     assert worker._process.poll() is not None
 
 
+def wait_for_worker(peer: PeerDetector) -> None:
+    """Wait until the worker's process has been started."""
+    while peer._worker is None:
+        time.sleep(0.01)
+
+
 async def test_after_a_reply_that_was_cancelled_while_the_worker_loads_the_next_is_judged() -> None:
     peer = made(weights="slow/model")
     task = asyncio.create_task(judged(peer, "Fine."))
-    await asyncio.sleep(0.5)
-    assert peer._worker is not None
+    await asyncio.to_thread(wait_for_worker, peer)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -186,8 +200,8 @@ async def test_after_it_was_closed_the_next_reply_is_judged(detector: PeerDetect
     assert starts.count == 2
 
 
-async def test_what_has_no_words_is_no_sentence_to_judge(detector: PeerDetector) -> None:
-    judgement = await judged(detector, "Fine. It opens at 6.\n\n---\n\n😊")
+async def test_what_has_no_words_is_no_sentence_to_judge(lasting: PeerDetector) -> None:
+    judgement = await judged(lasting, "Fine. It opens at 6.\n\n---\n\n😊")
     assert [unit.text for unit in judgement.units] == ["It opens at 6."]
 
 
@@ -200,9 +214,9 @@ async def test_what_has_no_words_is_no_sentence_to_judge(detector: PeerDetector)
     ],
 )
 async def test_without_anything_to_judge_it_abstains(
-    reply: str, evidence: str, error: str, detector: PeerDetector
+    reply: str, evidence: str, error: str, lasting: PeerDetector
 ) -> None:
-    judgement = await judged(detector, reply, evidence)
+    judgement = await judged(lasting, reply, evidence)
     assert (judgement.outcome, judgement.error) == ("abstained", error)
 
 

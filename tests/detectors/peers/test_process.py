@@ -44,6 +44,13 @@ def running(command: Sequence[str] = FRAME) -> Iterator[Worker]:
         worker.stop()
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Worker]:
+    """A worker for the tests after which it goes on."""
+    with running() as worker:
+        yield worker
+
+
 def script(body: str) -> list[str]:
     """A worker that is ready, reads one request, and then does `body`."""
     program = "import json, os, sys, time\ninput(); print('{\"ready\": true}', flush=True)\nasked = input()\n"
@@ -63,42 +70,38 @@ def nobody(prompts: Sequence[Prompt]) -> tuple[str, ...]:
     raise AssertionError("no model is asked")
 
 
-def test_replies_are_judged_one_after_the_other_whatever_packages_print() -> None:
-    with running() as worker:
-        for id in ("1", "2"):
-            said = worker.judge(request("Fine größer 🏊 \ud800.", id), nobody, 20)
-            assert isinstance(said, Judged)
-            assert (said.id, said.score, said.spans and said.spans[0].end) == (id, 0.75, 16)
+def test_replies_are_judged_one_after_the_other_whatever_packages_print(shared: Worker) -> None:
+    for id in ("1", "2"):
+        said = shared.judge(request("Fine größer 🏊 \ud800.", id), nobody, 20)
+        assert isinstance(said, Judged)
+        assert (said.id, said.score, said.spans and said.spans[0].end) == (id, 0.75, 16)
 
 
-def test_what_a_reply_raises_is_of_that_reply_only() -> None:
-    with running() as worker:
-        assert worker.judge(request("Raise"), nobody, 20) == Failed(id="1", error="ValueError: too long")
-        assert isinstance(worker.judge(request("Fine"), nobody, 20), Judged)
+def test_what_a_reply_raises_is_of_that_reply_only(shared: Worker) -> None:
+    assert shared.judge(request("Raise"), nobody, 20) == Failed(id="1", error="ValueError: too long")
+    assert isinstance(shared.judge(request("Fine"), nobody, 20), Judged)
 
 
-def test_the_served_models_answers_come_through_us() -> None:
+def test_the_served_models_answers_come_through_us(shared: Worker) -> None:
     asked: list[Prompt] = []
 
     def answer(prompts: Sequence[Prompt]) -> tuple[str, ...]:
         asked.extend(prompts)
         return ("one", "two")
 
-    with running() as worker:
-        said = worker.judge(request("Ask_model"), answer, 20)
+    said = shared.judge(request("Ask_model"), answer, 20)
     assert isinstance(said, Judged)
     assert said.units[0].text == "one two"
     assert asked == [Prompt(step="extract", prompt=text, max_tokens=9) for text in ("a", "b")]
 
 
-def test_what_asking_the_model_raises_is_raised_and_the_worker_goes_on() -> None:
+def test_what_asking_the_model_raises_is_raised_and_the_worker_goes_on(shared: Worker) -> None:
     def refuse(prompts: Sequence[Prompt]) -> tuple[str, ...]:
         raise KeyError("no model")
 
-    with running() as worker:
-        with pytest.raises(KeyError, match="no model"):
-            worker.judge(request("Ask_model"), refuse, 20)
-        assert isinstance(worker.judge(request("Fine", "2"), nobody, 20), Judged)
+    with pytest.raises(KeyError, match="no model"):
+        shared.judge(request("Ask_model"), refuse, 20)
+    assert isinstance(shared.judge(request("Fine", "2"), nobody, 20), Judged)
 
 
 def test_the_worker_gets_what_its_packages_read_and_no_other_variable(

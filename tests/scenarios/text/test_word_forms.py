@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from scenarios.text.stop_words import STOP_WORDS
 from scenarios.text.word_forms import read_word
 
 
@@ -23,3 +25,7 @@ from scenarios.text.word_forms import read_word
 def test_a_word_has_an_exact_form_and_a_stem(spelling: str, exact: str, stem: str) -> None:
     word = read_word(spelling)
     assert (word.exact, word.stem) == (exact, stem)
+
+
+def test_stop_words_are_those_of_scikit_learn() -> None:
+    assert STOP_WORDS == ENGLISH_STOP_WORDS

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from hallulab import run
 from simulator.runs.folder import RunFolder
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
@@ -39,12 +39,11 @@ def test_a_fit_is_kept_and_used_from_then_on(hallulab: CommandLine, tmp_path: Pa
 
 
 def test_a_run_is_corrected_by_the_calibration_of_the_detector_that_judged_it(
-    hallulab: CommandLine, tmp_path: Path
+    hallulab: CommandLine, tmp_path: Path, demo_replay: RunFolder
 ) -> None:
-    folder = RunFolder(tmp_path / "demo")
+    folder = RunFolder(Path(shutil.copytree(demo_replay.path, tmp_path / "demo")))
     demo = RECORDINGS / "demo.jsonl.gz"
     model = ("--model", "qwen2.5-coder-1.5b")
-    run(ROOT / "docs" / "demo.yaml", out=folder.path, replay=demo, model=model[1], quiet=True)
     ended = hallulab(
         *("calibrate", folder.path, "--detectors", "halludetect", "--count", "460", "--quiet", "--json"),
         *(*model, "--replay", RECORDINGS / "planted" / "halludetect.jsonl.gz"),

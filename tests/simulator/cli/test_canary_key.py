@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents.models.redaction import Redaction
+from simulator.runs.folder import RunFolder
 from tests.fuzz.honest import honest_words
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
@@ -40,6 +42,8 @@ detectors: [lexical, halludetect]
 chatbots:
   - vanilla
   - {name: theirs, kind: endpoint, options: {base_url: URL, model: m, api_key_env: CANARY_KEY}}
+"""
+BOTS = """\
   - {name: tells, kind: callable, options: {target: "canary_bot:tells"}}
   - {name: raises, kind: callable, options: {target: "canary_bot:raises"}}
   - {name: odd, kind: callable, options: {target: "canary_bot:odd"}}
@@ -60,11 +64,11 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def run(bench: Path, out: Path, url: str) -> Ended:
+def run(bench: Path, out: Path, url: str, *more: str, bots: str = BOTS) -> Ended:
     """Run the experiment against this endpoint, with a recording."""
     config = bench / "experiment.yaml"
-    config.write_text(EXPERIMENT.replace("URL", url))
-    flags = ("--base-url", url, "--record", out / "recorded.jsonl", "--timeout", "30", "--quiet")
+    config.write_text(EXPERIMENT.replace("URL", url) + bots)
+    flags = ("--base-url", url, "--record", out / "recorded.jsonl", "--timeout", "30", "--quiet", *more)
     return ended("run", "-c", config, "--scenario", bench / "pack", "--out", out, *flags)
 
 
@@ -84,6 +88,82 @@ def assert_nowhere(folder: Path, *said: Ended) -> None:
                 assert KEY not in json.dumps(json.loads(line), ensure_ascii=False)
 
 
+def assert_nowhere_after(folder: Path, said: Ended) -> None:
+    """The same, also when the run in this folder is reported and exported."""
+    assert (folder / "report.html").is_file()
+    exported = ended("export", folder, "--out", folder / "exported.jsonl")
+    assert_nowhere(folder, said, ended("report", folder, "--json"), exported)
+
+
+MODELS = http(json.dumps({"data": [{"id": "m"}]}))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_key_that_the_first_answer_repeats_is_nowhere(bench: Path, tmp_path: Path, way: str) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any] | None) -> bytes:
+        if request is None:
+            return MODELS
+        asked.append(request)
+        return WAYS[way](KEY)
+
+    with endpoint(answer) as url:
+        said = run(bench, tmp_path, url, "--max-turns", "1", bots="")
+    assert asked
+    assert_nowhere(tmp_path, said)
+
+
+@pytest.mark.parametrize(
+    ("whose", "asked_with"),
+    [
+        ("user", "You write the first message"),
+        ("chatbot", "You are an assistant on tea"),
+        ("judge", "You check statements against evidence"),
+    ],
+)
+def test_a_key_that_is_repeated_in_all_ways_is_nowhere(
+    bench: Path, tmp_path: Path, whose: str, asked_with: str
+) -> None:
+    """Every request to that model gets the next way. If one is wrong, the slow tests tell which."""
+    given: dict[str, str] = {}
+    next_way = cycle(WAYS)
+
+    def answer(request: dict[str, Any] | None) -> bytes:
+        if request is None:
+            return MODELS
+        if not request["messages"][0]["content"].startswith(asked_with):
+            # A reply differs from others, so that each is judged by a request of its own.
+            words = {"Yes": 0.4, "No": 0.6} if request.get("logprobs") else f"{request['seed']} minutes?"
+            return http(json.dumps(completion(words)))
+        text = json.dumps(request)
+        if text not in given:
+            given[text] = next(next_way)
+        return WAYS[given[text]](KEY)
+
+    with endpoint(answer) as url:
+        said = run(bench, tmp_path, url, "--max-turns", "1", "--repeats", str(len(WAYS)), bots="")
+    assert set(given.values()) == set(WAYS)
+    assert "[key]" in (tmp_path / "recorded.jsonl").read_text()
+    assert_nowhere_after(tmp_path, said)
+
+
+def test_a_key_that_bots_say_and_raise_is_nowhere(bench: Path, tmp_path: Path) -> None:
+    asked = count()
+
+    def answer(request: dict[str, Any] | None) -> bytes:
+        return MODELS if request is None else http(json.dumps(completion(honest_words(request, next(asked)))))
+
+    with endpoint(answer) as url:
+        said = run(bench, tmp_path, url)
+    held = {one.chatbot: one for one in RunFolder(tmp_path).read_conversations()}
+    assert held["tells"].turns[0].reply == "The key is [key]."
+    assert "401: wrong key '[key]'" in str(held["raises"].error)
+    assert held["odd"].error is not None
+    assert_nowhere_after(tmp_path, said)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("honest_for", [0, PROBES, PROBES + 5])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_key_that_answers_repeat_is_nowhere(bench: Path, tmp_path: Path, way: str, honest_for: int) -> None:
@@ -92,7 +172,7 @@ def test_a_key_that_answers_repeat_is_nowhere(bench: Path, tmp_path: Path, way: 
 
     def answer(request: dict[str, Any] | None) -> bytes:
         if request is None:
-            return http(json.dumps({"data": [{"id": "m"}]}))
+            return MODELS
         asked.append(request)
         if len(asked) > honest_for:
             return WAYS[way](KEY)
@@ -101,9 +181,7 @@ def test_a_key_that_answers_repeat_is_nowhere(bench: Path, tmp_path: Path, way: 
     with endpoint(answer) as url:
         said = run(bench, tmp_path, url)
     assert len(asked) > honest_for
-    assert (tmp_path / "report.html").is_file()
-    exported = ended("export", tmp_path, "--out", tmp_path / "exported.jsonl")
-    assert_nowhere(tmp_path, said, ended("report", tmp_path, "--json"), exported)
+    assert_nowhere_after(tmp_path, said)
 
 
 def _named(key: str) -> bytes:

@@ -59,6 +59,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edits", "conversations", "verdicts", "said"),
     [

@@ -2,78 +2,53 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import multiprocessing
-import os
 import random
 import signal
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import load_experiment
+from simulator.report.document import read_report
 from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
-from tests.kill_points import journal_lines
-from tests.places import ROOT
+from tests import forked_runs
+from tests.demo import EXPERIMENT, MODEL, RECORDING, replay
+from tests.kill_points import end_in_line, journal_lines
 from tests.simulator.bench.test_rows_recompute import assert_recomputes
 from tests.simulator.command_line import CommandLine
 
-RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
 CHATBOTS = {"vanilla", "prompt-engineered", "editor", "fact-checker", "agent"}
 DETECTORS = {"halludetect", "metarag"}
+COMMAND = ("run", "-c", str(EXPERIMENT), "--model", MODEL)
 
 
-def replay(folder: RunFolder) -> None:
-    """The recorded run into a folder, going on where its journals end."""
-    experiment = load_experiment(ROOT / "docs" / "demo.yaml", {"model": "qwen2.5-coder-1.5b"})
-    asyncio.run(execute_experiment(experiment, folder, Settings(replay=RECORDING, quiet=True), simulate=True))
-
-
-@dataclass(frozen=True)
-class Whole:
-    """The run when nothing disturbs it."""
-
-    folder: RunFolder
-    seconds: float
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    folder = RunFolder(tmp_path_factory.mktemp("whole"))
-    started = time.perf_counter()
-    replay(folder)
-    return Whole(folder, time.perf_counter() - started)
-
-
-def test_every_chatbot_meets_every_detector(whole: Whole) -> None:
-    report = write_reports(whole.folder)
-    pairs = {(row.chatbot, row.detector) for row in report.rows}
+def test_every_chatbot_meets_every_detector(demo_replay: RunFolder) -> None:
+    rows = read_report(demo_replay.report).rows
+    pairs = {(row.chatbot, row.detector) for row in rows}
     assert pairs == {(chatbot, detector) for chatbot in CHATBOTS for detector in DETECTORS}
-    assert all(row.turns >= 2 and row.coverage is not None for row in report.rows)
+    assert all(row.turns >= 2 and row.coverage is not None for row in rows)
 
 
-def test_every_number_of_the_rows_follows_from_the_journals(whole: Whole) -> None:
-    write_reports(whole.folder)
-    assert_recomputes(whole.folder.report, whole.folder.conversations, whole.folder.verdicts)
+def test_every_number_of_the_rows_follows_from_the_journals(demo_replay: RunFolder) -> None:
+    assert_recomputes(demo_replay.report, demo_replay.conversations, demo_replay.verdicts)
 
 
-def test_it_replays_to_the_byte(whole: Whole, tmp_path: Path) -> None:
-    write_reports(whole.folder)
-    again = RunFolder(tmp_path)
-    replay(again)
+def test_it_replays_to_the_byte(demo_replay: RunFolder, tmp_path: Path) -> None:
+    again = replay(tmp_path)
     write_reports(again)
-    assert again.report.read_bytes() == whole.folder.report.read_bytes()
+    assert again.report.read_bytes() == demo_replay.report.read_bytes()
 
 
-def test_every_call_is_replayed(whole: Whole) -> None:
+def test_every_call_is_replayed(demo_replay: RunFolder) -> None:
     calls = [
         call
-        for conversation in whole.folder.read_conversations()
+        for conversation in demo_replay.read_conversations()
         for turn in conversation.turns
         for call in turn.calls
     ]
@@ -89,8 +64,7 @@ def test_a_stale_recording_ends_the_command_in_one_sentence(
     stale = tmp_path / "stale.jsonl"
     stale.write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
     run = RunFolder(tmp_path / "run")
-    config = ("-c", ROOT / "docs" / "demo.yaml", "--model", "qwen2.5-coder-1.5b")
-    ended = CommandLine(monkeypatch, capsys)("run", *config, "--replay", stale, "--out", run.path)
+    ended = CommandLine(monkeypatch, capsys)(*COMMAND, "--replay", stale, "--out", run.path)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"error: the recording {stale} has no answer to this request: ")
     assert ended.err.count("\n") == 1
@@ -99,16 +73,59 @@ def test_a_stale_recording_ends_the_command_in_one_sentence(
     assert all(verdict.error is None for verdict in run.read_journals().verdicts)
 
 
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessPoolExecutor]:
+    """A process to fork from: it has no thread of ours, and has done the run."""
+    with forked_runs.driver() as process:
+        process.submit(replay, tmp_path_factory.mktemp("driver")).result()
+        yield process
+
+
+def kill(folder: Path, before: Callable[[], object], seconds: float | None = None) -> int | None:
+    """Replay in a process, kill it after `seconds` unless they are None, and return its exit code."""
+    process = multiprocessing.get_context("fork").Process(target=_replay_after, args=(before, folder))
+    process.start()
+    process.join(seconds)
+    if seconds is not None:
+        process.kill()
+        process.join()
+    return process.exitcode
+
+
+def _replay_after(before: Callable[[], object], folder: Path) -> None:
+    before()
+    replay(folder)
+
+
+@pytest.mark.parametrize(("place", "share"), [(0.0, 0.5), (0.3, 0.0), (0.7, 0.99), (1.0, 0.5)])
+def test_killed_in_a_line_it_goes_on_without_loss_or_double(
+    demo_replay: RunFolder, driver: ProcessPoolExecutor, tmp_path: Path, place: float, share: float
+) -> None:
+    """The kill comes in the first line of the journals, in the last one, or between them."""
+    whole = journal_lines(demo_replay.path)
+    line = int(place * (sum(lines.total() for lines in whole.values()) - 1))
+    before = partial(end_in_line, line, share)
+    assert driver.submit(kill, tmp_path, before).result() == -signal.SIGKILL
+    written = b"".join(path.read_bytes() for path in tmp_path.glob("*.jsonl"))
+    assert written.count(b"\n") == line
+    replay(tmp_path)
+    assert journal_lines(tmp_path) == whole
+
+
+@pytest.fixture(scope="module")
+def seconds(driver: ProcessPoolExecutor, tmp_path_factory: pytest.TempPathFactory) -> float:
+    """How long a run takes that nobody kills."""
+    started = time.perf_counter()
+    assert driver.submit(kill, tmp_path_factory.mktemp("timed"), bool).result() == 0
+    return time.perf_counter() - started
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("point", range(20))
 def test_killed_at_a_random_moment_it_goes_on_without_loss_or_double(
-    whole: Whole, tmp_path: Path, point: int
+    demo_replay: RunFolder, driver: ProcessPoolExecutor, seconds: float, tmp_path: Path, point: int
 ) -> None:
-    folder = RunFolder(tmp_path)
-    process = multiprocessing.get_context("fork").Process(target=replay, args=(folder,))
-    process.start()
-    time.sleep(random.Random(point).uniform(0.05, 1.0) * whole.seconds)
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    replay(folder)
-    assert journal_lines(folder.path) == journal_lines(whole.folder.path)
+    moment = random.Random(point).uniform(0.05, 1.0) * seconds
+    driver.submit(kill, tmp_path, bool, moment).result()
+    replay(tmp_path)
+    assert journal_lines(tmp_path) == journal_lines(demo_replay.path)

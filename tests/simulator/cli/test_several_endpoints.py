@@ -80,30 +80,32 @@ NINE = "http://127.0.0.1:9/v1"
 
 
 def test_one_of_four_that_dies_in_mid_run_costs_nothing_and_is_used_again(
-    hallulab: CommandLine, tmp_path: Path
+    hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # It wakes while the run goes on, however fast that is.
+    monkeypatch.setattr("agents.models.replicas.FIRST_REST_S", 0.05)
     with ExitStack() as stack:
         endpoints = [stack.enter_context(faulty_endpoint(0.0, ["500"])) for _ in range(4)]
         for endpoint in endpoints:
             endpoint.pause_s = 0.02
         dying, before = endpoints[2], []
+        dying.most = 2
 
         def live() -> None:
             while dying.given["healthy"] < 10:
-                time.sleep(0.01)
+                time.sleep(0.001)
             dying.share = 1.0
             while dying.given["500"] < 2:
-                time.sleep(0.01)
-            dying.share = 0.0
+                time.sleep(0.001)
             before.append(dying.given["healthy"])
 
         life = threading.Thread(target=live)
         life.start()
-        ended = run(hallulab, tmp_path, *(endpoint.url for endpoint in endpoints), users=200)
+        ended = run(hallulab, tmp_path, *(endpoint.url for endpoint in endpoints), users=100)
         life.join()
     held = RunFolder(tmp_path / "run").read_conversations()
     assert ended.code == 0
-    assert (len(held), [one.error for one in held if one.error]) == (200, [])
+    assert (len(held), [one.error for one in held if one.error]) == (100, [])
     assert dying.given["healthy"] > before[0]
     answered = sum(map(int, re.findall(r"answered (\d+) requests", ended.out)))
     assert answered == sum(healthy(endpoints))

@@ -14,11 +14,11 @@ def die_in(place: str, mark: Path | None = None, only: str = "") -> None:
 
     Args:
         mark: a file that is made then; only the process that makes it dies. None: each one dies.
-        only: it must stand in the function's first argument.
+        only: it must stand in the function's arguments.
     """
 
     async def killing(*arguments: Any) -> Any:
-        if only in repr(arguments[0]) and (mark is None or _made(mark)):
+        if only in repr(arguments) and (mark is None or _made(mark)):
             os.kill(os.getpid(), signal.SIGKILL)
         return await usual(*arguments)
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,9 +21,12 @@ import pytest
 from agents.models.recording import Recording
 from benchmarks.stub_endpoint import MODEL, completion
 from scenarios.errors import OperationalError
+from scenarios.transcript import Conversation
 from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import Experiment, load_experiment
+from simulator.experiment.config import Experiment
 from simulator.runs.folder import RunFolder
+from tests.demo import EXPERIMENT, RECORDING, replay
+from tests.demo import MODEL as DEMO_MODEL
 from tests.fuzz.tiny_run import make_pack, words_for_vectors, words_for_vectors_from_now_on
 from tests.kill_points import Lines, journal_lines
 from tests.places import ROOT
@@ -28,26 +34,15 @@ from tests.served import served
 from tests.simulator.command_line import CommandLine
 from tests.simulator.experiment.dying_workers import die_in
 
-RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
-
-
-def replay(path: Path, workers: int, prepare: Callable[[], None] | None = None, **fields: Any) -> RunFolder:
-    """The recorded run into a folder, going on where its journals end."""
-    folder = RunFolder(path)
-    experiment = load_experiment(ROOT / "docs" / "demo.yaml", {"model": "qwen2.5-coder-1.5b", **fields})
-    settings = Settings(replay=RECORDING, quiet=True, workers=workers, prepare_worker=prepare)
-    asyncio.run(execute_experiment(experiment, folder, settings, simulate=True))
-    return folder
-
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lines]:
+def whole(demo_replay: RunFolder) -> dict[str, Lines]:
     """The journals of one process."""
-    return journal_lines(replay(tmp_path_factory.mktemp("whole"), 1).path)
+    return journal_lines(demo_replay.path)
 
 
 def test_two_workers_write_what_one_process_writes(whole: dict[str, Lines], tmp_path: Path) -> None:
-    assert journal_lines(replay(tmp_path, 2).path) == whole
+    assert journal_lines(replay(tmp_path, workers=2).path) == whole
 
 
 @pytest.mark.parametrize("place", ["converse", "run_detector"])
@@ -60,25 +55,50 @@ def test_a_worker_that_dies_costs_one_more_try(whole: dict[str, Lines], tmp_path
 REASON = "the worker process ended (SIGKILL), and so did the next one"
 
 
+@pytest.fixture(scope="module")
+def killing(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A run in which every worker dies that converses with one chatbot, or judges another."""
+    return replay(tmp_path_factory.mktemp("killing"), 2, kill_at_two_places, limit=1)
+
+
+def kill_at_two_places() -> None:
+    die_in("converse", only="chatbot='editor'")
+    die_in("Stage._judge_turn", only="chatbot='agent'")
+
+
+@pytest.fixture
+def held(killing: RunFolder) -> dict[str, Conversation]:
+    """The conversations of `killing`, by chatbot."""
+    return {one.chatbot: one for one in killing.read_conversations()}
+
+
 def test_a_conversation_that_kills_workers_is_a_failure_and_takes_no_other_with_it(
-    whole: dict[str, Lines], tmp_path: Path
+    killing: RunFolder, held: dict[str, Conversation], whole: dict[str, Lines]
 ) -> None:
-    folder = replay(tmp_path, 2, partial(die_in, "converse", only="chatbot='editor'"), limit=1)
-    held = {one.chatbot: one.error for one in folder.read_conversations()}
-    assert held.pop("editor") == REASON
-    assert held == dict.fromkeys(("vanilla", "prompt-engineered", "fact-checker", "agent"))
-    assert len(folder.read_journals().verdicts) == 4 * 2 * 2
-    replay(tmp_path, 1, limit=1)
-    assert [one.error for one in folder.read_conversations()].count(None) == 5
-    assert len(folder.read_journals().verdicts) == 5 * 2 * 2
+    errors = {chatbot: one.error for chatbot, one in held.items()}
+    assert errors.pop("editor") == REASON
+    assert errors == dict.fromkeys(("vanilla", "prompt-engineered", "fact-checker", "agent"))
+    scored = [one.conversation for one in killing.read_journals().verdicts if one.outcome == "scored"]
+    others = {one.id for one in held.values() if one.chatbot not in ("editor", "agent")}
+    assert Counter(scored) == dict.fromkeys(others, 2 * 2)
+    written = journal_lines(killing.path)["conversations.jsonl"]
+    assert (written & whole["conversations.jsonl"]).total() == 4
 
 
-def test_what_kills_every_worker_that_judges_is_a_failed_verdict(tmp_path: Path) -> None:
-    prepare = partial(die_in, "run_detector")
-    journals = replay(tmp_path, 2, prepare, limit=1, chatbots=["vanilla"]).read_journals()
-    [held] = journals.conversations
-    assert held.error is None
-    assert [(verdict.outcome, verdict.error) for verdict in journals.verdicts] == [("failed", REASON)] * 4
+def test_what_kills_every_worker_that_judges_is_a_failed_verdict(
+    killing: RunFolder, held: dict[str, Conversation]
+) -> None:
+    verdicts = [one for one in killing.read_journals().verdicts if one.conversation == held["agent"].id]
+    assert [(verdict.outcome, verdict.error) for verdict in verdicts] == [("failed", REASON)] * 4
+
+
+def test_what_killed_workers_is_made_when_the_run_goes_on(killing: RunFolder, tmp_path: Path) -> None:
+    shutil.copytree(killing.path, tmp_path / "run")
+    run = replay(tmp_path / "run", limit=1)
+    assert [one.error for one in run.read_conversations()].count(None) == 5
+    verdicts = run.read_journals().verdicts
+    assert len(verdicts) == 5 * 2 * 2
+    assert {one.outcome for one in verdicts} == {"scored"}
 
 
 def test_workers_that_cannot_begin_end_the_run_in_one_sentence(tmp_path: Path) -> None:
@@ -95,7 +115,7 @@ def test_a_stale_recording_ends_the_run_as_without_workers(hallulab: CommandLine
     entries = [{"kind": kind, "key": key, "answer": answer} for (kind, key), answer in lines.items()]
     stale.write_text("".join(json.dumps(entry) + "\n" for entry in entries[: len(entries) // 2]))
     ended = hallulab(
-        *("run", "-c", ROOT / "docs" / "demo.yaml", "--model", "qwen2.5-coder-1.5b", "--workers", "2"),
+        *("run", "-c", EXPERIMENT, "--model", DEMO_MODEL, "--workers", "2"),
         *("--replay", stale, "--out", tmp_path / "run", "--quiet"),
     )
     assert (ended.code, ended.out) == (1, "")
@@ -114,22 +134,25 @@ def test_killed_with_its_workers_at_work_a_run_leaves_none_and_goes_on(
 ) -> None:
     run = tmp_path / "run"
     command = [
-        *(sys.executable, "-m", "hallulab.entry_point", "run", "-c", str(ROOT / "docs" / "demo.yaml")),
-        *("--model", "qwen2.5-coder-1.5b", "--replay", str(RECORDING), "--workers", "2", "--quiet"),
+        *(sys.executable, "-m", "hallulab.entry_point", "run", "-c", str(EXPERIMENT)),
+        *("--model", DEMO_MODEL, "--replay", str(RECORDING), "--workers", "2", "--quiet"),
         *("--concurrency", "1", "--out", str(run)),
     ]
     with subprocess.Popen(command, cwd=ROOT) as process:
         while not (run / "conversations.jsonl").exists() or not (run / "conversations.jsonl").read_bytes():
             time.sleep(0.01)
         workers = children_of(process.pid)
+        loaded = [Path(f"/proc/{pid}/maps").read_text() for pid in workers]
         process.kill()
     assert len(workers) == 2
     deadline = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in workers):
         assert time.monotonic() < deadline, "a worker outlived the run"
         time.sleep(0.05)
+    # The import of each would stop a worker's conversations for a second or more.
+    assert not [maps for maps in loaded if re.search("/(sklearn|scipy|pandas|torch|lancedb)/", maps)]
     assert journal_lines(run) != whole
-    replay(run, 1)
+    replay(run)
     assert journal_lines(run) == whole
 
 

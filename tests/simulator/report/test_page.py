@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ in_browser = pytest.mark.skipif(
 )
 
 
+@cache
 def page(seeds: int = 1, hostile: bool = False) -> str:
     run = example_run(seeds, hostile)
     report = build_report(
@@ -167,8 +169,10 @@ def test_unlocated_and_unjudged_are_shown_as_such(chromium: webdriver.Chrome, tm
 @in_browser
 def test_markup_in_any_text_is_shown_as_text(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page(hostile=True))
-    for closed in find(chromium, ".cell summary"):
-        closed.click()
+    first, *others = find(chromium, ".cell summary")
+    first.click()
+    chromium.execute_script("for (const closed of arguments[0]) closed.click()", others)
+    assert len(find(chromium, ".cell details[open]")) == 1 + len(others) > 1
     find(chromium, "mark")[0].click()
     assert find(chromium, ".reply")[0].text == (
         "See <script>alert(1)</script> and <img src=x onerror=alert(2)> </script><!-- & more 😀 here."
@@ -206,7 +210,7 @@ def test_the_page_refers_to_nothing_outside() -> None:
 
 
 def test_equal_journals_give_the_same_page() -> None:
-    assert page() == page()
+    assert page.__wrapped__() == page()
 
 
 def test_an_empty_run_has_a_page() -> None:
