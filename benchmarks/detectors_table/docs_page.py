@@ -73,7 +73,7 @@ BEYOND = (
 """Modules and packages that decide nothing in a table from recordings; nor does what only they import."""
 
 READ = ("detectors", "agents/prompts", "agents/retrieval/prompts")
-"""Folders that have what this code reads, relative to the repository: prompts, tuned numbers, learnt models."""
+"""Folders, relative to the repository, with what this code reads: prompts, tuned numbers, learnt models."""
 
 _READ_FILES = ("*.skops", "*.txt", "*.yaml")
 _RECORDS = ("*.jsonl", "*.jsonl.gz")
