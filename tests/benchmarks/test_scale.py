@@ -78,17 +78,6 @@ def test_a_run_against_the_stub_loses_and_doubles_nothing(tmp_path: Path) -> Non
     assert needed["run"].megabytes < 1000
 
 
-def test_the_speedup_is_the_ratio_of_both_times(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(
-        "benchmarks.scale.speedup._seconds", lambda url, workers, users, folder: users / (1 + workers)
-    )
-    assert speedup(tmp_path, 30) == {"speedup_2_workers": 1.5}
-    assert capsys.readouterr().out == "30 users: one worker 15.0 s, two 10.0 s\n"
-
-
-@pytest.mark.slow
 def test_the_same_run_is_timed_by_one_worker_and_by_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
