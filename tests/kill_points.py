@@ -4,9 +4,8 @@ A run is a process that is ended by SIGKILL, as `kill -9` does: nothing of Pytho
 files hold what the system got by then. It is forked from a process that has done the same run before. So it
 differs from a new process only in that imports, which take two seconds and write nothing, are never killed.
 
-Of random kills, half come at a random time. The others come at a random line of the journals, after a random
-number of its bytes: a line is one `write`, so this is a kill in the middle of it. Chosen kills come at a line
-of a journal, or while the reports are written (`Place`).
+Half of the kills come at a random time. The others come at a random line of the journals, after a random
+number of its bytes: a line is one `write`, so this is a kill in the middle of it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
@@ -29,10 +28,6 @@ from scenarios.files.jsonl import LineWriter, read_lines
 from tests import forked_runs
 
 Lines = Counter[str]
-
-Place = tuple[str, int, float]
-"""Name of a journal, number of a line of it from 0, and the share of its bytes that is written before the
-kill. Or `report`, the number of its files that are in their place before the kill, and 0."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +59,8 @@ class Found:
         return Found(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
 
-def kill_at(command: Sequence[str], folder: Path, places: Sequence[Place]) -> Found:
-    """Kill a run at each of these places, resume it to its end, and compare the journals."""
-    with forked_runs.driver() as driver:
-        return driver.submit(
-            _kill_and_resume, command, folder, [partial(_kill_at, place) for place in places]
-        ).result()
-
-
 def kill_and_resume(command: Sequence[str], folder: Path, points: int, processes: int = 1) -> Found:
-    """Kill a run at so many random points, resume each to its end, and compare the journals.
+    """Kill a run at so many points, resume each to its end, and compare the journals.
 
     Args:
         command: arguments of `hallulab`, without `--out`.
@@ -83,28 +70,19 @@ def kill_and_resume(command: Sequence[str], folder: Path, points: int, processes
     """
     with forked_runs.driver(processes) as pool:
         parts = [
-            pool.submit(
-                _kill_and_resume,
-                command,
-                folder / str(one),
-                [partial(_kill, seed) for seed in range(one, points, processes)],
-            )
+            pool.submit(_kill_and_resume, command, folder / str(one), range(one, points, processes))
             for one in range(processes)
         ]
         return sum((part.result() for part in parts), Found())
 
 
-Kill = Callable[[Sequence[str], Path, Undisturbed], None]
-"""Starts a run, given the command, its folder and the undisturbed run, and kills it."""
-
-
-def _kill_and_resume(command: Sequence[str], folder: Path, kills: Sequence[Kill]) -> Found:
+def _kill_and_resume(command: Sequence[str], folder: Path, seeds: Sequence[int]) -> Found:
     folder.mkdir(parents=True)
     whole = _undisturbed(command, folder / "whole")
     found = Found()
-    for number, kill in enumerate(kills):
-        run = folder / str(number)
-        kill(command, run, whole)
+    for seed in seeds:
+        run = folder / str(seed)
+        _kill(command, run, whole, random.Random(seed))
         unfinished = not (run / "report.html").exists()
         torn = any(_is_torn(path) for path in run.glob("*.jsonl"))
         _finish(command, run)
@@ -138,20 +116,8 @@ def _finish(command: Sequence[str], folder: Path) -> None:
         raise RuntimeError(f"a run ended with code {ended.code}: {ended.err}")
 
 
-def _kill_at(place: Place, command: Sequence[str], folder: Path, whole: Undisturbed) -> None:
-    name, number, share = place
-    before = (
-        partial(_end_in_report, number) if name == "report" else partial(end_in_line, number, share, name)
-    )
-    process = forked_runs.start(command, folder, before)
-    process.join()
-    if process.exitcode != -signal.SIGKILL:
-        raise RuntimeError(f"a run has no place {place}: it ended with code {process.exitcode}")
-
-
-def _kill(seed: int, command: Sequence[str], folder: Path, whole: Undisturbed) -> None:
-    """Start a run in a process, and end the process by SIGKILL at a point that the seed gives."""
-    chance = random.Random(seed)
+def _kill(command: Sequence[str], folder: Path, whole: Undisturbed, chance: random.Random) -> None:
+    """Start a run in a process, and end the process by SIGKILL at a point that `chance` gives."""
     if chance.random() < 0.5:
         process = forked_runs.start(command, folder)
         process.join(chance.uniform(0.05, 1.0) * whole.seconds)
@@ -162,41 +128,19 @@ def _kill(seed: int, command: Sequence[str], folder: Path, whole: Undisturbed) -
     process.join()
 
 
-def end_in_line(line: int, share: float, journal: str | None = None) -> None:
-    """Have this process write that share of the line of this number, and end by SIGKILL then.
-
-    Args:
-        line: number of the line, from 0.
-        share: of its bytes.
-        journal: name of the file whose lines count; None: those of all journals.
-    """
+def end_in_line(line: int, share: float) -> None:
+    """Have this process write that share of the journals' line of this number, and end by SIGKILL then."""
     written = 0
 
     def write(self: LineWriter, data: bytes) -> None:
         nonlocal written
-        counts = journal is None or self.path.name == journal
-        if counts and written == line:
+        if written == line:
             os.write(self._descriptor, data[: int(share * (len(data) + 1))])
             os.kill(os.getpid(), signal.SIGKILL)
-        written += counts
+        written += 1
         os.write(self._descriptor, data)
 
     patch.object(LineWriter, "_write", write).start()
-
-
-def _end_in_report(number: int) -> None:
-    """Have this process end by SIGKILL when so many of the report's files are in their place, from 0."""
-    replace, placed = Path.replace, 0
-
-    def place(self: Path, target: Path) -> Path:
-        nonlocal placed
-        if Path(target).name.startswith("report."):
-            if placed == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            placed += 1
-        return replace(self, target)
-
-    patch.object(Path, "replace", place).start()
 
 
 def journal_lines(folder: Path) -> dict[str, Lines]:

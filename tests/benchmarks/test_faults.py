@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.faults import at_faulty_endpoint, bench, compared, recorded
-from tests.kill_points import Place, kill_and_resume, kill_at
+from tests.kill_points import kill_and_resume
 
 
 @pytest.fixture(scope="module")
@@ -69,31 +69,8 @@ def test_what_is_wrong_is_counted(
     assert {name: wrong[name] for name in names} == dict.fromkeys(names, 0) | counted
 
 
-PLACES: tuple[Place, ...] = (
-    *(
-        ("conversations.jsonl", line, share)
-        for line, share in ((0, 0.0), (0, 0.5), (1, 0.99), (3, 0.0), (5, 0.5))
-    ),
-    *(
-        ("verdicts.jsonl", line, share)
-        for line, share in ((0, 0.0), (0, 0.5), (7, 0.99), (13, 0.0), (19, 0.5))
-    ),
-    *(("audit.jsonl", line, share) for line, share in ((0, 0.0), (1, 0.5), (3, 0.99))),
-    *(("report", files, 0.0) for files in (0, 1, 2)),
-)
-"""Before the first line, between journals, in the middle of lines, before the last byte, in the report."""
-
-
-def test_killed_at_chosen_places_a_run_goes_on_without_loss_or_double(folder: Path) -> None:
-    found = kill_at(recorded(folder), folder / "killed", PLACES)
-    assert (found.points, found.lost, found.doubled) == (16, 0, 0)
-    # Of the report's files, the page is placed last: without it a run is unfinished.
-    assert (found.unfinished, found.torn) == (16, 8)
-
-
-@pytest.mark.slow
 def test_killed_at_a_hundred_points_a_run_goes_on_without_loss_or_double(folder: Path) -> None:
-    found = kill_and_resume(recorded(folder), folder / "killed at random", 100)
+    found = kill_and_resume(recorded(folder), folder / "killed", 100)
     assert (found.points, found.lost, found.doubled) == (100, 0, 0)
     assert found.unfinished > 50
     assert found.torn > 20
