@@ -5,7 +5,8 @@ files hold what the system got by then. It is forked from a process that has don
 differs from a new process only in that imports, which take two seconds and write nothing, are never killed.
 
 Half of the kills come at a random time. The others come at a random line of the journals, after a random
-number of its bytes: a line is one `write`, so this is a kill in the middle of it.
+number of its bytes: a line is one `write`, so this is a kill in the middle of it. A test may also choose the
+places (`Place`).
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from scenarios.files.jsonl import LineWriter, read_lines
+from simulator.runs.folder import _written_beside
 from tests import forked_runs
 
 Lines = Counter[str]
@@ -38,6 +39,76 @@ class Undisturbed:
     """Lines of each journal in canonical form (`journal_lines`)."""
     seconds: float
     """How long it took."""
+
+
+@dataclass(frozen=True)
+class InLine:
+    """A place in a journal: in a line, after that share of its bytes."""
+
+    line: int
+    share: float
+    journal: str | None = None
+    """The file's name; None: the lines of all journals count, as they are written."""
+
+    def end_there(self) -> None:
+        """Have this process end by SIGKILL when it comes there."""
+        written = 0
+
+        def write(writer: LineWriter, data: bytes) -> None:
+            nonlocal written
+            counts = self.journal in (None, writer.path.name)
+            if counts and written == self.line:
+                os.write(writer._descriptor, data[: int(self.share * (len(data) + 1))])
+                os.kill(os.getpid(), signal.SIGKILL)
+            written += counts
+            os.write(writer._descriptor, data)
+
+        patch.object(LineWriter, "_write", write).start()
+
+
+@dataclass(frozen=True)
+class InReport:
+    """A place in the writing of a report: its text is that far beside the place where it belongs."""
+
+    report: str
+    """The file's name."""
+    share: float
+
+    def end_there(self) -> None:
+        """Have this process end by SIGKILL when it comes there."""
+
+        def write_beside(target: Path, data: Iterable[bytes]) -> Path:
+            whole = b"".join(data)
+            if target.name != self.report:
+                return _written_beside(target, [whole])
+            _written_beside(target, [whole[: int(self.share * len(whole))]])
+            os.kill(os.getpid(), signal.SIGKILL)
+            raise AssertionError
+
+        patch("simulator.runs.folder._written_beside", write_beside).start()
+
+
+@dataclass(frozen=True)
+class AfterReport:
+    """The place where a report has just come to where it belongs."""
+
+    report: str
+    """The file's name."""
+
+    def end_there(self) -> None:
+        """Have this process end by SIGKILL when it comes there."""
+        replace = Path.replace
+
+        def replace_and_end(self_: Path, target: Path) -> Path:
+            made = replace(self_, target)
+            if made.name == self.report:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return made
+
+        patch.object(Path, "replace", replace_and_end).start()
+
+
+Place = InLine | InReport | AfterReport
 
 
 @dataclass(frozen=True)
@@ -84,7 +155,7 @@ def _kill_and_resume(command: Sequence[str], folder: Path, seeds: Sequence[int])
         run = folder / str(seed)
         _kill(command, run, whole, random.Random(seed))
         unfinished = not (run / "report.html").exists()
-        torn = any(_is_torn(path) for path in run.glob("*.jsonl"))
+        torn = any(is_torn(path) for path in run.glob("*.jsonl"))
         _finish(command, run)
         left = journal_lines(run)
         pairs = [(lines, left.get(name, Lines())) for name, lines in whole.lines.items()]
@@ -124,23 +195,8 @@ def _kill(command: Sequence[str], folder: Path, whole: Undisturbed, chance: rand
         process.kill()
     else:
         line = chance.randrange(sum(lines.total() for lines in whole.lines.values()))
-        process = forked_runs.start(command, folder, partial(end_in_line, line, chance.random()))
+        process = forked_runs.start(command, folder, InLine(line, chance.random()).end_there)
     process.join()
-
-
-def end_in_line(line: int, share: float) -> None:
-    """Have this process write that share of the journals' line of this number, and end by SIGKILL then."""
-    written = 0
-
-    def write(self: LineWriter, data: bytes) -> None:
-        nonlocal written
-        if written == line:
-            os.write(self._descriptor, data[: int(share * (len(data) + 1))])
-            os.kill(os.getpid(), signal.SIGKILL)
-        written += 1
-        os.write(self._descriptor, data)
-
-    patch.object(LineWriter, "_write", write).start()
 
 
 def journal_lines(folder: Path) -> dict[str, Lines]:
@@ -157,7 +213,8 @@ def journal_lines(folder: Path) -> dict[str, Lines]:
     }
 
 
-def _is_torn(path: Path) -> bool:
+def is_torn(path: Path) -> bool:
+    """Return whether a file's last line is unfinished."""
     return path.read_bytes()[-1:] not in (b"", b"\n")
 
 

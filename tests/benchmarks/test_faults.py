@@ -69,6 +69,7 @@ def test_what_is_wrong_is_counted(
     assert {name: wrong[name] for name in names} == dict.fromkeys(names, 0) | counted
 
 
+@pytest.mark.slow
 def test_killed_at_a_hundred_points_a_run_goes_on_without_loss_or_double(folder: Path) -> None:
     found = kill_and_resume(recorded(folder), folder / "killed", 100)
     assert (found.points, found.lost, found.doubled) == (100, 0, 0)

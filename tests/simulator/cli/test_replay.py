@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from simulator.report.reporting import write_reports
 from simulator.runs.folder import RunFolder
 from tests import forked_runs
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay
-from tests.kill_points import end_in_line, journal_lines
+from tests.kill_points import InLine, journal_lines
 from tests.simulator.bench.test_rows_recompute import assert_recomputes
 from tests.simulator.command_line import CommandLine
 
@@ -104,7 +103,7 @@ def test_killed_in_a_line_it_goes_on_without_loss_or_double(
     """The kill comes in the first line of the journals, in the last one, or between them."""
     whole = journal_lines(demo_replay.path)
     line = int(place * (sum(lines.total() for lines in whole.values()) - 1))
-    before = partial(end_in_line, line, share)
+    before = InLine(line, share).end_there
     assert driver.submit(kill, tmp_path, before).result() == -signal.SIGKILL
     written = b"".join(path.read_bytes() for path in tmp_path.glob("*.jsonl"))
     assert written.count(b"\n") == line
