@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +200,25 @@ def test_a_recording_that_lacks_an_answer_is_told_and_ends_with_1(
     assert keys(recording.read_text()) == keys(whole)
 
 
+def test_several_workers_give_the_lines_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads are the workers here. Arguments and lines are also sent as to processes and back."""
+    write_data(tmp_path / "data")
+
+    def pool(workers: int, context: BaseContext, initializer: Callable[[], None]) -> ThreadPoolExecutor:
+        assert (workers, context.get_start_method()) == (2, "spawn")
+        return ThreadPoolExecutor(workers)
+
+    monkeypatch.setattr("benchmarks.detectors_table.running.ProcessPoolExecutor", pool)
+    one, two = (
+        table(asked(tmp_path), ("wice", "begin"), ("lexical",), workers=workers, quiet=True)
+        for workers in (1, 2)
+    )
+    assert numbers(two) == numbers(one)
+    sent = (asked(tmp_path), two.lines)
+    assert pickle.loads(pickle.dumps(sent)) == sent
+
+
+@pytest.mark.slow
 def test_the_command_measures_in_several_processes(tmp_path: Path) -> None:
     write_data(tmp_path / "data")
     command = (sys.executable, "-m", "benchmarks.detectors_table", "--data", str(tmp_path / "data"))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import tracemalloc
+from importlib import import_module
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from benchmarks.orchestration import stub
 from benchmarks.scale import made_run
 from benchmarks.scale.made_run import make
-from benchmarks.scale.memory import lost_and_doubled, simulated
+from benchmarks.scale.memory import Needed, lost_and_doubled, simulated
 from benchmarks.scale.speedup import speedup
 from simulator.report.exporting import export_annotated
 from simulator.report.reporting import write_reports
@@ -48,36 +52,97 @@ def test_what_is_lost_or_doubled_is_counted(
     assert lost_and_doubled(folder, 2, made_run.DETECTORS) == found
 
 
+def write_all(folder: RunFolder) -> None:
+    write_reports(folder)
+    export_annotated(folder, "lexical", folder.path / "export.jsonl")
+
+
 def largest(folder: RunFolder) -> int:
     """Most bytes of Python objects while a folder is reported on and exported."""
     tracemalloc.start()
-    write_reports(folder)
-    export_annotated(folder, "lexical", folder.path / "export.jsonl")
+    write_all(folder)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
 
 
+@pytest.mark.parametrize(
+    ("numbers", "more"),
+    [
+        ((22, 50), 620_000),  # as objects, the other 28 conversations take 2 MB
+        pytest.param((30, 300), 6_000_000, marks=pytest.mark.slow),  # and the other 270 20 MB
+    ],
+)
 def test_reports_and_exports_of_many_conversations_need_little_more_than_those_of_few(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[int, int], more: int
 ) -> None:
     for module in ("pages", "reporting"):
         monkeypatch.setattr(f"simulator.report.{module}.MOST", 20)
     monkeypatch.setattr("simulator.measure.statistics._CELLS", 10_000)
-    make(30, tmp_path / "few")
-    make(300, tmp_path / "many")
-    largest(RunFolder(tmp_path / "few"))  # loads libraries
-    few, many = (largest(RunFolder(tmp_path / name)) for name in ("few", "many"))
-    assert many - few < 6_000_000  # as objects, the other 270 conversations take 30 MB
+    for number in numbers:
+        make(number, tmp_path / str(number))
+    write_all(RunFolder(tmp_path / str(numbers[0])))  # loads libraries
+    few, many = (largest(RunFolder(tmp_path / str(number))) for number in numbers)
+    assert many - few < more
 
 
+def in_this_process(module: str, *arguments: str) -> Needed:
+    """Run a module's `main` here, as `needed_by` does in a process of its own."""
+    with (
+        patch.object(sys, "argv", [module, *arguments]),
+        patch("agents.retrieval.knowledge.SentenceEmbedder"),  # so that another one does not stay
+        contextlib.suppress(SystemExit),
+    ):
+        import_module(module).main()
+    return Needed(megabytes=1, seconds=1.0, cpu_seconds=1.0)
+
+
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No processes are started, which import for seconds."""
+    monkeypatch.setattr("benchmarks.scale.memory.needed_by", in_this_process)
+
+
+@pytest.mark.usefixtures("one_process")
 def test_a_run_against_the_stub_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    with stub() as base_url:
+        simulated(base_url, 6, tmp_path / "run")
+    assert lost_and_doubled(tmp_path / "run", 6) == (0, 0)
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_a_run_in_a_process_of_its_own_loses_and_doubles_nothing(tmp_path: Path) -> None:
     with stub() as base_url:
         needed = simulated(base_url, 6, tmp_path / "run")
     assert lost_and_doubled(tmp_path / "run", 6) == (0, 0)
     assert needed["run"].megabytes < 1000
 
 
+def test_speed_up_is_the_seconds_of_one_worker_over_those_of_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def needed(module: str, *arguments: str) -> Needed:
+        asked.append((module, *arguments[1:]))
+        return Needed(megabytes=1, seconds=30.0 / int(arguments[1]) + 1.0, cpu_seconds=1.0)
+
+    monkeypatch.setattr("benchmarks.scale.speedup.needed_by", needed)
+    assert speedup(tmp_path, 2) == {"speedup_2_workers": 1.94}
+    assert capsys.readouterr().out == "2 users: one worker 31.0 s, two 16.0 s\n"
+    assert asked == [
+        ("benchmarks.scale.speedup", workers, "2", str(tmp_path / workers)) for workers in ("1", "2")
+    ]
+
+
+def test_one_worker_meets_two_users_with_five_chatbots(tmp_path: Path) -> None:
+    with stub() as base_url:
+        in_this_process("benchmarks.scale.speedup", base_url, "1", "2", str(tmp_path / "run"))
+    assert len(list(RunFolder(tmp_path / "run").read_conversations())) == 10
+
+
+@pytest.mark.slow
 def test_the_same_run_is_timed_by_one_worker_and_by_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
