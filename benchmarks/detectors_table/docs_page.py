@@ -109,7 +109,8 @@ def write_page(page: Path, table: str, decided_by: Mapping[str, str]) -> None:
 def what_changed(page: Path, decided_by: Mapping[str, str]) -> str | None:
     """Say what has changed since a page was written; None if nothing has."""
     now = set(_lines(table_in(page), decided_by).splitlines())
-    then = set(digest_file(page).read_text(encoding="utf-8").splitlines())
+    file = digest_file(page)
+    then = set(file.read_text(encoding="utf-8").splitlines()) if file.is_file() else set()
     names = sorted({line.partition(" ")[0] for line in now ^ then})
     if not names:
         return None

@@ -122,6 +122,15 @@ def test_what_decides_nothing_may_change(path: Path, old: str, new: str) -> None
     assert what_changed(PAGE, deciding(ASKED, DETECTORS)) is None
 
 
+@pytest.mark.usefixtures("copy")
+def test_without_a_digest_everything_has_changed() -> None:
+    digest_file(PAGE).unlink()
+    assert what_changed(PAGE, deciding(ASKED, DETECTORS)) == (
+        "docs/detectors.md may not be what the command prints, for these have changed since: code, "
+        f"libraries, options, prompts-and-learnt-models, recordings, samples, table. Run {COMMAND}."
+    )
+
+
 def test_files_that_come_and_go_are_told(copy: Path) -> None:
     (copy / FOLDER / "gold.metarag.jsonl").rename(copy / FOLDER / "gold.self-check.jsonl")
     (copy / KEPT / "begin" / "turns.jsonl").unlink()
