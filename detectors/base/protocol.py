@@ -12,9 +12,10 @@ from agents.models.model import ModelPool
 from scenarios.labelled import LabelledReply
 from scenarios.transcript import Judgement, TurnView
 
-ThresholdProtocol = Literal["published", "tuned", "calibrated", "given"]
-"""Where a threshold comes from: the paper, a fit on our development data, `hallulab calibrate`, or the
-options."""
+ThresholdProtocol = Literal["published", "untuned", "tuned", "calibrated", "given"]
+"""Where a threshold comes from. `published`: the paper, and scores are made as there. `untuned`: the paper,
+though scores are not, or even odds. `tuned`: a fit for this model on our development data. `calibrated`:
+`hallulab calibrate`. `given`: the options."""
 
 
 @dataclass(frozen=True)

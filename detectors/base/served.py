@@ -33,6 +33,7 @@ class ServedDetector(Detector):
         options: the options as given.
         prompts: the prompt files it uses.
         untuned: threshold where none is given or tuned for the model.
+        published: whether that is the paper's, for scores that are made as in the paper.
         reading: the threshold's place in `thresholds.yaml`: detector and reading; None: it has none there.
         option: the option that gives the threshold.
         corrections: returns what corrects its scores for a model of the catalogue, if anything.
@@ -52,6 +53,7 @@ class ServedDetector(Detector):
         prompts: Sequence[Prompt],
         *,
         untuned: float,
+        published: bool = False,
         reading: tuple[str, str] | None,
         option: str = "threshold",
         corrections: Callable[[str | None], Frozen | Mapping[str, Any] | None] = lambda model: None,
@@ -62,7 +64,7 @@ class ServedDetector(Detector):
         self._context = context
         self._in_force = options.model_dump(mode="json")
         self._prompts = prompts
-        self._untuned = untuned
+        self._untuned: tuple[float, ThresholdProtocol] = (untuned, "published" if published else "untuned")
         self._place = reading
         self._option = option
         self._corrections = corrections
@@ -84,8 +86,9 @@ class ServedDetector(Detector):
         tuned = tuned_threshold(*self._place, model) if self._place else None
         if tuned is not None:
             return tuned, "tuned"
+        threshold, protocol = self._untuned
         # Corrected scores change the meaning of a threshold.
-        return self._untuned, "tuned" if self._corrections(model) else "published"
+        return threshold, "tuned" if self._corrections(model) else protocol
 
     @cached_property
     def threshold(self) -> float:  # type: ignore[override] # a cached property is writable

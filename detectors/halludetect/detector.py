@@ -54,6 +54,7 @@ class HalluDetectDetector(ServedDetector):
             options,
             (reformulation_prompt(), *self._reading.prompts),
             untuned=PAPER_THRESHOLD,
+            published=options.reading == "word",
             reading=("halludetect", options.reading),
             corrections=corrections[options.reading],
             code=(__name__, "agents.retrieval.knowledge"),

@@ -70,6 +70,7 @@ class LogicGraphDetector(ServedDetector):
             options,
             prompts,
             untuned=PAPER_THRESHOLD,
+            published=_is_as_published(options),
             reading=("logic-graph", options.entailment) if usual else None,
         )
         entailing = self._entailment.prompts
@@ -199,3 +200,15 @@ class LogicGraphDetector(ServedDetector):
             f"1 − S = {unit.score:.2f}, threshold {self.threshold:.2f}. No group of related pieces of the "
             "evidence that matters to this bears it out."
         )
+
+
+def _is_as_published(options: LogicGraphOptions) -> bool:
+    """Return whether scores are made as in the paper (sections 3.2, 4.2), so that its T_s means the same."""
+    return (
+        options.entailment == "hhem"
+        and options.relevance == "reranker"
+        and options.weighting == "relevance"
+        and options.claims == "answer"
+        and options.top_groups is None
+        and options.relevance_temperature is None
+    )

@@ -64,6 +64,7 @@ class MetaRagDetector(ServedDetector):
             options,
             (self._decomposition, self._mutation, *self._verifier.prompts),
             untuned=PAPER_TAU,
+            published=options.reading == "word",
             reading=("metarag", options.reading),
             option="tau",
             corrections=calibrations_of if options.reading == "probability" else lambda model: None,

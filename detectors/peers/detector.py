@@ -245,7 +245,7 @@ class PeerDetector(Detector):
 
 
 class LettuceDetectDetector(PeerDetector):
-    """LettuceDetect: a token classifier on ModernBERT marks words; in an environment of its own."""
+    """LettuceDetect: a token classifier on ModernBERT marks words. Not yet run on its published weights."""
 
     peer = "lettucedetect"
     published = 0.5
@@ -263,7 +263,7 @@ class HhemOptions(PeerOptions):
 
 
 class HhemDetector(PeerDetector):
-    """HHEM-2.1-Open, Vectara's consistency classifier on T5; in an environment beside ours."""
+    """HHEM-2.1-Open, Vectara's consistency classifier on T5. Not yet run on its published weights."""
 
     peer = "hhem"
     published = 0.5
@@ -273,7 +273,7 @@ class HhemDetector(PeerDetector):
 
 
 class MiniCheckDetector(PeerDetector):
-    """MiniCheck-Flan-T5-Large checks each sentence against the evidence; in HHEM's environment."""
+    """MiniCheck-Flan-T5-Large checks sentences against the evidence. Not yet run on its published weights."""
 
     peer = "minicheck"
     published = 0.5

@@ -149,7 +149,7 @@ def test_a_detector_that_cannot_detect_is_not_made(offered: list[EntryPoint]) ->
         (
             "threshold_protocol",
             "mine",
-            "`threshold_protocol` is 'mine'; there are published, tuned, calibrated, given.",
+            "`threshold_protocol` is 'mine'; there are published, untuned, tuned, calibrated, given.",
         ),
         ("version", 1, "`version` is 1, no text."),
         ("name", None, "`name` is None, no text."),

@@ -48,7 +48,7 @@ async def test_two_models_under_one_name_give_different_verdicts(kind: str) -> N
 
 @pytest.mark.parametrize(
     ("name", "root", "protocol"),
-    [("mine", ROOT, "tuned"), (OURS, FOREIGN, "published")],
+    [("mine", ROOT, "tuned"), (OURS, FOREIGN, "untuned")],
 )
 async def test_halludetects_mixture_goes_by_the_model(name: str, root: str, protocol: str) -> None:
     assert (await made("halludetect", name, root)).threshold_protocol == protocol
@@ -57,3 +57,26 @@ async def test_halludetects_mixture_goes_by_the_model(name: str, root: str, prot
 async def test_a_detector_that_asks_no_model_does_not_depend_on_it() -> None:
     versions = {(await made("lexical", "m", root)).version for root in (ROOT, FOREIGN)}
     assert len(versions) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "protocol"),
+    [
+        ("halludetect", {"reading": "word"}, "published"),
+        ("halludetect", {"reading": "probability"}, "untuned"),
+        ("halludetect", {}, "untuned"),
+        ("metarag", {"reading": "word"}, "published"),
+        ("metarag", {}, "untuned"),
+        ("logic-graph", {}, "untuned"),
+        ("direct-judge", {}, "untuned"),
+        ("self-check", {}, "untuned"),
+    ],
+)
+async def test_only_the_papers_own_reading_has_its_published_threshold(
+    kind: str, options: dict[str, str], protocol: str
+) -> None:
+    """For a model that nothing was tuned for."""
+    pool, _ = scripted_pool(lambda _: "", OURS, FOREIGN)
+    detector = make_detector(kind, kind, DetectorContext(models=pool, options=options))
+    await pool.check()
+    assert detector.threshold_protocol == protocol

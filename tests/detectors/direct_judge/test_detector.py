@@ -60,7 +60,7 @@ async def test_a_sentence_without_words_is_not_asked_about() -> None:
 async def test_the_threshold_is_even_odds_unless_given() -> None:
     pool, _ = scripted_pool(doubts_tickets)
     detector = DirectJudgeDetector("judge", DetectorContext(models=pool))
-    assert (detector.threshold, detector.threshold_protocol) == (0.5, "published")
+    assert (detector.threshold, detector.threshold_protocol) == (0.5, "untuned")
     given = DirectJudgeDetector("judge", DetectorContext(models=pool, options={"threshold": 0.7}))
     assert (given.threshold, given.threshold_protocol) == (0.7, "given")
     assert (await judged(threshold=0.7))[0].flagged is False

@@ -75,7 +75,7 @@ async def test_a_sentence_costs_one_call_and_courtesies_none() -> None:
 async def test_without_a_mixture_the_answer_alone_decides() -> None:
     judge, _ = detector(stated)
     judgement = await judge.detect(VIEW)
-    assert (judge.threshold, judge.threshold_protocol) == (4.0, "published")
+    assert (judge.threshold, judge.threshold_protocol) == (4.0, "untuned")
     assert [unit.score for unit in judgement.units] == pytest.approx([1.6, 4.6, 1.0])
     assert [(span.text, span.severity) for span in judgement.spans or ()] == [
         ("Call 555-0134 for cheaper tickets.", pytest.approx(4.6))

@@ -274,7 +274,7 @@ async def test_a_group_that_was_cut_is_never_clean() -> None:
 async def test_the_score_at_the_papers_threshold_is_flagged() -> None:
     pool, _ = scripted_pool(lambda _: {"Yes": 0.4, "No": 0.6})
     made = detector(pool, weighting="best")
-    assert (made.threshold, made.threshold_protocol) == (0.6, "published")
+    assert (made.threshold, made.threshold_protocol) == (0.6, "untuned")
     assert (await made.detect(VIEW)).flagged is True
     assert detector(pool, threshold=0.7).threshold_protocol == "given"
 
@@ -284,7 +284,7 @@ def test_a_tuned_threshold_holds_for_the_default_options_alone() -> None:
     default = {"overlap": 0.5, "relevance_temperature": 0.1}
     usual, other = (detector(pool, **default, **top) for top in ({}, {"top_groups": None}))
     assert (usual.threshold, usual.threshold_protocol) == (0.22, "tuned")
-    assert (other.threshold, other.threshold_protocol) == (0.6, "published")
+    assert (other.threshold, other.threshold_protocol) == (0.6, "untuned")
 
 
 def test_options_change_the_version() -> None:

@@ -97,7 +97,7 @@ async def test_a_reply_without_words_is_not_judged() -> None:
 def test_the_threshold_is_even_odds() -> None:
     pool, _ = scripted_pool(answers)
     detector = SelfCheckDetector("check", DetectorContext(models=pool))
-    assert (detector.threshold, detector.threshold_protocol) == (0.5, "published")
+    assert (detector.threshold, detector.threshold_protocol) == (0.5, "untuned")
 
 
 @pytest.mark.parametrize("option", [{"samples": 3}, {"temperature": 0.5}, {"threshold": 0.4}])

@@ -1,0 +1,33 @@
+"""Files in `examples` for `bench` can be read, and name detectors and options that there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from detectors.base.protocol import DetectorContext
+from detectors.registry import make_detector
+from simulator.bench.sweep import configurations, load_sweep
+from simulator.experiment.config import load_experiment
+from tests.places import ROOT
+from tests.scripted import scripted_pool
+
+EXAMPLES = ROOT / "examples"
+
+
+def options_of(kind: str, options: dict[str, object]) -> tuple[object, ...]:
+    """A detector with options can be made; what tells it from others."""
+    pool, _ = scripted_pool(lambda _: "unused")
+    detector = make_detector(kind, "d", DetectorContext(models=pool, options=options))
+    return (detector.version, detector.threshold)
+
+
+@pytest.mark.parametrize(("name", "number"), [("logic_graph_ablation", 7), ("logic_graph_sensitivity", 16)])
+def test_a_sweep_has_as_many_configurations_as_the_paper_has_rows(name: str, number: int) -> None:
+    made = configurations(load_sweep(EXAMPLES / f"{name}.yaml"))
+    assert len({options_of(one.kind, one.options) for one in made}) == len(made) == number
+
+
+@pytest.mark.parametrize(("name", "number"), [("logic_graph_variants", 15), ("evidence_chains", 11)])
+def test_variants_of_the_docs_are_different_detectors(name: str, number: int) -> None:
+    made = load_experiment(EXAMPLES / f"{name}.yaml", {}).detectors
+    assert len({(one.kind, options_of(one.kind, one.options)) for one in made}) == len(made) == number
