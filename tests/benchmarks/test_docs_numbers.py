@@ -1,0 +1,86 @@
+"""README and docs/methods.md have the numbers of docs/detectors.md, which recordings make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tests.places import ROOT
+
+Table = list[dict[str, str]]
+"""Rows by the text of their heading."""
+
+
+def read_tables(text: str) -> Iterator[tuple[str, Table]]:
+    """Yield (the line of text before it, rows) for each table of a Markdown text."""
+    before, cells = "", list[list[str]]()
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("|"):
+            cells.append([cell.strip() for cell in line.strip("|").split("|")])
+        elif cells:
+            heading, _, *body = cells
+            yield before, [dict(zip(heading, row, strict=True)) for row in body]
+            cells = []
+        if line and not line.startswith("|"):
+            before = line
+
+
+def measured(data: str) -> dict[str, dict[str, str]]:
+    """The rows of a data set in docs/detectors.md, by detector."""
+    text = (ROOT / "docs" / "detectors.md").read_text(encoding="utf-8")
+    [rows] = [rows for before, rows in read_tables(text) if before.startswith(f"**{data}")]
+    return {row["detector"].strip("`"): row for row in rows}
+
+
+def number(cell: str) -> str:
+    """The number of a cell, without its interval."""
+    found = re.search(r"[−\d.]+", cell.replace("*", ""))
+    assert found is not None, cell
+    return found[0]
+
+
+def readme_table(heading: str) -> Table:
+    """The only table of the README with this heading."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [rows] = [rows for _, rows in read_tables(text) if heading in rows[0]]
+    return rows
+
+
+def name_of(row: dict[str, str]) -> str:
+    """The detector of a row of the README."""
+    return row["detector"].split("`")[1]
+
+
+def test_numbers_of_gold_are_those_of_the_recordings() -> None:
+    gold = measured("gold")
+    rows = readme_table("`gold`: AUROC of sentences")
+    assert len(rows) == 4
+    for row in rows:
+        found = gold[name_of(row)]
+        assert number(row["`gold`: AUROC of sentences"]) == number(found["AUROC of sentences [95%]"])
+        assert number(row["AUROC of replies"]) == number(found["AUROC [95%]"])
+        assert number(row["F1 of replies"]) == number(found["F1"])
+
+
+def test_numbers_of_the_methods_page_are_those_of_the_recordings() -> None:
+    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    [rows] = [rows for _, rows in read_tables(text) if "HalluDetect, `mixture`" in rows[0]]
+    by_name = {row[""]: row for row in rows}
+    for column, detector in (("HalluDetect, `mixture`", "halludetect"), ("MetaRAG", "metarag")):
+        found = measured("gold")[detector]
+        assert number(by_name["AUROC of sentences"][column]) == number(found["AUROC of sentences [95%]"])
+        assert number(by_name["AUROC of replies (6 clean ones)"][column]) == number(found["AUROC [95%]"])
+        assert number(by_name["calls a reply"][column]) == number(found["calls a reply"])
+
+
+def test_numbers_of_other_systems_are_those_of_the_recordings() -> None:
+    begin, mtrag = measured("BEGIN"), measured("MTRAG")
+    rows = readme_table("MTRAG (216)")
+    assert len(rows) == 5
+    for row in rows:
+        name = name_of(row)
+        for heading, found in (("BEGIN, Wizard of Wikipedia (200)", begin), ("MTRAG (216)", mtrag)):
+            if row[heading] == "not measured":
+                assert found[name]["AUROC [95%]"] == "not measured"
+            else:
+                assert number(row[heading]) == number(found[name]["AUROC [95%]"])
