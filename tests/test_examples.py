@@ -31,6 +31,7 @@ MODULES = (
     "simulator.measure.statistics",
     "simulator.measure.token_f1",
     "simulator.measure.tokens",
+    "simulator.measure.variance",
 )
 """The modules with examples."""
 

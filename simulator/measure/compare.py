@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Literal
 
 from scenarios.errors import UsageError
 from scenarios.transcript import Frozen
-from simulator.measure.metrics import Pairing, Tallies, Tally
+from simulator.measure.metrics import Pairing, Person, Tallies, Tally
 from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.repeats import halves_by_repeat
 from simulator.measure.statistics import (
@@ -19,6 +19,7 @@ from simulator.measure.statistics import (
     paired_differences,
     ratio_of_sums,
 )
+from simulator.measure.variance import seed_share
 
 Metric = Literal["hpt_1", "tokacc_1"]
 
@@ -40,15 +41,19 @@ class Comparison(Frozen):
     b: str
     """Second chatbot."""
     pairs: int
-    """Pairs of conversations compared; only these enter the difference."""
+    """Personas that both have talked to with the same seeds; only these conversations enter."""
     difference: Rounded | None
-    """Metric of `a` minus metric of `b`, over the pairs."""
+    """Metric of `a` minus metric of `b`, over these."""
     ci95: Interval
-    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs."""
+    """Paired bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
     no_interval: str | None
     """Why there is none."""
     p_value: Rounded | None
-    """Paired permutation test, two-sided; None with fewer than two pairs."""
+    """Paired permutation test, two-sided, which exchanges all conversations of a persona together; None with
+    fewer than two personas."""
+    seed_share: Rounded | None
+    """Share of the variance of the difference that more seeds of the same personas can remove at most
+    (`simulator.measure.variance`); the rest takes more personas. None: no persona has two seeds."""
     p_holm: Rounded | None
     """Adjusted by Holm over all pairs of chatbots under this detector and metric."""
     floor: Rounded | None
@@ -85,8 +90,9 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
                     pairs=item.pairs,
                     difference=item.difference,
                     ci95=item.ci95,
-                    no_interval=no_interval(item.pairs, "pair"),
+                    no_interval=no_interval(item.pairs),
                     p_value=item.p_value,
+                    seed_share=seed_share(_differences(tallies[a, detector], tallies[b, detector], metric)),
                     p_holm=p_holm,
                     floor=_mean_of(floors[a], floors[b]),
                 )
@@ -113,9 +119,10 @@ def _mean_of(one: float | None, other: float | None) -> float | None:
 def paired_ratios(
     first: Sequence[Tally], second: Sequence[Tally], metric: Metric
 ) -> tuple[list[Ratio], list[Ratio]]:
-    """Return the ratios of two chatbots on the personas and seeds that both have, in the same order.
+    """Return the ratios of two chatbots by persona, on the personas and seeds that both have, in one order.
 
-    Conversations that branch off from the same one at turns at which both have a ratio are added up.
+    Conversations with all seeds of a persona are added up, and those that branch off from the same one at
+    turns at which both have a ratio.
 
     Raises:
         UsageError: a chatbot has two conversations with the same scenario, persona and seed.
@@ -123,9 +130,19 @@ def paired_ratios(
     one, two = _by_place(first, metric), _by_place(second, metric)
     shared = sorted(one.keys() & two.keys())
     paired = [
-        by_cluster((pairing, ratios[pairing, turn]) for pairing, turn in shared) for ratios in (one, two)
+        by_cluster((pairing[:2], ratios[pairing, turn]) for pairing, turn in shared) for ratios in (one, two)
     ]
     return paired[0], paired[1]
+
+
+def _differences(
+    first: Sequence[Tally], second: Sequence[Tally], metric: Metric
+) -> Iterator[tuple[Person, float]]:
+    """Yield (persona, difference of the two chatbots' ratios) for each conversation that both have."""
+    one, two = _by_place(first, metric), _by_place(second, metric)
+    for pairing, turn in sorted(one.keys() & two.keys()):
+        a, b = one[pairing, turn], two[pairing, turn]
+        yield pairing[:2], a.numerator / a.denominator - b.numerator / b.denominator
 
 
 def _by_place(tallies: Sequence[Tally], metric: Metric) -> dict[tuple[Pairing, int], Ratio]:

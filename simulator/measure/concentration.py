@@ -1,7 +1,7 @@
 """Where hallucinated replies concentrate: by turn, length of the reply, nearest document and topic.
 
 A reply is hallucinated by a detector that flagged it, or something in it. All chatbots count together. The
-replies of one persona and seed depend on each other, so intervals resample those together.
+replies of one persona depend on each other, so intervals resample those together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 from scenarios.chats.said import TOPIC
 from scenarios.transcript import Conversation, Frozen, Turn
-from simulator.measure.metrics import ByDetector, Pairing
+from simulator.measure.metrics import ByDetector, Person
 from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.statistics import Ratio, by_cluster, interval, no_interval, ratio_of_sums
 
@@ -62,7 +62,7 @@ class Concentration(Frozen):
     share: Rounded | None
     """hallucinated / scored; None if nothing is scored."""
     share_ci95: Interval
-    """Cluster bootstrap over conversations; None with fewer than `LEAST_FOR_INTERVAL`."""
+    """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
     no_interval: str | None
     """Why there is no interval."""
 
@@ -77,8 +77,8 @@ class Concentrations:
     def __init__(self, detectors: Sequence[str]) -> None:
         self._detectors = detectors
         self._replies: Counter[Cell] = Counter()
-        self._clusters: dict[Pairing, int] = {}
-        """Persona and seed → number."""
+        self._clusters: dict[Person, int] = {}
+        """Persona → number."""
         self._judged: dict[tuple[str, Cell], array[int]] = defaultdict(lambda: array("q"))
         """Of each conversation three numbers: its cluster, its hallucinated replies, its scored ones."""
 
@@ -89,8 +89,8 @@ class Concentrations:
             conversation: it.
             verdicts: those on it, by detector and turn.
         """
-        pairing = (conversation.scenario, conversation.persona, conversation.seed)
-        cluster = self._clusters.setdefault(pairing, len(self._clusters))
+        person = (conversation.scenario, conversation.persona)
+        cluster = self._clusters.setdefault(person, len(self._clusters))
         cells = {turn.index: tuple(_cells(conversation, turn)) for turn in conversation.turns}
         self._replies.update(cell for own in cells.values() for cell in own)
         for detector in self._detectors:

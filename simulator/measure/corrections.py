@@ -24,7 +24,7 @@ LEAST_ANNOTATED = 2
 """Annotated turns of a chatbot below which they correct nothing: one turn has no covariance."""
 UNSCORED = "no turn was scored"
 AT_ITS_END = "a number at the end of its range has none"
-ONE_PLACE = "all annotations of a chatbot are in conversations with one persona and seed"
+ONE_PLACE = "all annotations of a chatbot are in conversations with one persona"
 UNSURE = "where errors are seldom flagged more often than clean replies, nothing bounds the number"
 
 
@@ -100,9 +100,9 @@ def corrections(
 
 
 class _Panel:
-    """The turns of all chatbots that are corrected together, as sums over personas and seeds.
+    """The turns of all chatbots that are corrected together, as sums over personas.
 
-    Shapes are (personas and seeds, chatbots, values).
+    Shapes are (personas, chatbots, values).
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class _Panel:
     def _best(self) -> dict[str | None, float]:
         """Return each chatbot's probability of the lowest HPT-1; empty where that cannot be told.
 
-        Replicates weigh personas and seeds, the same for all chatbots, and the groups behind the rates.
+        Replicates weigh personas, the same for all chatbots, and the groups behind the rates.
         """
         by_rates = [place for place in self._present if place not in self._powered]
         looked_at = self._looked_spans[:, self._powered, 3]
@@ -220,7 +220,7 @@ def _looked(turn: JudgedTurn, said: float, *, share: bool) -> tuple[float, ...]:
 
 def by_people(found: Powered, *, share: bool) -> Number:
     """Return a number by prediction-powered inference."""
-    lacking = no_interval(found.clusters, "annotated conversation")
+    lacking = no_interval(found.clusters, "annotated persona")
     if lacking is not None or found.error is None:
         return Number(found.value, None, lacking or ONE_PLACE)
     ci95 = t_bounds(found.value, found.error, found.clusters - 1, share=share)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from scenarios.transcript import Frozen
 from simulator.measure.compare import Comparison, paired_ratios
 from simulator.measure.metrics import Row, Tallies
+from simulator.measure.numbers import Rounded
 from simulator.measure.sample_size import ALPHA, least_pairs, pairs_needed
 
 
@@ -26,22 +27,24 @@ class Finding(Frozen):
     """The chatbot with the lowest HPT-1, and the lowest of those that the test does not tell from it, in the
     order of the rows. Empty where there is no such pair."""
     pairs: int | None = None
-    """Pairs of conversations on which these two are compared."""
+    """Personas on which these two are compared."""
     difference: float | None = None
     """Difference of their HPT-1 on these pairs."""
-    conversations_needed: int | None = None
-    """Conversations of each chatbot that would tell these two apart with a chance of 80%: see
-    `sample_size.pairs_needed`. At least `least_conversations`, and more than the test had."""
+    seed_share: Rounded | None = None
+    """Share of the variance of this difference that more seeds of the same personas can remove at most."""
+    personas_needed: int | None = None
+    """Personas that would tell these two apart with a chance of 80%, with as many seeds each as now: see
+    `sample_size.pairs_needed`. At least `least_personas`, and more than the test had."""
     not_estimated: str | None = None
     """Why that number cannot be estimated."""
-    least_conversations: int
-    """Conversations of each chatbot below which no test of so many chatbots can find a difference."""
+    least_personas: int
+    """Personas below which no test of so many chatbots can find a difference, whatever their seeds."""
 
 
 def findings(tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Comparison]) -> tuple[Finding, ...]:
     """Make a finding for every detector, in the order of the rows.
 
-    `conversations_needed` is estimated for the chatbot with the lowest HPT-1 and the runner-up, since that
+    `personas_needed` is estimated for the chatbot with the lowest HPT-1 and the runner-up, since that
     pair usually needs most. Ties go to the one that comes first.
 
     Args:
@@ -65,9 +68,7 @@ def _finding(
     rates = {row.chatbot: row.hpt_1 for row in rows if row.hpt_1 is not None}
     not_scored = tuple(row.chatbot for row in rows if row.hpt_1 is None)
     least = least_pairs(len(comparisons))
-    finding = Finding(
-        detector=detector, compared=len(rates), not_scored=not_scored, least_conversations=least
-    )
+    finding = Finding(detector=detector, compared=len(rates), not_scored=not_scored, least_personas=least)
     if len(rates) < 2:
         return finding
     lowest, *others = sorted(rates, key=lambda name: rates[name])
@@ -83,7 +84,8 @@ def _finding(
             "undecided": tuple(name for name in rates if name in (lowest, runner_up)),
             "pairs": line.pairs,
             "difference": None if line.difference is None else abs(line.difference),
-            "conversations_needed": (
+            "seed_share": line.seed_share,
+            "personas_needed": (
                 None if estimate.pairs is None else max(estimate.pairs, least, line.pairs + 1)
             ),
             "not_estimated": estimate.reason,

@@ -50,12 +50,12 @@ class SideBySide(Frozen):
     """Those of them that its free-running conversations have, too."""
     replies: int
     """Places that the detector scored in both; the numbers below are over these."""
-    conversations: int
-    """Personas and seeds that they belong to; intervals resample these."""
+    personas: int
+    """Personas that they belong to; intervals resample these."""
     free_hpt_1: Rounded | None
     """Hallucinations per turn, free-running."""
     free_hpt_1_ci95: Interval
-    """Cluster bootstrap; None with fewer than `LEAST_FOR_INTERVAL` conversations."""
+    """Cluster bootstrap; None with fewer than `LEAST_FOR_INTERVAL` personas."""
     fixed_hpt_1: Rounded | None
     """Hallucinations per turn after the given histories."""
     fixed_hpt_1_ci95: Interval
@@ -82,11 +82,11 @@ class Remaining(Frozen):
     replies: int
     """Places that the detector scored in all four: of both chatbots, free-running and fixed-prefix."""
     pairs: int
-    """Personas and seeds that they belong to; tests exchange and intervals resample these."""
+    """Personas that they belong to; tests exchange and intervals resample these."""
     free_difference: Rounded | None
     """HPT-1 of `a` minus that of `b`, free-running."""
     free_ci95: Interval
-    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs."""
+    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` personas."""
     free_p_holm: Rounded | None
     """Paired permutation test, adjusted by Holm over all pairs of chatbots under this detector."""
     fixed_difference: Rounded | None
@@ -189,8 +189,8 @@ def _found(journals: Journals, detectors: Sequence[str]) -> Mapping[str, _Places
 
 
 def _summed(places: Sequence[Place], counts: Counts) -> list[Ratio]:
-    """Return hallucinations over turns, by persona and seed."""
-    return by_cluster((place[0], Ratio(counts[place], 1)) for place in places)
+    """Return hallucinations over turns, by persona."""
+    return by_cluster((place[0][:2], Ratio(counts[place], 1)) for place in places)
 
 
 def _row(
@@ -210,7 +210,7 @@ def _row(
         branched=len(given.of),
         free=len(given.of.keys() & ran.of.keys()),
         replies=len(places),
-        conversations=path.pairs,
+        personas=path.pairs,
         free_hpt_1=ratio_of_sums(freely),
         free_hpt_1_ci95=interval(freely),
         fixed_hpt_1=ratio_of_sums(fixedly),
@@ -250,7 +250,7 @@ def _remaining(
     )
     # The same places count in all four, so the difference of the differences is a ratio of sums, too.
     path = by_cluster(
-        (place[0], Ratio(first[0][place] - second[0][place] - first[1][place] + second[1][place], 1))
+        (place[0][:2], Ratio(first[0][place] - second[0][place] - first[1][place] + second[1][place], 1))
         for place in places
     )
     return Remaining(
@@ -268,7 +268,7 @@ def _remaining(
         remaining=_share(fixed.difference, free.difference),
         path=ratio_of_sums(path),
         path_ci95=interval(path),
-        no_interval=no_interval(free.pairs, "pair"),
+        no_interval=no_interval(free.pairs),
     )
 
 

@@ -1,7 +1,7 @@
 """The turns that a detector scored, with what people found in those that they looked at.
 
-Corrected numbers are made of sums over conversations. Those with the same persona and seed, one of each
-chatbot, are resampled together, and so are those that branch off from the same conversation.
+Corrected numbers are made of sums over personas: all conversations with a persona, of every chatbot and with
+every seed, are resampled together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from scenarios.text.spans import Region, sentences
 from scenarios.transcript import Conversation, Span, Verdict
-from simulator.measure.metrics import ByDetector, Pairing, by_detector
+from simulator.measure.metrics import ByDetector, Person, by_detector
 from simulator.measure.statistics import Floats
 from simulator.runs.journals import Journals
 
@@ -29,8 +29,8 @@ class JudgedTurn:
 
     chatbot: str
     """Name of the chatbot."""
-    pairing: Pairing
-    """The key that the conversation shares with other chatbots'."""
+    person: Person
+    """Whom the chatbot talked to."""
     depth: int
     """Exchanges before the turn."""
     flagged: bool
@@ -80,7 +80,7 @@ def _of_conversation(
     conversation: Conversation, verdicts: Mapping[int, Verdict], annotations: Annotations
 ) -> list[JudgedTurn]:
     found = []
-    pairing = (conversation.scenario, conversation.persona, conversation.seed)
+    person = (conversation.scenario, conversation.persona)
     for turn in conversation.turns:
         verdict = verdicts.get(turn.index)
         if verdict is None or verdict.spans is None or not verdict.localised:
@@ -89,7 +89,7 @@ def _of_conversation(
         found.append(
             JudgedTurn(
                 chatbot=conversation.chatbot,
-                pairing=pairing,
+                person=person,
                 depth=conversation.depth(turn.index),
                 flagged=bool(verdict.flagged),
                 spans=len(verdict.spans),
@@ -106,14 +106,14 @@ def sums(
     chatbots: Sequence[str],
     of_turn: Callable[[JudgedTurn], tuple[float, ...]],
 ) -> Floats:
-    """Add up what `of_turn` gives: shape (personas and seeds, chatbots, values)."""
+    """Add up what `of_turn` gives: shape (personas, chatbots, values)."""
     turns = list(turns)
-    rows = {pairing: place for place, pairing in enumerate(sorted({turn.pairing for turn in turns}))}
+    rows = {person: place for place, person in enumerate(sorted({turn.person for turn in turns}))}
     columns = {name: place for place, name in enumerate(chatbots)}
     values = np.array([of_turn(turn) for turn in turns], dtype=np.float64)
     found = np.zeros((len(rows), len(columns), values.shape[1]))
     np.add.at(
-        found, ([rows[turn.pairing] for turn in turns], [columns[turn.chatbot] for turn in turns]), values
+        found, ([rows[turn.person] for turn in turns], [columns[turn.chatbot] for turn in turns]), values
     )
     return found
 

@@ -1,7 +1,8 @@
 """Hallucinations per turn and token accuracy of each chatbot under each detector (HalluDetect section 4.3).
 
 Only scored turns count: their verdict is `scored` and says where (`Judgement.localised`). Everything is first
-counted in each conversation (`Tally`). A row adds the tallies up, and statistics resample them.
+counted in each conversation (`Tally`). A row adds the tallies up. Statistics add them up by persona and
+resample these: conversations of one persona with several seeds are alike, with the same goals and facts.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from scenarios.errors import UsageError
 from scenarios.transcript import Conversation, Frozen, Verdict
 from simulator.measure.numbers import Interval, Rounded
 from simulator.measure.spending import Spent, spent, spent_together
-from simulator.measure.statistics import Ratio, intervals, no_interval, ratio_of_sums
+from simulator.measure.statistics import Ratio, by_cluster, intervals, no_interval, ratio_of_sums
 from simulator.measure.tokens import count_hallucinated, count_tokens
+from simulator.measure.variance import seed_share
 from simulator.runs.journals import Journals
 
 Pairing = tuple[str, str, int]
 """Scenario, persona and seed, which pair a conversation with those of other chatbots."""
+
+Person = tuple[str, str]
+"""Scenario and persona. Conversations of different persons are independent; seeds of one person are not."""
 
 
 class Row(Frozen):
@@ -34,7 +39,9 @@ class Row(Frozen):
     conversations: int
     """Conversations of the chatbot. All that branch off from the same one count as one."""
     scored_conversations: int
-    """Those with a scored turn; intervals and shares of conversations are over these."""
+    """Those with a scored turn; shares of conversations are over these."""
+    personas: int
+    """Their personas, whatever the number of seeds; intervals resample these."""
     turns: int
     """Their turns."""
     scored_turns: int
@@ -60,7 +67,10 @@ class Row(Frozen):
     hpt_1: Rounded | None
     """Hallucinations / scored turns, over the whole set."""
     hpt_1_ci95: Interval
-    """Cluster bootstrap over conversations; None with fewer than `LEAST_FOR_INTERVAL`."""
+    """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    seed_share: Rounded | None
+    """Share of the variance of HPT-1 that more seeds of the same personas can remove at most
+    (`simulator.measure.variance`); the rest takes more personas. None: no persona has two seeds."""
     hpt_2: Rounded | None
     """Mean over conversations of hallucinations / scored turns."""
     tokacc_1: Rounded | None
@@ -124,6 +134,11 @@ class Tally:
     """Calls of the chatbot in all turns."""
     spent: Spent
     """Cost of the detector."""
+
+    @property
+    def person(self) -> Person:
+        """Whom the chatbot talked to."""
+        return self.pairing[:2]
 
     @property
     def hpt(self) -> Ratio:
@@ -268,7 +283,7 @@ def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
 def rows(tallies: Tallies) -> tuple[Row, ...]:
     """Make a row for every (chatbot, detector), in the order given."""
     found = {key: clustered(items) for key, items in tallies.items()}
-    samples = [sample for items in found.values() for sample in (_hpts(items), _tokaccs(items))]
+    samples = [by_cluster(sample) for items in found.values() for sample in (_hpts(items), _tokaccs(items))]
     ci95 = intervals(samples)
     return tuple(
         _row(chatbot, detector, items, ci95[2 * place], ci95[2 * place + 1])
@@ -276,12 +291,12 @@ def rows(tallies: Tallies) -> tuple[Row, ...]:
     )
 
 
-def _hpts(tallies: Sequence[Tally]) -> list[Ratio]:
-    return [item.hpt for item in tallies if item.scored_turns]
+def _hpts(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
+    return [(item.person, item.hpt) for item in tallies if item.scored_turns]
 
 
-def _tokaccs(tallies: Sequence[Tally]) -> list[Ratio]:
-    return [item.tokacc for item in tallies if item.scored_turns and item.tokens]
+def _tokaccs(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
+    return [(item.person, item.tokacc) for item in tallies if item.scored_turns and item.tokens]
 
 
 def _row(
@@ -295,11 +310,13 @@ def _row(
     abstained = sum(item.abstained for item in tallies)
     not_localised = sum(item.not_localised for item in tallies)
     cost = spent_together(item.spent for item in tallies)
+    personas = len({item.person for item in judged})
     return Row(
         chatbot=chatbot,
         detector=detector,
         conversations=len(tallies),
         scored_conversations=len(judged),
+        personas=personas,
         turns=turns,
         scored_turns=scored,
         coverage=scored / turns if turns else None,
@@ -311,12 +328,13 @@ def _row(
         unlocated=sum(item.unlocated for item in tallies),
         hallucinated_chats=mean([float(item.hallucinations > 0) for item in judged]),
         calls_per_reply=sum(item.chatbot_calls for item in tallies) / turns if turns else None,
-        hpt_1=ratio_of_sums(_hpts(tallies)),
+        hpt_1=ratio_of_sums([ratio for _, ratio in _hpts(tallies)]),
         hpt_1_ci95=hpt_ci95,
+        seed_share=seed_share((item.person, item.hallucinations / item.scored_turns) for item in judged),
         hpt_2=mean([item.hallucinations / item.scored_turns for item in judged]),
-        tokacc_1=ratio_of_sums(_tokaccs(tallies)),
+        tokacc_1=ratio_of_sums([ratio for _, ratio in _tokaccs(tallies)]),
         tokacc_1_ci95=tokacc_ci95,
-        no_interval=no_interval(len(judged)),
+        no_interval=no_interval(personas),
         tokacc_2=mean([item.tokacc.numerator / item.tokens for item in worded]),
         tokens=sum(item.tokens for item in tallies),
         calls=cost.calls,

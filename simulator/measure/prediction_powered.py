@@ -63,7 +63,7 @@ def powered(sums: Floats) -> list[Powered]:
 
     That of all turns weighs each chatbot's θ by its turns, because the annotated shares may differ. The error
     is that of θ with its λ: both are made anew without each cluster in turn. So turns of a cluster need not
-    be independent, nor conversations of several chatbots with the same persona and seed.
+    be independent, nor conversations of several chatbots and seeds with the same persona.
 
     Args:
         sums: those of each cluster of each chatbot, shape (clusters, chatbots, `SUMS`), 0 where a chatbot

@@ -35,5 +35,5 @@ def reweighed(sums: Floats) -> Floats:
     Returns:
         shape (`RESAMPLES`, chatbots, values).
     """
-    totals = weighed("conversations", sums.reshape(len(sums), -1))
+    totals = weighed("personas", sums.reshape(len(sums), -1))
     return totals.reshape(RESAMPLES, *sums.shape[1:])

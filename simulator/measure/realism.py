@@ -1,8 +1,9 @@
 """How like people's the messages of simulated users are: measures, distances from people's, a noise floor.
 
-Users are resampled, each with all their conversations: a user is a persona and seed, who says the same first
-message to every chatbot; so first messages count once a user. A distance of two samples of one source is not
-0 either. So the noise floor, the distance between halves of the run, stands beside it.
+A user is a persona and seed, who says the same first message to every chatbot; so first messages count once a
+user. Personas are resampled, each with the conversations of all its seeds, which are alike. A distance of two
+samples of one source is not 0 either. So the noise floor stands beside it: the distance between halves of the
+run.
 """
 
 from __future__ import annotations
@@ -149,6 +150,10 @@ class Sample:
         held = sorted((one for one in conversations if one.texts), key=lambda one: one.user)
         self.held = [list(own) for _, own in groupby(held, lambda one: one.user)]
         self.users = len(self.held)
+        personas = {own[0].user[:2]: None for own in self.held}
+        numbers = dict(zip(personas, range(len(personas)), strict=True))
+        self.persona = np.array([numbers[own[0].user[:2]] for own in self.held], dtype=np.int64)
+        """Number of each user's persona."""
         self._parts: dict[int, Parts] = {}
 
     def some(self, users: Sequence[int]) -> Sample:
@@ -185,6 +190,11 @@ class Sample:
             return self.users, self.users
         numbers, places = self.numbers(measure.field)
         return len(numbers), len(np.unique(places))
+
+    def personas(self, measure: Measure) -> int:
+        """Return the number of personas whose messages a measure is about."""
+        places = np.arange(self.users) if measure.field in _DIVERSITY else self.numbers(measure.field)[1]
+        return len(np.unique(self.persona[places]))
 
     def reason(self, measure: Measure) -> str | None:
         """Say why a measure has no number; None: it has one."""
@@ -304,11 +314,11 @@ def _row(
     run, people = sides
     distance, ci95 = None, None
     if all(side.reason(measure) is None for side in sides):
-        first, second = _weights(run.users), _weights(people.users)
-        # Equal numbers of users get equal weights; the other order makes them independent.
+        first, second = _weights(run), _weights(people)
+        # Equal numbers of personas get equal weights; the other order makes them independent.
         drawn = distances(measure, sides, (first, np.concatenate([second[:1], second[:0:-1]])), size)
         distance = None if np.isnan(drawn[0]) else float(drawn[0])
-        enough = all(no_interval(side.measured(measure)[1]) is None for side in sides)
+        enough = all(no_interval(side.personas(measure)) is None for side in sides)
         varied = distance is not None and bool(np.nanmax(drawn) > np.nanmin(drawn))
         ci95 = percentiles(drawn[1:]) if enough and varied else None
     return RealismRow(
@@ -328,19 +338,20 @@ def _side(measure: Measure, sample: Sample, size: int) -> Side:
     value, ci95, quartiles = None, None, None
     reason = sample.reason(measure)
     if reason is None:
-        drawn = sample.values(measure, _weights(sample.users), size)
+        drawn = sample.values(measure, _weights(sample), size)
         value = None if np.isnan(drawn[0]) else float(drawn[0])
         # Resamples of equal messages are equal, too.
         same = "all messages alike" if measure.statistic == "share" and value in (0, 1) else None
-        reason = "too few words" if value is None else no_interval(users, "user") or same
+        reason = "too few words" if value is None else no_interval(sample.personas(measure), "person") or same
         ci95 = percentiles(drawn[1:]) if reason is None else None
         quartiles = sample.quartiles(measure.field) if measure.statistic == "median" else None
     return Side(messages=messages, users=users, value=value, ci95=ci95, quartiles=quartiles, reason=reason)
 
 
-def _weights(users: int) -> Floats:
-    """Return each user once, and then how often resamples take them: shape (1 + `RESAMPLES`, users)."""
-    return np.concatenate([np.ones((1, users)), cluster_weights(users, RESAMPLES).astype(np.float64)])
+def _weights(sample: Sample) -> Floats:
+    """Return each user once, and then how often resamples of personas take them: (1 + `RESAMPLES`, users)."""
+    drawn = cluster_weights(len(np.unique(sample.persona)), RESAMPLES).astype(np.float64)
+    return np.concatenate([np.ones((1, sample.users)), drawn[:, sample.persona]])
 
 
 def _floor(measure: Measure, split: Sequence[tuple[Sample, Sample]]) -> float | None:

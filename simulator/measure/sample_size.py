@@ -1,4 +1,4 @@
-"""Number of conversations that a paired comparison needs to tell two chatbots apart."""
+"""Number of personas that a paired comparison needs to tell two chatbots apart."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
     """Estimate how many pairs would tell two chatbots apart, from those measured.
 
     The standard formula for a paired comparison, rounded up: n = ((z(1 - α/2) + z(power)) · sd / mean)², with
-    mean and sample standard deviation (n - 1) of the pairs' differences. A pair's difference is that of the
-    two conversations' own ratios, so long conversations do not weigh more here. α is not divided by the
-    number of comparisons, because Holm's correction of one depends on all others. So this is the least.
+    mean and sample standard deviation (n - 1) of the pairs' differences. A pair is a persona, and its
+    difference that of the two chatbots' own ratios there, so long conversations do not weigh more here. α is
+    not divided by the number of comparisons, because Holm's correction of one depends on all others. So this
+    is the least.
 
     Args:
         first: ratios of one chatbot; `first[i]` and `second[i]` are a pair.
@@ -42,12 +43,12 @@ def pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
         for one, two in zip(first, second, strict=True)
     ]
     if len(differences) < 2:
-        return Estimate(None, "fewer than two conversations can be compared")
+        return Estimate(None, "fewer than two personas can be compared")
     difference, spread = fmean(differences), stdev(differences)
     if math.isclose(difference, 0.0, abs_tol=1e-12):
         return Estimate(None, "on average they do not differ at all")
     if math.isclose(spread, 0.0, abs_tol=1e-12):
-        return Estimate(None, "they differ by the same in every conversation, so there is no spread to go by")
+        return Estimate(None, "they differ by the same with every persona, so there is no spread to go by")
     return Estimate(math.ceil((_quantiles() * spread / difference) ** 2), None)
 
 

@@ -1,6 +1,6 @@
 """What the intervals of corrected numbers share: errors by leaving clusters out, scales, weights.
 
-A sum over few conversations is skewed: most have few hallucinations, some have many. An interval that is
+A sum over few personas is skewed: most have few hallucinations, some have many. An interval that is
 symmetric about the estimate, or has the percentiles of a bootstrap, then lies too low. So a number is moved
 by standard errors on the scale of its logarithm, a share on that of the arcsine of its root, with the
 quantiles of Student's t. `python -m benchmarks.coverage` measures how often such intervals have the truth.
@@ -63,7 +63,7 @@ def t_steps(freedom: int) -> Floats:
     return np.random.default_rng((_SEED, 0)).standard_t(freedom, RESAMPLES)
 
 
-def weighed(of: Literal["conversations", "groups"], rows: Floats) -> Floats:
+def weighed(of: Literal["personas", "groups"], rows: Floats) -> Floats:
     """Add up clusters under random weights, so that ratios of the sums vary as if clusters were resampled.
 
     As in the Bayesian bootstrap (Rubin 1981, The Bayesian bootstrap, Annals of Statistics 9), but with gamma
@@ -72,13 +72,13 @@ def weighed(of: Literal["conversations", "groups"], rows: Floats) -> Floats:
     clusters get the same weights each time, so what is weighed by them is paired.
 
     Args:
-        of: what is weighed; weights of conversations and of groups are independent.
+        of: what is weighed; weights of personas and of groups are independent.
         rows: shape (clusters, values), at least 6 clusters.
 
     Returns:
         shape (`RESAMPLES`, values).
     """
-    generator = np.random.default_rng((_SEED, 1 if of == "conversations" else 2))
+    generator = np.random.default_rng((_SEED, 1 if of == "personas" else 2))
     clusters = len(rows)
     step = max(1, _CELLS // clusters)
     sums = [

@@ -1,7 +1,8 @@
-"""Intervals and tests for ratios of sums over conversations.
+"""Intervals and tests for ratios of sums over personas.
 
-Turns of one conversation depend on each other. So the cluster bootstrap resamples conversations, and the
-paired permutation test exchanges them. HPT-1 and TokAcc-1 are both a sum over a sum, and share this code.
+Turns of one conversation depend on each other, and so do conversations with one persona, which differ by
+their seeds. So the cluster bootstrap resamples personas with all that was said to them, and the paired
+permutation test exchanges them. HPT-1 and TokAcc-1 are both a sum over a sum, and share this code.
 Generators have a fixed seed and counts are integers: equal input gives equal output to the last digit.
 """
 
@@ -19,7 +20,7 @@ from scenarios.text.wording import counted
 RESAMPLES = 10_000
 """Bootstrap samples, and label exchanges where there are too many to enumerate."""
 LEAST_FOR_INTERVAL = 6
-"""Conversations (pairs of them, groups) below which there is no interval. A percentile bootstrap of fewer
+"""Personas (questions, groups) below which there is no interval. A percentile bootstrap of fewer
 misleads: two equal ones have an interval of no width. And 6 is the fewest pairs whose permutation test can
 fall below 5%: 2 of 2^6 exchanges, p = 0.031."""
 UNDEFINED = 0.05
@@ -36,7 +37,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Numerator and denominator of one conversation, both counts; the denominator is at least 1."""
+    """Numerator and denominator of one persona, both counts; the denominator is at least 1."""
 
     numerator: int
     """Hallucinations, or tokens outside every flagged span."""
@@ -49,7 +50,7 @@ class Difference:
     """Result of a paired comparison of two chatbots."""
 
     pairs: int
-    """Pairs of conversations with the same persona and seed, both with a denominator."""
+    """Personas of which both have a denominator."""
     difference: float | None
     """First minus second, over the pairs; None without pairs."""
     ci95: tuple[float, float] | None
@@ -82,9 +83,9 @@ def by_cluster(ratios: Iterable[tuple[Hashable, Ratio]]) -> list[Ratio]:
 
 
 def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
-    """Compute the 95% percentile interval of the ratio of sums, resampling conversations with replacement.
+    """Compute the 95% percentile interval of the ratio of sums, resampling personas with replacement.
 
-    None with fewer than `LEAST_FOR_INTERVAL` conversations; `no_interval` says so.
+    None with fewer than `LEAST_FOR_INTERVAL` personas; `no_interval` says so.
     """
     return intervals([sample])[0]
 
@@ -100,8 +101,8 @@ def intervals(samples: Sequence[Sequence[Ratio]]) -> list[tuple[float, float] | 
     return found
 
 
-def no_interval(number: int, noun: str = "conversation") -> str | None:
-    """Say why there is no interval, as `2 conversations; 6 needed for an interval`; None: there is one."""
+def no_interval(number: int, noun: str = "persona") -> str | None:
+    """Say why there is no interval, as `2 personas; 6 needed for an interval`; None: there is one."""
     if number >= LEAST_FOR_INTERVAL:
         return None
     return f"{counted(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
@@ -127,7 +128,7 @@ def percentiles(values: Floats) -> tuple[float, float] | None:
 
 
 def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:
-    """Compare two chatbots on the same personas and seeds: `first[i]` and `second[i]` are a pair.
+    """Compare two chatbots on the same personas: `first[i]` and `second[i]` are a pair.
 
     The null hypothesis is that within each pair the labels could be exchanged. At most `RESAMPLES` exchanges
     (2^n) are all enumerated. Else that many are drawn, and the p-value is (k + 1) / (n + 1), which is never
@@ -149,7 +150,7 @@ def paired_differences(samples: Sequence[tuple[Sequence[Ratio], Sequence[Ratio]]
     found: list[Difference] = []
     for first, second in samples:
         if len(first) != len(second):
-            raise ValueError(f"{len(first)} and {len(second)} conversations cannot be paired")
+            raise ValueError(f"{len(first)} and {len(second)} personas cannot be paired")
         one, two = ratio_of_sums(first), ratio_of_sums(second)
         difference = None if one is None or two is None else one - two
         found.append(Difference(len(first), difference, None, None))

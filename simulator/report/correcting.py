@@ -155,7 +155,7 @@ def _best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
     if first.best is None:
         yield (
             f"{by}: cannot tell which chatbot hallucinates least; that takes a corrected number of each, "
-            f"from at least {LEAST_FOR_INTERVAL} conversations."
+            f"from at least {LEAST_FOR_INTERVAL} personas."
         )
     elif first.best >= LEAD:
         yield f"{by}: {first.chatbot} hallucinates least with a probability of {first.best:.1%}."

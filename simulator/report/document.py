@@ -37,7 +37,7 @@ class Intervals(Frozen):
     """Requirements of intervals."""
 
     least: int = LEAST_FOR_INTERVAL
-    """Conversations, or pairs of them, below which there is none."""
+    """Personas below which there is none."""
 
 
 class Reading(Frozen):

@@ -52,18 +52,24 @@ def _headline(finding: Finding, rows: Sequence[Row]) -> str:
 
 
 def _needed(finding: Finding, chatbots: int) -> str:
-    """Say how many conversations would tell the undecided two apart."""
+    """Say how many personas would tell the undecided two apart, and whether more seeds would help."""
     two = " and ".join(finding.undecided)
-    if finding.conversations_needed is None:
+    if finding.personas_needed is None:
         return (
-            f"How many would cannot be estimated from {two}, which have the fewest: "
+            f"How many personas would cannot be estimated from {two}, which have the fewest: "
             f"{finding.not_estimated}. With {chatbots} chatbots the test needs "
-            f"{finding.least_conversations} of each at the least."
+            f"{finding.least_personas} personas at the least."
+        )
+    seeds = ""
+    if finding.seed_share is not None:
+        seeds = (
+            f" More seeds of the same personas can remove {finding.seed_share:.0%} of this difference's "
+            "variance at most; the rest takes more personas."
         )
     return (
-        f"{two}, which have the fewest, differ by {number(finding.difference, 2)} per turn in "
-        f"{counted(finding.pairs or 0, 'conversation')}: about {finding.conversations_needed:,} of each "
-        "chatbot would be needed to tell them apart (80% power)."
+        f"{two}, which have the fewest, differ by {number(finding.difference, 2)} per turn with "
+        f"{counted(finding.pairs or 0, 'persona')}: about {finding.personas_needed:,} would be needed to "
+        f"tell them apart (80% power).{seeds}"
     )
 
 

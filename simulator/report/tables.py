@@ -42,6 +42,7 @@ RESULTS = (
            short="Cov.\n%", warns=lacking),
     Column("Scored turns", "scored_turns", "these turns; all numbers are computed from them"),
     Column("of", "turns", "all turns of the chatbot's conversations"),
+    Column("Personas", "personas", "with whom these conversations are; intervals resample these"),
 )  # fmt: skip
 """For `rows`: a chatbot under a detector."""
 
@@ -94,15 +95,20 @@ _FLOOR = (
     "how far two halves of one chatbot's conversations differ that have the same personas and other seeds, "
     "the mean of both chatbots; none where a persona has one seed"
 )
+_SEEDS = (
+    "share of the variance of Δ HPT-1 that more seeds of the same personas can remove at most; the rest "
+    "takes more personas; none where each persona has one seed"
+)
 COMPARISONS = (
     Column("a", "a", "a chatbot", kind="name"),
     Column("b", "b", "another one", kind="name"),
-    Column("Pairs", "hpt_1.pairs", "conversations of both with the same persona and seed"),
-    Column("Δ HPT-1", "hpt_1.difference", "HPT-1 of a minus that of b, over the pairs", decimals(2),
-           beside="hpt_1.ci95"),
+    Column("Personas", "hpt_1.pairs", "personas that both have talked to with the same seeds"),
+    Column("Δ HPT-1", "hpt_1.difference", "HPT-1 of a minus that of b, with these personas and seeds",
+           decimals(2), beside="hpt_1.ci95"),
     Column("p (Holm)", "hpt_1.p_holm", "paired permutation test of HPT-1, adjusted by Holm", p_text),
     Column("Noise floor", "hpt_1.floor", _FLOOR, decimals(2)),
-    Column("Δ TokAcc-1, points", "tokacc_1.difference", "TokAcc-1 of a minus that of b, over the pairs",
+    Column("By seeds %", "hpt_1.seed_share", _SEEDS, _PERCENT),
+    Column("Δ TokAcc-1, points", "tokacc_1.difference", "TokAcc-1 of a minus that of b, with these",
            decimals(1, 100), beside="tokacc_1.ci95"),
     Column("p (Holm)", "tokacc_1.p_holm", "paired permutation test of TokAcc-1, adjusted by Holm", p_text),
     Column("Noise floor, points", "tokacc_1.floor", _FLOOR, decimals(1, 100)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from scenarios.packs.pack import Persona
@@ -110,22 +111,26 @@ RATES = {"vanilla": 0.8, "prompt-engineered": 0.6, "editor": 0.45, "fact-checker
 CALLS = {"vanilla": 2, "prompt-engineered": 2, "editor": 3, "fact-checker": 4, "agent": 3}
 
 
-def example_run(seeds: int = 1, hostile: bool = False) -> Run:
-    """Build the run; `hostile` puts markup into every kind of text."""
+def example_run(twins: int = 1, hostile: bool = False, seeds: int = 1) -> Run:
+    """Build the run.
+
+    Args:
+        twins: how often each persona is there, under other names; seeds of a persona are no others.
+        hostile: whether there is markup in every kind of text.
+        seeds: conversations of each persona with each chatbot.
+    """
     conversations: list[Conversation] = []
     verdicts: list[Verdict] = []
     flaws: dict[str, tuple[ExampleFlaw, ...]] = {}
-    number = 0
-    for seed in range(seeds):
-        for persona in STORIES:
-            for chatbot in CHATBOTS:
-                id = f"{number:032x}"
-                conversation, invented = _conversation(id, persona, chatbot, seed)
-                conversations.append(conversation)
-                verdicts += _verdicts(conversation, invented, number)
-                if number % 7 == 3:
-                    flaws[id] = (ExampleFlaw(2, "repeated", "the message is that of turn 2 again"),)
-                number += 1
+    talks = product(range(twins), range(seeds), STORIES, CHATBOTS)
+    for number, (twin, seed, persona, chatbot) in enumerate(talks):
+        id = f"{number:032x}"
+        conversation, invented = _conversation(id, persona, chatbot, twin + seed)
+        who = {"persona": f"{persona}-{twin + 1}" if twin else persona, "seed": seed}
+        conversations.append(conversation.model_copy(update=who))
+        verdicts += _verdicts(conversation, invented, number)
+        if number % 7 == 3:
+            flaws[id] = (ExampleFlaw(2, "repeated", "the message is that of turn 2 again"),)
     if hostile:
         conversations, verdicts = _with_markup(conversations, verdicts)
     return Run(tuple(conversations), tuple(verdicts), flaws, _personas(), {"model": MODEL, "seed": 0})
@@ -142,12 +147,12 @@ def _call(purpose: str, prompt: int, completion: int, seconds: float) -> Call:
     )
 
 
-def _conversation(id: str, persona: str, chatbot: str, seed: int) -> tuple[Conversation, dict[int, str]]:
+def _conversation(id: str, persona: str, chatbot: str, variant: int) -> tuple[Conversation, dict[int, str]]:
     invented: dict[int, str] = {}
     turns = []
     for index, (user, grounded, lie) in enumerate(STORIES[persona]):
         reply = grounded
-        draw = (len(persona) * 7 + index * 5 + CHATBOTS.index(chatbot) * 3 + seed * 11) % 10 / 10
+        draw = (len(persona) * 7 + index * 5 + CHATBOTS.index(chatbot) * 3 + variant * 11) % 10 / 10
         if draw < RATES[chatbot]:
             invented[index] = lie
             reply = f"{grounded} {lie}"
@@ -172,7 +177,7 @@ def _conversation(id: str, persona: str, chatbot: str, seed: int) -> tuple[Conve
         persona=persona,
         chatbot=chatbot,
         model=MODEL,
-        seed=seed,
+        seed=0,
         turns=tuple(turns),
         stop_reason="goal_reached" if len(persona) % 2 else "max_turns",
         calls=(_call("user.decide", 420, 1, 0.2),),

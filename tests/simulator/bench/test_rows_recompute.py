@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-COUNTS = ("conversations", "turns", "scored_turns", "hallucinations", "tokens", "calls",
+COUNTS = ("conversations", "personas", "turns", "scored_turns", "hallucinations", "tokens", "calls",
           "prompt_tokens", "completion_tokens", "failed", "abstained", "unlocated")  # fmt: skip
 NUMBERS = ("coverage", "hallucinated_chats", "calls_per_reply", "hpt_1", "hpt_2", "tokacc_1", "tokacc_2",
            "seconds")  # fmt: skip
@@ -26,7 +26,7 @@ SUMMED = ("turns", "scored_turns", "failed", "abstained", "hallucinations", "unl
 def recompute(conversations_path: Path, verdicts_path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """The numbers of each (chatbot, detector) from the two journals.
 
-    For the intervals, `hpt_1_chats` and `tokacc_1_chats` hold (part, whole) of each conversation that counts.
+    For the intervals, `hpt_1_people` and `tokacc_1_people` hold (part, whole) of each persona that counts.
 
     Detectors without any verdict do not appear: the journals do not know of them.
     """
@@ -55,20 +55,20 @@ def assert_recomputes(report_path: Path, conversations_path: Path, verdicts_path
             else:
                 assert reported[key][name] == pytest.approx(numbers[name], abs=2e-6), (key, name)
         for metric in ("hpt_1", "tokacc_1"):
-            _assert_interval(reported[key][f"{metric}_ci95"], numbers[f"{metric}_chats"], (key, metric))
+            _assert_interval(reported[key][f"{metric}_ci95"], numbers[f"{metric}_people"], (key, metric))
 
 
-def _assert_interval(interval: list[float] | None, chats: list[tuple[int, int]], where: Any) -> None:
+def _assert_interval(interval: list[float] | None, people: list[tuple[int, int]], where: Any) -> None:
     """Each end leaves 2.5% of resampled values outside, as far as a resampling of our own can tell; fewer
-    than six conversations have no interval."""
-    if len(chats) < 6:
+    than six personas have no interval."""
+    if len(people) < 6:
         assert interval is None, where
         return
     assert interval is not None, where
     chance = random.Random(1)
     values = []
     for _ in range(2000):
-        drawn = [chats[chance.randrange(len(chats))] for _ in chats]
+        drawn = [people[chance.randrange(len(people))] for _ in people]
         values.append(sum(part for part, _ in drawn) / sum(whole for _, whole in drawn))
     low, high = interval
     rounding, luck = 2e-6, 0.016  # four standard errors of a share of 2.5% in 2,000
@@ -90,13 +90,19 @@ def _row(chats: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> dict[st
     counted = [_chat(chat, [v for v in verdicts if v["conversation"] == chat["id"]]) for chat in chats]
     sums = {name: sum(one[name] for one in counted) for name in SUMMED}
     calls = [call for one in counted for call in one["calls"]]
+    people = [(chat["scenario"], chat["persona"]) for chat in chats]
     hpt_chats = [(one["hallucinations"], one["scored_turns"]) for one in counted if one["scored_turns"]]
     tokacc_chats = [(one["clean_tokens"], one["tokens"]) for one in counted if one["tokens"]]
+    hpt_people, tokacc_people = (
+        _together(people, [(one[part], one[whole]) for one in counted])
+        for part, whole in (("hallucinations", "scored_turns"), ("clean_tokens", "tokens"))
+    )
     rates = [part / whole for part, whole in hpt_chats]
     accuracies = [part / whole for part, whole in tokacc_chats]
     return {
         **sums,
         "conversations": len(chats),
+        "personas": len(hpt_people),
         "calls": len(calls),
         "prompt_tokens": _known([call["prompt_tokens"] for call in calls]),
         "completion_tokens": _known([call["completion_tokens"] for call in calls]),
@@ -108,9 +114,18 @@ def _row(chats: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> dict[st
         "hpt_2": _share(sum(rates), len(rates)),
         "tokacc_1": _share(sums["clean_tokens"], sums["tokens"]),
         "tokacc_2": _share(sum(accuracies), len(accuracies)),
-        "hpt_1_chats": hpt_chats,
-        "tokacc_1_chats": tokacc_chats,
+        "hpt_1_people": hpt_people,
+        "tokacc_1_people": tokacc_people,
     }
+
+
+def _together(people: list[tuple[str, str]], numbers: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Add up (part, whole) of each persona; those without a whole do not count."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for person, (part, whole) in zip(people, numbers, strict=True):
+        before = found.get(person, (0, 0))
+        found[person] = (before[0] + part, before[1] + whole)
+    return [(part, whole) for part, whole in found.values() if whole]
 
 
 def _chat(chat: dict[str, Any], verdicts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -185,7 +200,7 @@ def write_run(folder: Path, hostile: bool) -> None:
     from tests.simulator.counted import build_report
     from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 
-    run = example_run(seeds=2, hostile=hostile)
+    run = example_run(twins=2, seeds=2, hostile=hostile)
     for name, journal in (("conversations", run.conversations), ("verdicts", run.verdicts)):
         lines = [item.model_dump_json() for item in journal]
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

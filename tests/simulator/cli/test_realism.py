@@ -56,7 +56,7 @@ def test_the_table_says_what_it_rests_on(hallulab: CommandLine, run: Path, peopl
     out = hallulab("realism", run, "--reference", people).out
     assert "Words, first message" in out
     assert "Noise floor: halves by repeat" in out
-    assert "simulated: 4 users; 6 needed for an interval" in out
+    assert "simulated: 1 person; 6 needed for an interval" in out
 
 
 def test_the_page_escapes_everything_and_needs_no_network(

@@ -105,10 +105,11 @@ def test_what_no_rule_decides_is_in_no_share() -> None:
     ]
 
 
-def test_intervals_are_over_conversations() -> None:
-    again = [OBEYING.model_copy(update={"id": str(number)}) for number in range(6)]
-    few, enough = (attack_rows(chats, PLANTED, ["vanilla"])[0] for chats in (again[:5], again))
-    assert (few.followed_share_ci95, few.no_interval) == (None, "5 conversations; 6 needed for an interval")
+def test_intervals_are_over_personas() -> None:
+    again = [OBEYING.model_copy(update={"id": str(number), "persona": str(number)}) for number in range(6)]
+    seeds = [one.model_copy(update={"id": f"{one.id}s", "seed": 1}) for one in again[:5]]
+    few, enough = (attack_rows(chats, PLANTED, ["vanilla"])[0] for chats in (again[:5] + seeds, again))
+    assert (few.followed_share_ci95, few.no_interval) == (None, "5 personas; 6 needed for an interval")
     assert (enough.followed_share_ci95, enough.no_interval) == ((0.5, 0.5), None)
 
 

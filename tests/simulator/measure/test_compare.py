@@ -39,10 +39,10 @@ def test_difference_is_first_minus_second_and_holm_covers_the_pairs() -> None:
     assert lines["hpt_1", "editor", "agent"].p_holm == 1.0
 
 
-def test_a_comparison_of_fewer_than_six_pairs_has_the_reason_in_place_of_an_interval() -> None:
+def test_a_comparison_of_fewer_than_six_personas_has_the_reason_in_place_of_an_interval() -> None:
     five = compared({"vanilla": [1] * 5, "editor": [0] * 5})["hpt_1", "vanilla", "editor"]
     six = compared({"vanilla": [1] * 6, "editor": [0] * 6})["hpt_1", "vanilla", "editor"]
-    assert (five.ci95, five.no_interval) == (None, "5 pairs; 6 needed for an interval")
+    assert (five.ci95, five.no_interval) == (None, "5 personas; 6 needed for an interval")
     assert (six.ci95, six.no_interval) == ((1.0, 1.0), None)
 
 
@@ -94,3 +94,17 @@ def test_branches_are_paired_by_turn_and_exchanged_by_conversation() -> None:
     assert line.pairs == 2
     assert line.difference == pytest.approx(5 / 3)
     assert line.p_value == 0.5
+
+
+def test_all_conversations_of_a_persona_are_exchanged_together() -> None:
+    """Five personas with four seeds each: of 2^5 exchanges two are as far apart, of 2^20 hardly any were."""
+    chats, verdicts = [], []
+    for chatbot, count in (("vanilla", 1), ("editor", 0)):
+        for persona in range(5):
+            for seed in range(4):
+                id = f"{chatbot} {persona} {seed}"
+                chats.append(conversation(id, ["one two"], chatbot, f"p{persona}", seed))
+                verdicts.append(scored(id, 0, [(0, 3)] * count))
+    [line, _] = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    assert (line.pairs, line.difference, line.p_value, line.ci95) == (5, 1.0, 2 / 32, None)
+    assert line.no_interval == "5 personas; 6 needed for an interval"

@@ -25,7 +25,7 @@ def turn(
 ) -> JudgedTurn:
     return JudgedTurn(
         chatbot=chatbot,
-        pairing=("s", f"p{persona}", 0),
+        person=("s", f"p{persona}"),
         depth=depth,
         flagged=spans > 0,
         spans=spans,
@@ -126,12 +126,12 @@ def test_nothing_scored_or_measured_has_no_numbers() -> None:
     )
 
 
-def test_few_conversations_groups_or_annotated_conversations_have_no_interval() -> None:
+def test_few_personas_groups_or_annotated_personas_have_no_interval() -> None:
     five = [turn("a", persona, 1) for persona in range(5)]
-    assert of(five, known())[0].no_interval == "5 conversations; 6 needed for an interval"
+    assert of(five, known())[0].no_interval == "5 personas; 6 needed for an interval"
     assert of(TEN, known(groups=5))[0].no_interval == "5 measured groups; 6 needed for an interval"
     looked = [turn("a", persona, 1, 1 if persona < 5 else None) for persona in range(9)]
-    assert of(looked)[0].no_interval == "5 annotated conversations; 6 needed for an interval"
+    assert of(looked)[0].no_interval == "5 annotated personas; 6 needed for an interval"
 
 
 def test_the_chatbot_with_the_lowest_number_is_probably_best() -> None:

@@ -27,10 +27,10 @@ def finding(**found: list[int | None]) -> Finding:
 
 def test_a_best_chatbot_is_below_every_other_one_by_the_test() -> None:
     found = finding(vanilla=[1] * 9, editor=[2] * 9, agent=[0] * 9)
-    assert (found.best, found.undecided, found.conversations_needed) == ("agent", (), None)
+    assert (found.best, found.undecided, found.personas_needed) == ("agent", (), None)
 
 
-def test_six_conversations_are_enough_for_two_chatbots() -> None:
+def test_six_personas_are_enough_for_two_chatbots() -> None:
     assert finding(vanilla=[1] * 6, agent=[0] * 6).best == "agent"
     assert finding(vanilla=[1] * 5, agent=[0] * 5).best is None
 
@@ -45,28 +45,26 @@ def test_what_would_be_needed_is_estimated_for_the_two_lowest() -> None:
     # Differences of editor and agent are 0, 0, 1: mean 1/3, sd 0.5774; 7.8489 · 3 = 23.55.
     found = finding(vanilla=[2, 2, 2], editor=[1, 1, 1], agent=[1, 1, 0])
     assert (found.undecided, found.pairs, found.difference) == (("editor", "agent"), 3, 0.333333)
-    assert (found.conversations_needed, found.not_estimated) == (24, None)
+    assert (found.personas_needed, found.not_estimated) == (24, None)
 
 
 def test_no_fewer_are_needed_than_the_test_can_do_with() -> None:
     # Differences 9, 8: the formula alone would say 1; a single test needs 6 pairs, three need 7.
-    assert finding(vanilla=[9, 8], agent=[0, 0]).conversations_needed == 6
+    assert finding(vanilla=[9, 8], agent=[0, 0]).personas_needed == 6
     found = finding(vanilla=[9, 8], editor=[9, 9], agent=[0, 0])
-    assert (found.conversations_needed, found.least_conversations) == (7, 7)
+    assert (found.personas_needed, found.least_personas) == (7, 7)
 
 
 def test_more_are_needed_than_were_not_enough() -> None:
-    # The formula says 8, but of 8 conversations the test has p = 0.0625.
+    # The formula says 8, but of 8 personas the test has p = 0.0625.
     found = finding(vanilla=[1, 1, 1, 1, 1, 0, 0, 0], agent=[0] * 8)
-    assert (found.best, found.pairs, found.conversations_needed) == (None, 8, 9)
+    assert (found.best, found.pairs, found.personas_needed) == (None, 8, 9)
 
 
 def test_without_spread_there_is_no_estimate() -> None:
     found = finding(vanilla=[1, 1], agent=[0, 0])
-    assert (found.conversations_needed, found.least_conversations) == (None, 6)
-    assert (
-        found.not_estimated == "they differ by the same in every conversation, so there is no spread to go by"
-    )
+    assert (found.personas_needed, found.least_personas) == (None, 6)
+    assert found.not_estimated == "they differ by the same with every persona, so there is no spread to go by"
 
 
 def test_a_tie_has_no_estimate() -> None:
@@ -92,3 +90,16 @@ def test_low_on_all_conversations_and_high_on_the_common_ones_is_not_the_best() 
     # Agent's rate is the lower one by three personas that vanilla lacks; on the common ones it is higher.
     found = finding(vanilla=[1] * 9, agent=[2] * 9 + [0] * 20)
     assert found.best is None
+
+
+def test_two_personas_name_no_best_chatbot_however_many_seeds() -> None:
+    chats, verdicts = [], []
+    for chatbot, count in (("vanilla", 1), ("agent", 0)):
+        for number in range(20):
+            id = f"{chatbot}{number}"
+            chats.append(conversation(id, ["one two"], chatbot, f"p{number % 2}", number))
+            verdicts.append(scored(id, 0, [(0, 3)] * count))
+    bots = ["vanilla", "agent"]
+    tallies = tally_all(chats, verdicts, bots, ["d"])
+    [found] = findings(tallies, rows(tallies), compare(tallies, bots, ["d"]))
+    assert (found.best, found.pairs, found.least_personas) == (None, 2, 6)

@@ -55,8 +55,8 @@ def test_numbers_of_both_runs_stand_side_by_side() -> None:
     vanilla, agent = found.rows
     assert (vanilla.free_hpt_1, vanilla.fixed_hpt_1, vanilla.path) == (1.0, 0.75, 0.25)
     assert (agent.free_hpt_1, agent.fixed_hpt_1, agent.path) == (1.0, 0.25, 0.75)
-    assert (agent.branched, agent.free, agent.replies, agent.conversations) == (4, 4, 4, 2)
-    assert agent.no_interval == "2 conversations; 6 needed for an interval"
+    assert (agent.branched, agent.free, agent.replies, agent.personas) == (4, 4, 4, 2)
+    assert agent.no_interval == "2 personas; 6 needed for an interval"
     [line] = found.comparisons
     assert (line.free_difference, line.fixed_difference, line.path) == (0.0, 0.5, -0.5)
     assert line.remaining is None

@@ -14,7 +14,7 @@ CHATS = [
 def test_only_scored_turns_count_and_sentences_are_flagged_by_the_spans_that_touch_them() -> None:
     verdicts = [scored("a0", 0, [(0, 4), (3, 9), None]), unscored("a0", 1), scored("b0", 0)]
     [first, second] = judged_turns(CHATS, verdicts, {("a0", 0): 2})["d"]
-    assert (first.chatbot, first.pairing, first.depth) == ("a", ("s", "p", 0), 0)
+    assert (first.chatbot, first.person, first.depth) == ("a", ("s", "p"), 0)
     assert (first.flagged, first.spans, first.sentences, first.flagged_sentences) == (True, 3, 3, 2)
     assert (first.annotated, second.annotated) == (2, None)
 

@@ -107,23 +107,23 @@ def of_chats(number: int, unscored_too: int = 0) -> Row:
     )
 
 
-def test_fewer_than_six_conversations_have_the_reason_in_place_of_intervals() -> None:
+def test_fewer_than_six_personas_have_the_reason_in_place_of_intervals() -> None:
     five = of_chats(5)
     assert (five.hpt_1, five.hpt_1_ci95, five.tokacc_1_ci95) == (0.4, None, None)
-    assert five.no_interval == "5 conversations; 6 needed for an interval"
+    assert five.no_interval == "5 personas; 6 needed for an interval"
 
 
-def test_six_conversations_have_intervals() -> None:
+def test_six_personas_have_intervals() -> None:
     six = of_chats(6)
     assert (six.hpt_1, six.hpt_1_ci95) == (0.5, (0.166667, 0.833333))
     assert (six.tokacc_1, six.tokacc_1_ci95) == (0.75, (0.583333, 0.916667))
     assert six.no_interval is None
 
 
-def test_only_conversations_that_were_scored_are_counted_for_an_interval() -> None:
+def test_only_personas_that_were_scored_are_counted_for_an_interval() -> None:
     row = of_chats(2, unscored_too=9)
-    assert (row.conversations, row.scored_conversations) == (11, 2)
-    assert row.no_interval == "2 conversations; 6 needed for an interval"
+    assert (row.conversations, row.scored_conversations, row.personas) == (11, 2, 2)
+    assert row.no_interval == "2 personas; 6 needed for an interval"
 
 
 def test_unknown_token_counts_stay_unknown() -> None:
@@ -191,10 +191,40 @@ def test_branches_of_a_conversation_count_as_one_conversation() -> None:
     assert (found.hpt_1, found.hpt_2) == (0.666667, 0.5)
     assert (found.tokacc_1, found.tokacc_2) == (0.666667, 0.75)
     assert found.hallucinated_chats == 0.5
-    assert found.no_interval == "2 conversations; 6 needed for an interval"
+    assert found.no_interval == "2 personas; 6 needed for an interval"
 
 
 def test_what_was_given_is_neither_counted_nor_billed() -> None:
     chat = branched("a", "one two", 5, calls=[call("chatbot.generate")])
     [found] = rows(tally_all([chat], [scored("a", 0, [(0, 3)])], ["vanilla"], ["d"]))
     assert (found.turns, found.hallucinations, found.tokens, found.calls_per_reply) == (1, 1, 2, 1.0)
+
+
+def with_seeds(personas: int, seeds: int, spans: list[int]) -> Row:
+    """One-turn chats of so many personas and seeds; hallucinations in this order, over and over."""
+    chats = [
+        conversation(f"{persona}/{seed}", ["one two"], persona=f"p{persona}", seed=seed)
+        for persona in range(personas)
+        for seed in range(seeds)
+    ]
+    counts = [spans[number % len(spans)] for number in range(len(chats))]
+    verdicts = [scored(chat.id, 0, [(0, 3)] * count) for chat, count in zip(chats, counts, strict=True)]
+    [row] = rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
+    return row
+
+
+def test_ten_seeds_of_one_persona_have_no_interval() -> None:
+    row = with_seeds(1, 10, [0, 1])
+    assert (row.conversations, row.personas, row.hpt_1, row.hpt_1_ci95) == (10, 1, 0.5, None)
+    assert row.no_interval == "1 persona; 6 needed for an interval"
+
+
+def test_seeds_that_say_the_same_make_no_interval_narrower() -> None:
+    once, often = with_seeds(8, 1, [0, 1]), with_seeds(8, 5, [0] * 5 + [1] * 5)
+    assert once.hpt_1_ci95 == often.hpt_1_ci95 == (0.125, 0.875)
+
+
+def test_what_more_seeds_can_remove_is_told_where_a_persona_has_two() -> None:
+    assert with_seeds(6, 1, [0, 1]).seed_share is None
+    assert with_seeds(6, 2, [0, 1]).seed_share == 1.0
+    assert with_seeds(6, 2, [0, 0, 1, 1]).seed_share == 0.0

@@ -42,13 +42,13 @@ def test_medians_quartiles_and_their_distance() -> None:
     assert (row.run.messages, row.run.users) == (4, 4)
 
 
-def test_an_interval_needs_six_users() -> None:
+def test_an_interval_needs_six_persons() -> None:
     few, enough = (
         rows(users(*range(1, 6)), users(*range(1, 9))),
         rows(users(*range(1, 9)), users(*range(1, 9))),
     )
     assert few["first_words"].run.ci95 is None
-    assert few["first_words"].run.reason == "5 users; 6 needed for an interval"
+    assert few["first_words"].run.reason == "5 persons; 6 needed for an interval"
     assert few["first_words"].distance_ci95 is None
     low, high = enough["first_words"].run.ci95 or (0, 0)
     assert low <= 4 <= high
@@ -62,7 +62,7 @@ def test_shares_have_the_jensen_shannon_distance() -> None:
     )["thanks"]
     assert (row.run.value, row.reference.value) == (0.5, 0.0)
     assert row.distance == pytest.approx(0.557922, abs=1e-6)
-    assert row.reference.reason == "2 users; 6 needed for an interval"
+    assert row.reference.reason == "2 persons; 6 needed for an interval"
 
 
 def test_a_share_of_all_messages_has_no_interval_of_no_width() -> None:
@@ -164,3 +164,17 @@ def test_halves_of_people_are_no_further_apart_than_the_noise_floor() -> None:
     found = rows(Sample(people[::2], None), Sample(people[1::2], None))
     for name in ("first_words", "follow_up_words", "questions", "pronoun_only", "distinct_1", "self_bleu"):
         assert (found[name].distance or 1) < 2 * (found[name].floor or 0)
+
+
+def test_seeds_of_one_persona_are_several_users_and_one_person() -> None:
+    run = sample(*(said("w " * seed, "ok", persona="p", seed=seed) for seed in range(1, 9)))
+    row = rows(run, users(*range(1, 9)))["first_words"]
+    assert (row.run.users, row.run.ci95, row.distance_ci95) == (8, None, None)
+    assert row.run.reason == "1 person; 6 needed for an interval"
+
+
+def test_seeds_that_say_the_same_make_no_interval_narrower() -> None:
+    once = sample(*(said("w " * words, persona=str(words)) for words in range(1, 9)))
+    often = sample(*(said("w " * w, persona=str(w), seed=seed) for w in range(1, 9) for seed in range(3)))
+    first, second = (rows(run, once)["first_words"].run.ci95 for run in (once, often))
+    assert first == second is not None

@@ -32,11 +32,11 @@ def test_a_pair_counts_as_much_as_any_other_however_long() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [
-        ([], [], "fewer than two conversations can be compared"),
-        ([1], [0], "fewer than two conversations can be compared"),
+        ([], [], "fewer than two personas can be compared"),
+        ([1], [0], "fewer than two personas can be compared"),
         ([1, 0], [0, 1], "on average they do not differ at all"),
         ([1, 1], [1, 1], "on average they do not differ at all"),
-        ([1, 2], [0, 1], "they differ by the same in every conversation, so there is no spread to go by"),
+        ([1, 2], [0, 1], "they differ by the same with every persona, so there is no spread to go by"),
     ],
 )
 def test_what_cannot_be_estimated_has_the_reason(first: list[int], second: list[int], reason: str) -> None:

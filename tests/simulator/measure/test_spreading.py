@@ -51,7 +51,7 @@ def test_a_weighted_mean_varies_as_by_student_s_t(clusters: int) -> None:
 def test_equal_arguments_give_equal_draws() -> None:
     rows = np.eye(6)
     assert (weighed("groups", rows) == weighed("groups", rows)).all()
-    assert (weighed("groups", rows) != weighed("conversations", rows)).any()
+    assert (weighed("groups", rows) != weighed("personas", rows)).any()
     assert (t_steps(5) == t_steps(5)).all()
 
 

@@ -44,8 +44,8 @@ def test_equal_conversations_have_an_interval_of_no_width() -> None:
 
 
 def test_why_there_is_no_interval() -> None:
-    assert no_interval(2) == "2 conversations; 6 needed for an interval"
-    assert no_interval(1, "pair") == "1 pair; 6 needed for an interval"
+    assert no_interval(2) == "2 personas; 6 needed for an interval"
+    assert no_interval(1, "group") == "1 group; 6 needed for an interval"
     assert no_interval(6) is None
 
 

@@ -60,19 +60,19 @@ def test_the_page_of_a_benchmark_has_the_declared_columns(columns: Sequence[Colu
 
 
 def test_the_page_of_a_run_has_the_declared_columns_with_their_hints() -> None:
-    html = run_page(seeds=2)
+    html = run_page(twins=2)
     assert headings(html, 'id="results"') == [column.label for column in RESULTS]
     assert '<th scope="col" title="name of the chatbot">Chatbot</th>' in html
 
 
 def test_csv_of_a_run_has_the_same_columns_with_the_bounds_of_intervals() -> None:
-    read = list(csv.reader(io.StringIO(csv_text(RESULTS, example_report(seeds=2).rows))))
+    read = list(csv.reader(io.StringIO(csv_text(RESULTS, example_report(twins=2).rows))))
     assert [name for name in read[0] if not name.endswith(("_low", "_high"))] == [
         column.value for column in RESULTS
     ]
     assert len(read) == 11
     first = dict(zip(*read[:2], strict=True))
-    row = example_report(seeds=2).rows[0]
+    row = example_report(twins=2).rows[0]
     assert (first["chatbot"], first["hpt_1"]) == (row.chatbot, str(row.hpt_1))
     assert row.hpt_1_ci95 == (float(first["hpt_1_ci95_low"]), float(first["hpt_1_ci95_high"]))
 

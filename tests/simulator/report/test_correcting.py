@@ -82,7 +82,7 @@ def test_where_no_chatbot_leads_it_is_said_that_this_cannot_be_told() -> None:
     )
     assert correction_lines(rows(CHATS[:9], VERDICTS, {}))[1] == (
         "By d, corrected: cannot tell which chatbot hallucinates least; that takes a corrected number of "
-        "each, from at least 6 conversations."
+        "each, from at least 6 personas."
     )
 
 

@@ -20,7 +20,7 @@ def report(finding: dict[str, Any], *rows: Row, **rates: float | None) -> RunRep
         detector="d",
         compared=sum(row.hpt_1 is not None for row in rows),
         not_scored=tuple(row.chatbot for row in rows if row.hpt_1 is None),
-        **{"least_conversations": 6, **finding},
+        **{"least_personas": 6, **finding},
     )
     empty = build_report([], [], chatbots=[], detectors=[], flaws={})
     return empty.model_copy(update={"rows": rows, "findings": (found,)})
@@ -44,20 +44,29 @@ def test_a_best_that_is_judged_by_its_own_verifier_has_the_sign() -> None:
 
 
 def test_else_it_says_that_these_conversations_do_not_tell_and_how_many_would() -> None:
-    undecided = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.25, "conversations_needed": 1616}
+    undecided = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.25, "personas_needed": 1616}
     assert headlines(report(undecided, a=0.5, b=0.25, c=0.75)) == [
         "By d, these conversations do not tell which chatbot hallucinates least. a and b, which have the "
-        "fewest, differ by 0.25 per turn in 2 conversations: about 1,616 of each chatbot would be needed to "
-        "tell them apart (80% power)."
+        "fewest, differ by 0.25 per turn with 2 personas: about 1,616 would be needed to tell them apart "
+        "(80% power)."
     ]
+
+
+def test_where_personas_have_several_seeds_it_says_what_more_of_them_can_do() -> None:
+    undecided = {"undecided": ["a", "b"], "pairs": 9, "difference": 0.25, "personas_needed": 40}
+    [sentence] = headlines(report({**undecided, "seed_share": 0.25}, a=0.5, b=0.25))
+    assert sentence.endswith(
+        "(80% power). More seeds of the same personas can remove 25% of this difference's variance at most; "
+        "the rest takes more personas."
+    )
 
 
 def test_what_cannot_be_estimated_is_said_with_the_least_that_the_test_needs() -> None:
     found = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.0, "not_estimated": "they do not differ"}
-    assert headlines(report({**found, "least_conversations": 7}, a=0.5, b=0.5, c=1.0)) == [
-        "By d, these conversations do not tell which chatbot hallucinates least. How many would cannot be "
-        "estimated from a and b, which have the fewest: they do not differ. With 3 chatbots the test needs 7 "
-        "of each at the least."
+    assert headlines(report({**found, "least_personas": 7}, a=0.5, b=0.5, c=1.0)) == [
+        "By d, these conversations do not tell which chatbot hallucinates least. How many personas would "
+        "cannot be estimated from a and b, which have the fewest: they do not differ. With 3 chatbots the "
+        "test needs 7 personas at the least."
     ]
 
 
@@ -78,20 +87,20 @@ def test_where_there_is_nothing_to_compare(rates: dict[str, float | None], sente
 
 
 def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5) -> Row:
-    reason = None if number >= 6 else f"{number} conversations; 6 needed for an interval"
+    reason = None if number >= 6 else f"{number} personas; 6 needed for an interval"
     return line(chatbot, hpt_1, detector, no_interval=reason)
 
 
 def test_one_reason_for_all_is_said_once() -> None:
     rows = [lacking("d", "a", 2), lacking("e", "b", 2), lacking("e", "c", 0, None)]
-    assert interval_lines(rows) == ["Each chatbot: 2 conversations; 6 needed for an interval."]
+    assert interval_lines(rows) == ["Each chatbot: 2 personas; 6 needed for an interval."]
 
 
 def test_several_reasons_name_their_rows() -> None:
     rows = [lacking("d", "a", 2), lacking("d", "b", 2), lacking("d", "c", 9), lacking("e", "a", 3)]
     assert interval_lines(rows) == [
-        "d, a, b: 2 conversations; 6 needed for an interval.",
-        "e, a: 3 conversations; 6 needed for an interval.",
+        "d, a, b: 2 personas; 6 needed for an interval.",
+        "e, a: 3 personas; 6 needed for an interval.",
     ]
 
 

@@ -42,8 +42,8 @@ in_browser = pytest.mark.skipif(
 
 
 @cache
-def page(seeds: int = 1, hostile: bool = False) -> str:
-    run = example_run(seeds, hostile)
+def page(twins: int = 1, hostile: bool = False, seeds: int = 1) -> str:
+    run = example_run(twins, hostile, seeds)
     report = build_report(
         run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
     )
@@ -252,21 +252,21 @@ def hint(html: str) -> list[str]:
     return re.findall(r'<p class="hint">(Each chatbot.*?)</p>', html)
 
 
-def test_three_conversations_a_chatbot_have_no_interval_anywhere_but_the_reason() -> None:
+def test_three_personas_have_no_interval_anywhere_but_the_reason() -> None:
     html = page()
-    assert hint(html) == ["Each chatbot: 3 conversations; 6 needed for an interval."]
+    assert hint(html) == ["Each chatbot: 3 personas; 6 needed for an interval."]
     assert "95%" not in html
     assert 'class="whisker"' not in html
     assert 'class="ci">[' not in html
-    assert "With fewer than 6 pairs there is no interval." in html
+    assert "With fewer than 6 personas there is no interval." in html
 
 
-def test_six_conversations_a_chatbot_have_intervals() -> None:
-    html = page(seeds=2)
+def test_six_personas_have_intervals() -> None:
+    html = page(twins=2)
     assert hint(html) == []
     assert html.count('class="whisker"') == 20
     assert html.count('<span class="ci">[95% CI]</span>') == 11
-    assert "line: 95% bootstrap interval over conversations" in html
+    assert "line: 95% bootstrap interval over personas" in html
     assert "there is no interval." not in html
 
 

@@ -11,8 +11,8 @@ from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
 
 
-def example_report(seeds: int = 1) -> RunReport:
-    run = example_run(seeds)
+def example_report(twins: int = 1) -> RunReport:
+    run = example_run(twins)
     return build_report(
         run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
     )
@@ -26,7 +26,7 @@ def printed(report: RunReport, width: int) -> list[str]:
 
 
 def test_the_table_fits_a_hundred_columns() -> None:
-    lines = printed(example_report(seeds=2), 100)
+    lines = printed(example_report(twins=2), 100)
     assert lines[3] == (
         "vanilla           halludetect    2.0 0.89 [0.61, 1.11]  0.89 66.4 [59.9, 76.0]   67.7     100  100"
     )
@@ -38,7 +38,7 @@ def test_too_few_conversations_have_the_reason_in_place_of_intervals() -> None:
     lines = printed(example_report(), 100)
     assert lines[0].split() == ["Calls/", "TokAcc", "Halluc.", "Cov."]
     assert lines[3] == "vanilla           halludetect    2.0  0.89  0.89       66.2   66.1     100  100"
-    assert "Each chatbot: 3 conversations; 6 needed for an interval." in lines
+    assert "Each chatbot: 3 personas; 6 needed for an interval." in lines
     assert not any("95%" in line for line in lines)
 
 
@@ -46,7 +46,7 @@ def test_what_the_table_says_stands_below_it() -> None:
     lines = printed(example_report(), 200)
     assert lines[14] == (
         "By halludetect, these conversations do not tell which chatbot hallucinates least. fact-checker and "
-        "agent, which have the fewest, differ by 0.11 per turn in 3 conversations: about 165 of each chatbot"
+        "agent, which have the fewest, differ by 0.11 per turn with 3 personas: about 165 would be needed to"
     )
 
 
@@ -58,7 +58,7 @@ def test_the_detectors_agreement_is_told() -> None:
 
 
 def test_eighty_columns_fold_no_name() -> None:
-    lines = printed(example_report(seeds=2), 80)
+    lines = printed(example_report(twins=2), 80)
     assert lines[3:7] == [
         "by halludetect",
         "vanilla              2.0         0.89  0.89         66.4   67.7     100  100",
