@@ -3,7 +3,7 @@
 New is what `tests/durations.md` does not name; `python -m benchmarks.test_durations` writes that file. A
 test's time is that of its own fixtures and its call. What others share (a fixture of a module or the session)
 does not count. A test over the limit is run once more and the quicker time counts: the first use of a library
-takes seconds. Where the machine is slower than the one of the file, the limit grows with it.
+takes seconds. Where the machine is slower than the one of the file, or busy, the limit grows with it.
 """
 
 from __future__ import annotations
