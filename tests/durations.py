@@ -35,7 +35,7 @@ def yardstick(text: str) -> float:
 def time_fixed_work() -> float:
     """Return the seconds that this machine takes now for a fixed piece of work.
 
-    It goes on for some tenths of a second, so that work beside it shows, too: a busy machine makes a test slow.
+    It goes on for some tenths of a second, so that other work on the machine shows, too.
     """
     started = perf_counter()
     for _ in range(_PIECES):
