@@ -10,6 +10,7 @@ from agents.machine.progress import bars
 from agents.models.model import ModelPool
 from detectors.base.fitted import Fitted, fitted_file, folder
 from detectors.base.protocol import Detector, ThresholdProtocol
+from detectors.registry import find_detector
 from scenarios.datasets import load_labelled
 from scenarios.errors import OperationalError, UsageError
 from scenarios.labelled import LabelledReply
@@ -22,7 +23,7 @@ from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import Experiment
 from simulator.measure.numbers import Rounded
 from simulator.runs.folder import write_together
-from simulator.stress.command import is_of_replies, planted
+from simulator.stress.command import Material, is_of_replies, material, planted_into
 from simulator.stress.kinds import KINDS
 
 TURNS = (0, 2, 4)
@@ -102,9 +103,12 @@ async def calibrate_command(
         UsageError: source, data, detectors or models are wrong, or a detector's threshold cannot be fitted.
         OperationalError: server, endpoint or disk failed, or no threshold could be fitted.
     """
+    _require_kinds(experiment)
+    read = material(settings.source, TURNS, CONTEXTS, experiment.seed)
+    given = [(name, _labelled(name)) for name in settings.data]
     async with open_pool(experiment, open_recording(run)) as pool:
         detectors = _made(experiment, pool)
-        replies, measured_on = _material(settings, experiment.seed)
+        replies, measured_on = _replies(settings, read, given, experiment.seed)
         async with served(pool, run, needs_model(detectors)):
             with bars(run.quiet) as shown:
                 found = []
@@ -127,10 +131,14 @@ async def calibrate_command(
     return report
 
 
-def _material(settings: CalibrateSettings, seed: int) -> tuple[list[LabelledReply], str]:
-    """Return the replies to judge, and what they are in words."""
-    given = [(name, _labelled(name)) for name in settings.data]
-    replies = list(planted(settings.source, tuple(KINDS), settings.count, TURNS, CONTEXTS, seed).replies)
+def _replies(
+    settings: CalibrateSettings,
+    read: Material,
+    given: Sequence[tuple[str, Sequence[LabelledReply]]],
+    seed: int,
+) -> tuple[list[LabelledReply], str]:
+    """Return the replies to judge, planted ones and those of files, and what they are in words."""
+    replies = list(planted_into(read, settings.source, tuple(KINDS), settings.count, seed).replies)
     told = [f"{counted(len(replies) // 2, 'error')} planted into {settings.source}, with clean twins"]
     for name, labelled in given:
         told.append(f"{len(labelled)} {noun(len(labelled), 'reply', 'replies')} of {name}")
@@ -148,6 +156,25 @@ def _labelled(name: str) -> list[LabelledReply]:
     return found
 
 
+def _require_kinds(experiment: Experiment) -> None:
+    """Check the detectors as far as it goes without making one: that may load weights.
+
+    Raises:
+        UsageError: one is unknown, or its threshold cannot be fitted.
+    """
+    for chosen in experiment.detectors:
+        with experiment.placing_errors(chosen):
+            factory = find_detector(chosen.kind)
+        if isinstance(factory, type):
+            _require_threshold(factory, chosen.name)
+
+
+def _require_threshold(kind: type, name: str) -> None:
+    """Raise UsageError if a threshold cannot be fitted for detectors of a class."""
+    if getattr(kind, "use_calibrated", None) is Detector.use_calibrated:
+        raise UsageError(f"detector {name}: its threshold cannot be fitted. Leave it out with --detectors.")
+
+
 def _made(experiment: Experiment, pool: ModelPool) -> list[Detector]:
     """Make the detectors.
 
@@ -156,10 +183,7 @@ def _made(experiment: Experiment, pool: ModelPool) -> list[Detector]:
     """
     detectors = make_detectors(experiment, pool, {})
     for detector in detectors:
-        if type(detector).use_calibrated is Detector.use_calibrated:
-            raise UsageError(
-                f"detector {detector.name}: its threshold cannot be fitted. Leave it out with --detectors."
-            )
+        _require_threshold(type(detector), detector.name)
     return detectors
 
 

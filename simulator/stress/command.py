@@ -33,6 +33,10 @@ CONVERSATIONS = "conversations.jsonl"
 """File by which a folder is known to be a run."""
 
 
+Material = tuple[Sequence[Iterator[Clean]], Library]
+"""Replies to plant into, and the sentences that errors are taken from."""
+
+
 @dataclass(frozen=True)
 class PlantSettings:
     """The command's arguments."""
@@ -79,8 +83,16 @@ def planted(
     Raises:
         UsageError: the source does not exist, nothing in it is clean, or no error found a place.
     """
-    streams, library = _material(source, turns, contexts, seed)
-    return _found(source, plant(streams, library, kinds, count, seed))
+    return planted_into(material(source, turns, contexts, seed), source, kinds, count, seed)
+
+
+def planted_into(read: Material, source: str, kinds: Sequence[str], count: int, seed: int) -> Planting:
+    """Plant errors by rules into what `material` read of a source; else as `planted`.
+
+    Raises:
+        UsageError: nothing in it is clean, or no error found a place.
+    """
+    return _found(source, plant(*read, kinds, count, seed))
 
 
 async def plant_fluently_command(settings: PlantSettings, experiment: Experiment, run: Settings) -> Planting:
@@ -95,7 +107,7 @@ async def plant_fluently_command(settings: PlantSettings, experiment: Experiment
         OperationalError: server, endpoint or model failed, or nothing that the model wrote passed the checks.
     """
     kinds = _checked(settings, ORDERS, run)
-    streams, _ = _material(settings.source, settings.turns, settings.contexts, settings.seed)
+    streams, _ = material(settings.source, settings.turns, settings.contexts, settings.seed)
     async with open_pool(experiment, open_recording(run)) as pool, served(pool, run):
         with bars(run.quiet) as shown:
             task = shown.add_task("sentences", total=settings.count)
@@ -139,9 +151,12 @@ def is_of_replies(source: str) -> bool:
     return is_file(path) or is_file(path / CONVERSATIONS)
 
 
-def _material(
-    source: str, turns: Sequence[int], contexts: Sequence[int], seed: int
-) -> tuple[Sequence[Iterator[Clean]], Library]:
+def material(source: str, turns: Sequence[int], contexts: Sequence[int], seed: int) -> Material:
+    """Read a source. Arguments as in `PlantSettings`.
+
+    Raises:
+        UsageError: the source does not exist, or is wrong.
+    """
     path = expanded(source)
     if is_folder(path) and is_file(path / CONVERSATIONS):
         said = turns_of(RunFolder(path))

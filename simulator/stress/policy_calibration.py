@@ -27,7 +27,7 @@ from simulator.experiment.config import Component, Experiment
 from simulator.runs.folder import write_atomically
 from simulator.runs.outputs import check_outputs
 from simulator.stress.calibration import CONTEXTS, TURNS, CalibrateSettings
-from simulator.stress.command import labels_of, planted
+from simulator.stress.command import Material, labels_of, material, planted_into
 from simulator.stress.kinds import KINDS
 from simulator.stress.topic_thresholds import MOST_FLAGGED, TopicRow, topic_rows, with_thresholds
 
@@ -78,10 +78,11 @@ async def policy_command(
         raise UsageError(f"--data {settings.data[0]}: a policy is fitted to grounded replies. Leave it out.")
     source = expanded(settings.source)
     check_outputs({"--out": out}, (expanded(policy), source, config, run.replay, run.record))
+    read = material(settings.source, TURNS, CONTEXTS, experiment.seed)
     async with open_pool(experiment, open_recording(run)) as pool:
         [detector] = make_detectors(experiment, pool, {})
         _require_probabilities(detector)
-        replies = _pairs(settings, experiment.seed)
+        replies = _pairs(settings, read, experiment.seed)
         folds = _folds(replies, experiment.seed)
         async with served(pool, run, needs_model([detector])):
             with bars(run.quiet) as shown:
@@ -106,10 +107,10 @@ def guarding(experiment: Experiment, named: Sequence[str] | None) -> Experiment:
     return experiment.model_copy(update={"detectors": (Component(name=kind, kind=kind),)})
 
 
-def _pairs(settings: CalibrateSettings, seed: int) -> list[LabelledReply]:
+def _pairs(settings: CalibrateSettings, read: Material, seed: int) -> list[LabelledReply]:
     """Return errors and twins, those first whose twin says something new."""
     count = _PLANTED_FOR_ONE * settings.count
-    found = planted(settings.source, tuple(KINDS), count, TURNS, CONTEXTS, seed).replies
+    found = planted_into(read, settings.source, tuple(KINDS), count, seed).replies
     seen: Counter[str] = Counter()
     pairs = []
     for error, twin in zip(found[::2], found[1::2], strict=True):

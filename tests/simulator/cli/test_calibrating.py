@@ -94,11 +94,27 @@ def test_labelled_replies_are_fitted_to_beside_the_planted_errors(
         ((PACK, "--detectors", "hhem"), 2, "detector hhem: its threshold cannot be fitted. Leave it out"),
         ((PACK, "--detectors", "lexical", "--data", "nowhere.jsonl"), 2, "nowhere.jsonl"),
         ((PACK, "--detectors", "lexical", "--count", "19"), 2, "--count"),
+        (("no-such-pack", "--detectors", "combined"), 2, "no-such-pack"),
+        ((PACK, "--detectors", "combined", "--data", "nowhere.jsonl"), 2, "nowhere.jsonl"),
+        ((PACK, "--detectors", "combined,hhem"), 2, "detector hhem: its threshold cannot be fitted"),
+        (
+            ("no-such-pack", "--detectors", "combined", "--policy", "metarag", "--out", "mine.yaml"),
+            2,
+            "no-such-pack",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_kept(
-    hallulab: CommandLine, tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
+    hallulab: CommandLine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: int,
+    told: str,
 ) -> None:
+    """Not even the model in the package is loaded for it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("detectors.combined.detector._shipped_model", lambda: pytest.fail("it was loaded"))
     ended = hallulab("calibrate", *arguments, "--quiet")
     assert ended.code == code
     assert told in ended.err

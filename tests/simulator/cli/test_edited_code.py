@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from agents import identity as identities
 from simulator.runs.folder import RunFolder
+from tests.simulator.command_line import CommandLine
 
 ROOT = Path(__file__).parents[3]
 RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
@@ -48,19 +50,7 @@ def lines(file: Path, key: str) -> Counter[str]:
     return Counter(json.loads(line)[key] for line in file.read_text().splitlines())
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with our packages (`house`) and a finished run of theirs (`run`)."""
-    folder = tmp_path_factory.mktemp("begun")
-    for floor in ("scenarios", "agents", "detectors", "chatbots", "simulator"):
-        shutil.copytree(ROOT / floor, folder / "house" / floor, ignore=shutil.ignore_patterns("__pycache__"))
-    assert go_on(folder / "house", folder / "run") == ""
-    assert lines(folder / "run" / "verdicts.jsonl", "detector") == {"lexical": 4, "metarag": 4}
-    return folder
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
+CASES = pytest.mark.parametrize(
     ("edits", "conversations", "verdicts", "said"),
     [
         (
@@ -99,6 +89,22 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=["comments", "chatbot", "user", "detector"],
 )
+"""Old and new text by file; the lines that are added to the journals; standard error."""
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with our packages (`house`) and a finished run of theirs (`run`)."""
+    folder = tmp_path_factory.mktemp("begun")
+    for floor in ("scenarios", "agents", "detectors", "chatbots", "simulator"):
+        shutil.copytree(ROOT / floor, folder / "house" / floor, ignore=shutil.ignore_patterns("__pycache__"))
+    assert go_on(folder / "house", folder / "run") == ""
+    assert lines(folder / "run" / "verdicts.jsonl", "detector") == {"lexical": 4, "metarag": 4}
+    return folder
+
+
+@pytest.mark.slow
+@CASES
 def test_what_an_edit_decides_is_made_anew_and_nothing_else(
     edits: dict[str, tuple[str, str]],
     conversations: dict[str, int],
@@ -115,6 +121,42 @@ def test_what_an_edit_decides_is_made_anew_and_nothing_else(
         (house / name).write_text(text.replace(old, new, 1))
     held, judged = lines(run.conversations, "chatbot"), lines(run.verdicts, "detector")
     assert go_on(house, run.path) == said
+    assert lines(run.conversations, "chatbot") - held == conversations
+    assert lines(run.verdicts, "detector") - judged == verdicts
+    counted = {row["chatbot"]: row["conversations"] for row in json.loads(run.report.read_text())["rows"]}
+    assert counted == {"vanilla": 1, "fact-checker": 1}
+
+
+def replay(hallulab: CommandLine, run: Path) -> str:
+    """Run, or go on with, the recorded experiment in this process; what standard error says."""
+    config = run.with_name("experiment.yaml")
+    config.write_text(EXPERIMENT)
+    ended = hallulab("run", "-c", config, "--replay", RECORDING, "--out", run, "--quiet")
+    assert ended.code == 0, ended.err
+    return ended.err
+
+
+@CASES
+def test_what_files_decide_is_made_anew_when_they_are_read_as_edited(
+    edits: dict[str, tuple[str, str]],
+    conversations: dict[str, int],
+    verdicts: dict[str, int],
+    said: str,
+    hallulab: CommandLine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The code that runs stays; what is hashed for the versions is the edited text."""
+    run = RunFolder(tmp_path / "run")
+    assert replay(hallulab, run.path) == ""
+    held, judged = lines(run.conversations, "chatbot"), lines(run.verdicts, "detector")
+    for name, (old, new) in edits.items():
+        text = (ROOT / name).read_text()
+        assert old in text
+        edited = tmp_path / name.replace("/", "-")
+        edited.write_text(text.replace(old, new, 1))
+        monkeypatch.setitem(identities._READ, ROOT / name, identities._hashed(edited))
+    assert replay(hallulab, run.path) == said
     assert lines(run.conversations, "chatbot") - held == conversations
     assert lines(run.verdicts, "detector") - judged == verdicts
     counted = {row["chatbot"]: row["conversations"] for row in json.loads(run.report.read_text())["rows"]}
