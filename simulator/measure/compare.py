@@ -70,15 +70,16 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
     found: list[Comparison] = []
     names = list(combinations(chatbots, 2))
     for detector in detectors:
-        tested = paired_differences(
-            [
-                paired_ratios(tallies[a, detector], tallies[b, detector], metric)
-                for metric in _RATIOS
-                for a, b in names
-            ]
-        )
+        held = [
+            _by_conversation(tallies[a, detector], tallies[b, detector], metric)
+            for metric in _RATIOS
+            for a, b in names
+        ]
+        tested = paired_differences([_by_persona(both) for both in held])
         for number, metric in enumerate(_RATIOS):
-            differences = tested[number * len(names) :][: len(names)]
+            start = number * len(names)
+            differences = tested[start : start + len(names)]
+            shares = [seed_share(_differences(both)) for both in held[start : start + len(names)]]
             floors = {name: _floor(tallies[name, detector], metric) for name in chatbots}
             adjusted = holm([item.p_value for item in differences])
             found.extend(
@@ -92,11 +93,11 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
                     ci95=item.ci95,
                     no_interval=no_interval(item.pairs),
                     p_value=item.p_value,
-                    seed_share=seed_share(_differences(tallies[a, detector], tallies[b, detector], metric)),
+                    seed_share=share,
                     p_holm=p_holm,
                     floor=_mean_of(floors[a], floors[b]),
                 )
-                for (a, b), item, p_holm in zip(names, differences, adjusted, strict=True)
+                for (a, b), item, share, p_holm in zip(names, differences, shares, adjusted, strict=True)
             )
     return tuple(found)
 
@@ -127,21 +128,29 @@ def paired_ratios(
     Raises:
         UsageError: a chatbot has two conversations with the same scenario, persona and seed.
     """
+    return _by_persona(_by_conversation(first, second, metric))
+
+
+_Both = dict[Pairing, tuple[Ratio, Ratio]]
+"""Ratios of two chatbots by persona and seed."""
+
+
+def _by_conversation(first: Sequence[Tally], second: Sequence[Tally], metric: Metric) -> _Both:
     one, two = _by_place(first, metric), _by_place(second, metric)
     shared = sorted(one.keys() & two.keys())
-    paired = [
-        by_cluster((pairing[:2], ratios[pairing, turn]) for pairing, turn in shared) for ratios in (one, two)
-    ]
-    return paired[0], paired[1]
+    sums = (by_cluster((place[0], ratios[place]) for place in shared) for ratios in (one, two))
+    pairings = dict.fromkeys(pairing for pairing, _ in shared)
+    return dict(zip(pairings, zip(*sums, strict=True), strict=True))
 
 
-def _differences(
-    first: Sequence[Tally], second: Sequence[Tally], metric: Metric
-) -> Iterator[tuple[Person, float]]:
-    """Yield (persona, difference of the two chatbots' ratios) for each conversation that both have."""
-    one, two = _by_place(first, metric), _by_place(second, metric)
-    for pairing, turn in sorted(one.keys() & two.keys()):
-        a, b = one[pairing, turn], two[pairing, turn]
+def _by_persona(both: _Both) -> tuple[list[Ratio], list[Ratio]]:
+    first, second = (by_cluster((key[:2], pair[at]) for key, pair in both.items()) for at in (0, 1))
+    return first, second
+
+
+def _differences(both: _Both) -> Iterator[tuple[Person, float]]:
+    """Yield (persona, difference of the two chatbots' ratios) for each persona and seed."""
+    for pairing, (a, b) in both.items():
         yield pairing[:2], a.numerator / a.denominator - b.numerator / b.denominator
 
 

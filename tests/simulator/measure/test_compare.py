@@ -108,3 +108,15 @@ def test_all_conversations_of_a_persona_are_exchanged_together() -> None:
     [line, _] = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
     assert (line.pairs, line.difference, line.p_value, line.ci95) == (5, 1.0, 2 / 32, None)
     assert line.no_interval == "5 personas; 6 needed for an interval"
+
+
+def test_branches_of_one_seed_are_no_seeds() -> None:
+    chats, verdicts = [], []
+    for chatbot, counts in (("vanilla", [3, 1]), ("editor", [0, 0])):
+        for persona in ("p0", "p1"):
+            for turn, count in enumerate(counts):
+                id = f"{chatbot} {persona} {turn}"
+                chats.append(branched(id, "one two", turn, chatbot, persona=persona))
+                verdicts.append(scored(id, 0, [(0, 3)] * count))
+    [line, _] = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    assert (line.pairs, line.seed_share) == (2, None)
