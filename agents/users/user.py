@@ -171,14 +171,13 @@ class SimulatedUser:
             "name": persona.name,
             "manner": persona.manner,
             "grievance": persona.grievance,
+            "summary": persona.summary,
             "wanted": wanted,
         }
         if history:
             values |= {"facts": "; ".join(persona.facts) or "nothing more", "history": dialogue(history)}
         name = "user_message" if history else "user_opening"
-        if self._short:
-            return load_prompt("agents.users", f"{name}_short").fill(values)
-        return load_prompt("agents.users", name).fill(values, summary=persona.summary)
+        return load_prompt("agents.users", f"{name}_short" if self._short else name).fill(values)
 
     async def _try(
         self, session: Session, request: Sequence[ChatMessage], temperature: float, sample: int

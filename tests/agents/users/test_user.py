@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from agents.users.manners import DEFAULT_MANNERS, OWN, manner_of
 from agents.users.user import SimulatedUser, UserFailed, UserMove, clean, turn_seed
 from scenarios.packs.pack import Persona
 from scenarios.transcript import Message
@@ -82,13 +83,23 @@ async def test_the_limit_of_a_message_is_passed_on() -> None:
     assert requests[0]["max_tokens"] == 40
 
 
-async def test_short_messages_have_prompts_of_their_own_without_the_chat_to_follow() -> None:
+@pytest.mark.parametrize("manner", [*DEFAULT_MANNERS, OWN])
+async def test_users_get_the_summary_of_a_reference_chat_in_every_message(manner: str) -> None:
+    """HalluDetect, B.9: the summary is what the user acts by, also under the default manners."""
+    short = manner_of(manner).short
+    _, [opening] = await _next(Model({}, messages=[ASKED]), (), short=short)
+    _, [*_, later] = await _next(Model({"Learn the fee": 0.1}), ONE, short=short)
+    assert "\nLater chat: The user asked about a fridge.\n" in last_user(opening)
+    assert "\nModel chat: The user asked about a fridge.\n" in last_user(later)
+
+
+async def test_short_messages_have_prompts_of_their_own() -> None:
     _, [opening] = await _next(Model({}, messages=[ASKED]), (), short=True)
     _, [*_, later] = await _next(Model({"Learn the fee": 0.1}), ONE, short=True)
     assert "six to twelve words" in opening["messages"][0]["content"]
     assert "four to ten words" in later["messages"][0]["content"]
     assert last_user(opening).startswith(
-        "Asha Rao. Short.\nWhat happened: Asha's fridge broke.\nDoes not know:"
+        "Asha Rao. Short.\nWhat happened: Asha's fridge broke.\nLater chat: The user asked"
     )
     assert "Knows: It cost Rs 900; Bought in May" in last_user(later)
 
