@@ -1,7 +1,8 @@
 """A team of AutoGen agents for models that call functions: a receptionist hands over to a specialist.
 
-The specialist calls a search function and answers; its answer ends the work. Small models do not call
-functions reliably; `agents.roles.route` asks them for one token instead.
+The specialist calls a search function and answers; its answer ends the work. Handing over and the first
+search are required of the model. Small models do not call functions reliably; `agents.roles.route` asks them
+for one token instead.
 Source: HalluDetect, appendix A.1.5 and D.5 (AgentBot). The paper does not say how agents hand over; we use
 AutoGen's `Swarm`.
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.base import TaskResult
+from autogen_agentchat.base import Handoff, TaskResult
 from autogen_agentchat.conditions import MaxMessageTermination, TextMessageTermination
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import Swarm
@@ -58,6 +59,7 @@ class Team:
         domain: what the service is about.
         specialists: the agents that the receptionist can hand over to.
         search: finds documents.
+        instructions: what specialists are told besides their rules; empty: nothing.
         temperature: sampling temperature; 0 is greedy.
         max_tokens: limit of an answer.
 
@@ -72,6 +74,7 @@ class Team:
         domain: str,
         specialists: Sequence[Specialist],
         search: Search,
+        instructions: str = "",
         temperature: float = 0.0,
         max_tokens: int = 512,
     ) -> None:
@@ -80,6 +83,7 @@ class Team:
         self._domain = domain
         self._specialists = specialists
         self._search = search
+        self._instructions = instructions
         self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
         self._raised: list[BaseException] = []
 
@@ -94,9 +98,7 @@ class Team:
         ends = TextMessageTermination(RECEPTIONIST) | MaxMessageTermination(MOST_MESSAGES)
         for name in names:
             ends = ends | TextMessageTermination(name)
-        team = Swarm(
-            [self._receptionist(names), *map(self._agent, self._specialists)], termination_condition=ends
-        )
+        team = Swarm([self._receptionist(), *map(self._agent, self._specialists)], termination_condition=ends)
         task = f"Conversation so far:\n{dialogue(history) or '(nothing yet)'}\n\nMessage: {query}"
         try:
             found = await team.run(task=TextMessage(content=task, source="user"))
@@ -107,12 +109,15 @@ class Team:
             raise
         return _answer_of(found, names)
 
-    def _receptionist(self, names: list[str]) -> AssistantAgent:
+    def _receptionist(self) -> AssistantAgent:
         prompt = load_prompt("agents", "hand_over").fill(domain=self._domain)
+        handoffs: list[Handoff | str] = [
+            Handoff(target=one.name, description=f"{one.title}: {one.duty}") for one in self._specialists
+        ]
         return AssistantAgent(
             RECEPTIONIST,
             self._client("route"),
-            handoffs=list(names),
+            handoffs=handoffs,
             description="Hands messages over.",
             system_message=prompt[0].text,
         )
@@ -128,11 +133,11 @@ class Team:
             max_tool_iterations=MOST_SEARCHES,
             reflect_on_tool_use=True,
             description=one.duty,
-            system_message=prompt[0].text,
+            system_message="\n\n".join(filter(None, (prompt[0].text, self._instructions))),
         )
 
     def _client(self, step: str) -> SessionClient:
-        return _Reporting(self._raised, self._session, step, calls_tools=True, **self._sampling)
+        return _Reporting(self._raised, self._session, step, calls_tools=True, insists=True, **self._sampling)
 
     async def _find(self, query: str) -> str:
         """Find documents."""
@@ -143,11 +148,16 @@ class Team:
 def require_callable_names(specialists: Sequence[Specialist]) -> None:
     """Raise UsageError unless each specialist's name is a valid function name."""
     for one in specialists:
-        if not one.name.isidentifier() or not one.name.isascii() or one.name == RECEPTIONIST:
+        if not is_callable_name(one.name):
             raise UsageError(
                 f"specialist {one.name!r}: to be handed over to, it needs a name of letters, digits and `_` "
                 f"that is not `{RECEPTIONIST}`. Rename it, or leave out `routing: handoff`."
             )
+
+
+def is_callable_name(specialist: str) -> bool:
+    """Return whether a specialist's name is a valid function name."""
+    return specialist.isidentifier() and specialist.isascii() and specialist != RECEPTIONIST
 
 
 class _Reporting(SessionClient):

@@ -2,8 +2,8 @@
 
 Receptionist and specialists are AutoGen agents. The scenario names the specialists (in the paper paralegal,
 lawyer and drafter). A specialist named `drafter` or `writer` writes documents from the user's facts; all
-others inform and advise from the passages they found. `routing: handoff` is for models that call functions:
-the receptionist calls a function to hand over, and the specialist calls one to search (`agents.team`).
+others inform and advise from the passages they found. With models that call functions, the receptionist calls
+one to hand over, and the specialist calls one to search (`agents.team`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Literal
 
 from agents.roles import answer_as, route
-from agents.team import Team, require_callable_names
+from agents.team import Team, is_callable_name, require_callable_names
 from chatbots.options import GenerationOptions
 from chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, as_chat, format_evidence, not_empty, titles_of
 from chatbots.protocol import ChatbotContext
-from scenarios.errors import UsageError
 from scenarios.transcript import Passage
 
 WRITERS = frozenset({"drafter", "writer"})
@@ -25,9 +24,10 @@ WRITERS = frozenset({"drafter", "writer"})
 class AgentOptions(GenerationOptions):
     """Options of AgentBot."""
 
-    routing: Literal["one-token", "handoff"] = "one-token"
+    routing: Literal["auto", "one-token", "handoff"] = "auto"
     """How the receptionist routes: by one letter, which small models can do, or by functions that the model
-    calls."""
+    calls (`handoff`). `auto`: by functions if the model handed over rightly when its endpoint was probed, and
+    all specialists have names that functions can have; else by one letter."""
 
 
 class AgentBot(RagChatbot):
@@ -57,15 +57,24 @@ class AgentBot(RagChatbot):
         super().__init__(context)
         if self.options.routing == "handoff":
             require_callable_names(context.scenario.specialists)
-            if self.options.strategy or self.options.cite:
-                raise UsageError(
-                    f"chatbot {self.KIND}: `strategy` and `cite` need the prompts of `routing: one-token`. "
-                    "Leave them out, or `routing: handoff`."
-                )
+
+    @property
+    def _hands_over(self) -> bool:
+        """Whether messages are handed over by function calls. It is known once the model is served."""
+        if self.options.routing != "auto":
+            return self.options.routing == "handoff"
+        names = (one.name for one in self.context.scenario.specialists)
+        client = self.context.models.get(self.context.model)
+        return client.abilities.function_calls and all(map(is_callable_name, names))
+
+    @property
+    def parts_version(self) -> str:
+        """The way of routing, which depends on the endpoint; empty: by one letter."""
+        return "handoff" if self._hands_over else ""
 
     async def answer(self, work: Work) -> str:
         """Route the message to the specialist, who searches and answers."""
-        if self.options.routing == "handoff":
+        if self._hands_over:
             return await self._answer_by_team(work)
         scenario = self.context.scenario
         await self.reformulate(work)
@@ -102,17 +111,20 @@ class AgentBot(RagChatbot):
             passages = await self.context.knowledge.search(query, self.context.top_k)
             found.update((passage.id, passage) for passage in passages)
             work.passages = tuple(found.values())
-            return format_evidence(passages, titles_of(scenario))
+            # A document keeps its number over all searches, so that it can be cited.
+            numbers = {name: number for number, name in enumerate(found, start=1)}
+            return format_evidence(passages, titles_of(scenario), [numbers[one.id] for one in passages])
 
         team = Team(
             work.session,
             domain=scenario.domain,
             specialists=scenario.specialists,
             search=search,
+            instructions="\n\n".join(self.draft_instructions()),
             temperature=self.options.temperature,
             max_tokens=self.options.max_tokens,
         )
         told = await team.answer(work.history[:-1], work.question)
         work.note("route", told.specialist)
         work.note("draft", told.text)
-        return not_empty("answer", told.text)
+        return self.conclusion(not_empty("answer", told.text))

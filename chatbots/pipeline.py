@@ -129,10 +129,13 @@ class RagChatbot(ABC):
     def instruct_draft(self, work: Work, prompt: str, **values: str) -> list[ChatMessage]:
         """Return `instruct` with the instructions of the options `strategy` and `cite` at the end."""
         system, *others = self.instruct(work, prompt, **values)
+        return [ChatMessage("system", "\n\n".join([system.text, *self.draft_instructions()])), *others]
+
+    def draft_instructions(self) -> list[str]:
+        """Return what the options `strategy` and `cite` tell a draft."""
         strategy = self.options.strategy
         asked = [*([f"strategy_{strategy}"] if strategy else []), *(["cite"] if self.options.cite else [])]
-        texts = [system.text, *(self._prompts[name].fill()[0].text for name in asked)]
-        return [ChatMessage("system", "\n\n".join(texts)), *others]
+        return [self._prompts[name].fill()[0].text for name in asked]
 
     async def generate(self, work: Work, prompt: str, **values: str) -> str:
         """Write a draft of the reply from the instructions with evidence and the dialogue."""
@@ -185,10 +188,16 @@ def titles_of(scenario: Scenario) -> dict[str, str]:
     return {document.name: document.title for document in scenario.documents}
 
 
-def format_evidence(passages: Sequence[Passage], titles: Mapping[str, str]) -> str:
-    """Format passages for a prompt: numbered, each under its document's title."""
+def format_evidence(
+    passages: Sequence[Passage], titles: Mapping[str, str], numbers: Sequence[int] | None = None
+) -> str:
+    """Format passages for a prompt, each under its number and its document's title.
+
+    Args:
+        numbers: their numbers; None: 1, 2, 3 …
+    """
     blocks = []
-    for number, passage in enumerate(passages, start=1):
+    for number, passage in zip(numbers or range(1, len(passages) + 1), passages, strict=True):
         title = titles.get(passage.document, passage.document)
         text = passage.text.strip().removeprefix(title).lstrip(" .:\n")
         blocks.append(f"[{number}] {title}\n{text}")

@@ -17,9 +17,9 @@ from agents.models.model import ModelPool
 Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]
 """From a request body to an answer: a text, probabilities of first tokens, or a whole HTTP response."""
 
-PROBES = 4
-"""Requests by which a command finds out what an endpoint can do, where that refuses none. One that lacks
-something gets them twice."""
+PROBES = 9
+"""Requests by which a command finds out what an endpoint can do that lacks something: four are sent twice,
+and one offers functions."""
 
 
 class ScriptedTransport(httpx2.AsyncBaseTransport):

@@ -21,6 +21,8 @@ class Abilities(Frozen):
     json_schema: bool = True
     """Whether it can make answers follow a JSON schema. Else the prompt asks for JSON, and the answer is
     searched for it."""
+    function_calls: bool = False
+    """Whether its model hands messages over by calling functions; assumed only where it was seen."""
     asked: bool = False
     """Whether the endpoint was asked. Else it is assumed to have all abilities: a replayed recording may be
     older than the question, or the endpoint did not answer it."""

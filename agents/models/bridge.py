@@ -42,6 +42,8 @@ class SessionClient(ChatCompletionClient):
         max_tokens: limit of an answer.
         sample: added to the session's seed.
         calls_tools: whether the model can call tools.
+        insists: whether it must call one where tools are offered and none was called yet. A model that is
+            left to choose may write the call as text, which no server recognizes.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class SessionClient(ChatCompletionClient):
         max_tokens: int = 512,
         sample: int = 0,
         calls_tools: bool = False,
+        insists: bool = False,
     ) -> None:
+        self._insists = insists
         self._session = session
         self._step = step
         self._sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": session.seed + sample}
@@ -86,6 +90,8 @@ class SessionClient(ChatCompletionClient):
             extra["response_format"] = json_schema(json_output)
         if tools and tool_choice != "none":
             extra["tools"] = [_tool(tool) for tool in tools]
+            if self._insists and not any(isinstance(one, FunctionExecutionResultMessage) for one in messages):
+                extra["tool_choice"] = "required"
         sent = [one for message in messages for one in _wire_messages(message)]
         return _result(await self._session.complete(self._step, sent, extra))
 

@@ -1,4 +1,4 @@
-"""Find out what an endpoint can do, with four or five tiny requests before a run.
+"""Find out what an endpoint can do, with five to seven tiny requests before a run.
 
 An endpoint that seems to lack something gets them a second time: one odd answer must not decide how a whole
 run is read. They are recorded like all others. Older recordings lack them; their endpoints are assumed to
@@ -14,10 +14,11 @@ from pydantic import BaseModel, ValidationError
 
 from agents.models.abilities import Abilities, SeedUse
 from agents.models.answers import Completion
-from agents.models.client import ModelClient
+from agents.models.client import ModelClient, WireMessage
 from agents.models.decisions import DECISION
 from agents.models.errors import ImpossibleAnswer, ModelError, RefusedRequest
 from agents.models.json_answers import json_schema
+from agents.models.prompt import load_prompt
 from agents.models.wire import Exchange
 from scenarios.errors import ReplayMiss
 
@@ -28,6 +29,13 @@ _SEEDS = (20240521, 20240522)
 """Seeds of the requests, and of those that ask a second time."""
 _SEED_USE: tuple[SeedUse, ...] = get_args(SeedUse)
 """The better one first."""
+_HANDOFF_TOKENS = 64
+"""Limit of a hand-over: a function's name takes about 20 tokens with its markup."""
+_COLLEAGUES = {
+    "transfer_to_cashier": ("Sells tickets and knows prices.", "How much is a ticket for a child of six?"),
+    "transfer_to_porter": ("Keeps lost things and coats.", "I left my umbrella here. Where can I find it?"),
+}
+"""Function → what its description says, and the message that belongs there."""
 _SEED_TOKENS = 12
 """Limit of a sampled answer: so few tokens that rounding seldom changes one."""
 
@@ -47,6 +55,14 @@ async def abilities_of(client: ModelClient) -> Abilities:
     Raises:
         UsageError: it needs a key, and there is none.
     """
+    found = await _asked_twice(client)
+    if not found.asked:
+        return found
+    return found.model_copy(update={"function_calls": await _hands_over(client, found.seed)})
+
+
+async def _asked_twice(client: ModelClient) -> Abilities:
+    """Find out all but function calls."""
     first = await _found(client, _SEEDS[0])
     if not first.asked or first == Abilities(asked=True):
         return first
@@ -118,6 +134,41 @@ async def _follows_schema(client: ModelClient, seed: int | None) -> bool:
         # Any failure counts, so that a replay ends the same way whether the failure was recorded or not.
         return False
     return True
+
+
+async def _hands_over(client: ModelClient, seed: SeedUse) -> bool:
+    """Return whether the model hands each of two messages over to the right one of two colleagues.
+
+    The functions take no arguments. A model that gives some does not read what a function takes: the 1.5B
+    copies the schema, and then often runs into the limit.
+    """
+    system = load_prompt("agents", "hand_over").fill(domain="visitors of a museum")[0].text
+    extra = {
+        "temperature": 0.0,
+        "max_tokens": _HANDOFF_TOKENS,
+        "tools": [_handoff(name, duty) for name, (duty, _) in _COLLEAGUES.items()],
+        "tool_choice": "required",
+        **({} if seed == "refused" else {"seed": _SEEDS[0]}),
+    }
+    for name, (_, message) in _COLLEAGUES.items():
+        task = f"Conversation so far:\n(nothing yet)\n\nMessage: {message}"
+        asked: list[WireMessage] = [
+            {"role": "system", "content": system},
+            {"role": "user", "name": "user", "content": task},
+        ]
+        try:
+            answer = await client.create(asked, extra, Exchange())
+        except (ModelError, ReplayMiss):
+            return False
+        if [(call.name, call.arguments.strip() or "{}") for call in answer.tool_calls] != [(name, "{}")]:
+            return False
+    return True
+
+
+def _handoff(name: str, duty: str) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    function = {"name": name, "description": duty, "parameters": parameters, "strict": False}
+    return {"type": "function", "function": function}
 
 
 async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion | None:

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from agents.models.prompt import load_prompt
 from chatbots.agent import AgentBot
 from chatbots.protocol import ChatbotError
 from scenarios.errors import ReplayMiss, UsageError
@@ -62,6 +63,11 @@ async def test_the_receptionist_hands_over_to_a_specialist_who_searches_and_answ
         "transfer_to_attendant",
         "transfer_to_drafter",
     ]
+    assert [tool["function"]["description"] for tool in route["tools"]] == [
+        "Attendant: tells opening hours",
+        "Clerk: writes letters to the pool",
+    ]
+    assert [body.get("tool_choice") for body in (route, first, second)] == ["required", "required", None]
     assert route["messages"][-1]["content"] == (
         "Conversation so far:\nUser: I want to swim.\nAssistant: Which pool?\n\n"
         "Message: The indoor one. When does it open?"
@@ -123,3 +129,65 @@ def test_a_name_that_no_function_has_is_said_before_a_run() -> None:
     context, _, _ = stage(options=HANDOFF, scenario=odd)
     with pytest.raises(UsageError, match="specialist 'pool-clerk': to be handed over to, it needs a name"):
         AgentBot(context)
+
+
+def with_function_calls(bot: AgentBot) -> AgentBot:
+    """The bot, with an endpoint whose probe handed over rightly."""
+    client = bot.context.models.get()
+    client.abilities = client.abilities.model_copy(update={"function_calls": True})
+    return bot
+
+
+async def test_by_default_it_hands_over_where_the_endpoint_can() -> None:
+    context, transport, _ = stage()
+    bot = AgentBot(context)
+    assert bot.parts_version == ""
+    assert "handed" not in str((await bot.reply(ASKED)).steps)
+    assert not any("tools" in body for body in transport.requests)
+    transport._script = team
+    reply = await with_function_calls(bot).reply(ASKED)
+    assert (bot.parts_version, reply.text) == ("handoff", "It opens at 7.")
+    assert [call.purpose for call in reply.calls] == ["chatbot.route", "chatbot.answer", "chatbot.answer"]
+
+
+async def test_by_default_a_name_that_no_function_has_is_routed_by_a_letter() -> None:
+    odd = SCENARIO.model_copy(update={"specialists": (Specialist(name="pool-clerk", title="C", duty="d"),)})
+    context, transport, _ = stage(scenario=odd)
+    await with_function_calls(AgentBot(context)).reply(ASKED)
+    assert not any("tools" in body for body in transport.requests)
+
+
+async def test_the_specialist_is_told_strategy_and_citations_and_only_its_conclusion_counts() -> None:
+    context, transport, _ = stage(options={**HANDOFF, "strategy": "verify", "cite": True})
+
+    def checking(body: dict[str, Any]) -> Any:
+        return "1. It says 7.\nAnswer: At 7 [1]." if body["messages"][-1]["role"] == "tool" else team(body)
+
+    transport._script = checking
+    reply = await AgentBot(context).reply(ASKED)
+    assert reply.text == "At 7 [1]."
+    route, specialist, _ = (body["messages"][0]["content"] for body in transport.requests)
+    told = [load_prompt("chatbots", name).fill()[0].text for name in ("strategy_verify", "cite")]
+    assert specialist.endswith("\n\n".join(told))
+    assert told[0] not in route
+
+
+async def test_a_document_keeps_its_number_over_all_searches() -> None:
+    context, transport, shelf = stage(options=HANDOFF)
+    tickets = HOURS.model_copy(update={"id": "tickets#0", "text": "Tickets\n6 euros."})
+    finds = iter([(HOURS,), (tickets, HOURS)])
+
+    async def search(query: str, k: int) -> Any:
+        return next(finds)
+
+    shelf.search = search  # type: ignore[method-assign]
+
+    def twice(body: dict[str, Any]) -> Any:
+        found = sum(message["role"] == "tool" for message in body["messages"])
+        return calling("search", query="more") if found == 1 else team(body)
+
+    transport._script = twice
+    reply = await AgentBot(context).reply(ASKED)
+    assert [passage.id for passage in reply.passages] == ["hours#0", "tickets#0"]
+    shown = transport.requests[-1]["messages"][-1]["content"]
+    assert shown == "[2] Opening hours\nTickets\n6 euros.\n\n[1] Opening hours\nThe pool opens at 7."

@@ -9,7 +9,6 @@ import pytest
 from agents.models.prompt import load_prompt
 from chatbots.registry import make_chatbot
 from chatbots.strategies import DECLINED, STRATEGIES, concluded, declined
-from scenarios.errors import UsageError
 from tests.chatbots.stage import ASKED, stage, step_of
 
 BOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -57,12 +56,6 @@ async def test_verify_keeps_its_steps_out_of_the_reply(kind: str) -> None:
     reply = await make_chatbot(kind, context).reply(ASKED)
     assert reply.text == "It opens at 7. [1]"
     assert answer in [step.text for step in reply.steps if step.name == "draft"]
-
-
-def test_handing_over_takes_no_strategy() -> None:
-    context, _, _ = stage(options={"routing": "handoff", "strategy": "hedge"})
-    with pytest.raises(UsageError, match="`strategy` and `cite` need the prompts of `routing: one-token`"):
-        make_chatbot("agent", context)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from agents.models.client import Endpoint
 from agents.models.model import ModelPool
 from agents.models.recording import Recording
 from tests.agents.models.endpoints import QUESTION, refusal
-from tests.scripted import Script, ScriptedTransport, scripted_pool
+from tests.scripted import Script, ScriptedTransport, completion, scripted_pool
 
 
 def able(body: dict[str, Any]) -> Any:
@@ -44,11 +44,49 @@ async def found(script: Script, **options: Any) -> tuple[Abilities, ScriptedTran
     return pool.get().abilities, transport
 
 
-async def test_an_endpoint_that_can_do_all_is_asked_four_times() -> None:
-    abilities, transport = await found(able)
+def calling(*names: str, arguments: str = "{}") -> Script:
+    """An endpoint whose model answers offers of functions with calls of these in turn."""
+    left = list(names)
+
+    def answer(body: dict[str, Any]) -> Any:
+        if "tools" not in body:
+            return able(body)
+        made = completion("unused")
+        call = {"id": "c", "type": "function", "function": {"name": left.pop(0), "arguments": arguments}}
+        made["choices"][0] |= {
+            "message": {"role": "assistant", "content": None, "tool_calls": [call]},
+            "finish_reason": "tool_calls",
+        }
+        return httpx2.Response(200, json=made)
+
+    return answer
+
+
+CASHIER, PORTER = "transfer_to_cashier", "transfer_to_porter"
+
+
+async def test_an_endpoint_that_can_do_all_is_asked_six_times() -> None:
+    abilities, transport = await found(calling(CASHIER, PORTER))
+    assert abilities == Abilities(asked=True, function_calls=True)
+    assert len(transport.requests) == 6
+    assert sum(body["max_tokens"] for body in transport.requests) == 218
+
+
+@pytest.mark.parametrize(
+    ("script", "asked"),
+    [
+        (able, 1),
+        (refusing("tools"), 1),
+        (calling(PORTER), 1),
+        (calling(CASHIER, CASHIER), 2),
+        (calling("transfer_to_nobody"), 1),
+        (calling(CASHIER, PORTER, arguments='{"type": "object"}'), 1),
+    ],
+)
+async def test_a_model_that_does_not_hand_over_rightly_calls_no_functions(script: Script, asked: int) -> None:
+    abilities, transport = await found(script)
     assert abilities == Abilities(asked=True)
-    assert len(transport.requests) == 4
-    assert sum(body["max_tokens"] for body in transport.requests) == 90
+    assert sum("tools" in body for body in transport.requests) == asked
 
 
 @pytest.mark.parametrize(
@@ -70,7 +108,7 @@ async def test_an_endpoint_that_can_do_all_is_asked_four_times() -> None:
 async def test_what_an_endpoint_lacks_is_found_out(make: Callable[[], Script], lacks: dict[str, Any]) -> None:
     abilities, transport = await found(make())
     assert abilities == Abilities(asked=True, **lacks)
-    assert len(transport.requests) <= 14
+    assert len(transport.requests) <= 15
 
 
 @pytest.mark.parametrize("odd", range(4))
@@ -79,7 +117,7 @@ async def test_one_odd_answer_does_not_decide_how_a_run_is_read(odd: int, answer
     numbers = count()
     abilities, transport = await found(lambda body: answer if next(numbers) == odd else able(body))
     assert abilities == Abilities(asked=abilities.asked)
-    assert len(transport.requests) <= 9
+    assert len(transport.requests) <= 10
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])

@@ -99,7 +99,7 @@ def test_a_replay_writes_the_same_bytes_without_a_model(
     again = hallulab(*build, tmp_path / "again.jsonl", *REPLAY, tmp_path / "asked.jsonl")
     assert (again.code, again.err) == (0, first.err)
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "first.jsonl").read_bytes()
-    assert len(transport.requests) == asked == 2 * PROBES + 10 + 6
+    assert len(transport.requests) == asked == PROBES + 10 + 6
 
 
 def test_what_was_recorded_is_not_asked_again(
@@ -110,9 +110,9 @@ def test_what_was_recorded_is_not_asked_again(
     build = ("build", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
     record = ("--record", tmp_path / "asked.jsonl")
     few = hallulab(*build, *record, "--limit", "4")
-    assert (few.code, len(transport.requests), len(load_jsonl(out))) == (0, 2 * PROBES + 4, 4)
+    assert (few.code, len(transport.requests), len(load_jsonl(out))) == (0, PROBES + 4, 4)
     hallulab(*build, *record)
-    assert (len(transport.requests), len(load_jsonl(out))) == (2 * PROBES + 10, 10)
+    assert (len(transport.requests), len(load_jsonl(out))) == (PROBES + 10, 10)
 
 
 def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:

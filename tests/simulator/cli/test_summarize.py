@@ -46,7 +46,7 @@ def test_the_summary_is_all_that_stands_on_standard_output(
     transport = scripted(monkeypatch, lambda _: SUMMARY)
     ended = hallulab("summarize", chat, *ENDPOINT, "--scenario", "pregnancy-medication")
     assert (ended.code, ended.out, ended.err) == (0, f"{SUMMARY}\n", "")
-    (request,) = transport.requests[2 * PROBES :]
+    (request,) = transport.requests[PROBES:]
     assert last_user(request) == f"{CHAT}\nSummary of the user's side:"
     assert "an assistant for the use of medicines in pregnancy" in request["messages"][0]["content"]
 
@@ -76,7 +76,7 @@ def test_a_recorded_summary_is_replayed_without_a_model(
     recording = tmp_path / "recording.jsonl"
     hallulab("summarize", chat, *ENDPOINT, "--record", recording)
     ended = hallulab("summarize", chat, "--model", "scripted", "--replay", recording)
-    assert (ended.code, ended.out, len(transport.requests)) == (0, f"{SUMMARY}\n", 2 * PROBES + 1)
+    assert (ended.code, ended.out, len(transport.requests)) == (0, f"{SUMMARY}\n", PROBES + 1)
 
 
 def test_the_model_of_the_simulated_user_writes_it(
@@ -86,7 +86,7 @@ def test_the_model_of_the_simulated_user_writes_it(
     config = tmp_path / "experiment.yaml"
     config.write_text("models: {large: {model: large}}\nroles: {user: large}\n")
     assert hallulab("summarize", chat, *ENDPOINT, "-c", config).code == 0
-    assert [request["model"] for request in transport.requests[4 * PROBES :]] == ["large"]
+    assert [request["model"] for request in transport.requests[2 * PROBES :]] == ["large"]
 
 
 def test_what_is_no_chat_is_said_before_a_server_is_started(hallulab: CommandLine, tmp_path: Path) -> None:

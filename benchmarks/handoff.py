@@ -1,0 +1,96 @@
+"""How AgentBot does with hand-offs on the default model: `python -m benchmarks.handoff`.
+
+Twenty first turns, one a persona of the consumer pack: what happened to it, and the first thing that the
+person wants to know. Each is answered with `routing: handoff`. The default model's answers and the searches
+are replayed; `--record FILE --base-url URL` asks a server of the model that was started with
+`--enable-auto-tool-choice --tool-call-parser hermes`. The table stands in docs/methods.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from agents.models.recording import Recording
+from agents.serving.catalogue import DEFAULT_CPU_MODEL
+from chatbots.agent import AgentBot
+from chatbots.protocol import ChatbotContext, ChatbotError
+from scenarios.errors import HallulabError, UsageError
+from scenarios.packs.pack import Persona
+from scenarios.packs.pack_files import load_scenario
+from scenarios.text.wording import harmless
+from scenarios.transcript import Message
+from simulator.experiment.build import build_knowledge, open_pool
+from simulator.experiment.casting import make_knowledge
+from simulator.experiment.config import Experiment, load_experiment
+
+RECORDING = Path("tests") / "recordings" / "handoff.jsonl.gz"
+"""The packed answers, relative to the repository."""
+PACK = "consumer-grievance-india"
+TURNS = 20
+
+
+def first_message(persona: Persona) -> Message:
+    """Return what a persona says first."""
+    return Message(role="user", text=f"{persona.grievance} {persona.goals[0]}?")
+
+
+async def count_outcomes(recording: Recording, experiment: Experiment) -> Counter[str]:
+    """Return how often the turns end in which way: a specialist's name, or why there was no answer.
+
+    Raises:
+        OperationalError: the recording lacks an answer, or the server cannot be reached.
+    """
+    scenario = load_scenario(PACK)
+    outcomes: Counter[str] = Counter()
+    async with open_pool(experiment, recording) as pool:
+        await pool.check()
+        knowledge = make_knowledge(experiment, scenario, pool)
+        if not recording.replaying:
+            await build_knowledge(knowledge, quiet=True)
+        context = ChatbotContext(
+            models=pool, knowledge=knowledge, scenario=scenario, options={"routing": "handoff"}
+        )
+        for persona in scenario.personas[:TURNS]:
+            try:
+                reply = await AgentBot(context).reply((first_message(persona),))
+                outcomes[next(step.text for step in reply.steps if step.name == "route")] += 1
+            except ChatbotError as error:
+                outcomes[str(error)] += 1
+    return outcomes
+
+
+def table(outcomes: Counter[str]) -> str:
+    """Return the counts as Markdown, the most frequent first."""
+    rows = [f"| {name} | {count} |" for name, count in outcomes.most_common()]
+    return "\n".join([f"| who answered, of {TURNS} turns | turns |", "|---|---|", *rows]) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Count and print; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.handoff",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="keep the model's answers in FILE.jsonl")
+    parser.add_argument("--base-url", help="where the default model is served, to record")
+    given = parser.parse_args(arguments)
+    try:
+        if (given.record is None) != (given.base_url is None):
+            raise UsageError("--record and --base-url are given together.")
+        recording = Recording.record(given.record) if given.record else Recording.replay(RECORDING)
+        experiment = load_experiment(None, {"model": DEFAULT_CPU_MODEL, "base_url": given.base_url})
+        print(table(asyncio.run(count_outcomes(recording, experiment))), end="")
+    except HallulabError as error:
+        print(harmless(f"error: {error}"), file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
