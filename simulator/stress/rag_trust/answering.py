@@ -63,7 +63,7 @@ class Asking:
         named = [value for value in task.chatbot.options.values() if isinstance(value, str)]
         asked = {name: self._known[name] for name in named if name in self._known}
         version = chatbot_version(
-            task.chatbot.kind, self.options(task), {**asked, "chatbot": self._known["default"]}
+            task.chatbot.kind, self.options(task), {**asked, "chatbot": self._known[task.model]}
         )
         made_of = [
             task.question.question,
@@ -106,6 +106,7 @@ class Asking:
             expected=question.answer,
             fake=composition.fake_answer,
             chatbot=task.chatbot.name,
+            model=task.model,
             strategy=task.strategy,
             poison=task.attack.poison_ratio,
             distractors=task.attack.distractors,
@@ -123,6 +124,7 @@ class Asking:
             models=self._pool,
             knowledge=GivenPassages(passages),
             scenario=scenario_of(passages),
+            model=task.model,
             seed=self._config.seed,
             top_k=len(passages),
             options=self.options(task),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
+from agents.models.model import DEFAULT_MODEL
 from chatbots.strategies import Strategy, declined
 from scenarios.attacks.attack import Attack
 from scenarios.attacks.questions import Composition, compose
@@ -26,6 +28,8 @@ class Task:
     """What was done to them."""
     chatbot: Component
     """Who answers."""
+    model: str
+    """The name of the model that it asks."""
     strategy: Strategy
     """How it is told to deal with wrong documents."""
     dimensions: tuple[Dimension, ...]
@@ -47,6 +51,8 @@ class Answer(Frozen):
     """The false answer of the poisoned documents."""
     chatbot: str
     """Name of the chatbot."""
+    model: str = DEFAULT_MODEL
+    """Name of the model that it asked."""
     strategy: Strategy
     """The prompt strategy."""
     poison: Number
@@ -91,6 +97,5 @@ def tasks(
     for question in questions:
         for attack, dimensions in wanted.items():
             composition = compose(question, everything, attack, config.seed)
-            for chatbot in config.chatbots:
-                for strategy in config.strategies:
-                    yield Task(question, composition, attack, chatbot, strategy, tuple(dimensions))
+            for model, chatbot, strategy in product(config.answering, config.chatbots, config.strategies):
+                yield Task(question, composition, attack, chatbot, model, strategy, tuple(dimensions))

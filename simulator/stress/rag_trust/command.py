@@ -51,13 +51,16 @@ async def stress_command(config: StressConfig, folder: StressFolder, settings: S
     wanted = list(tasks(config, everything[: config.questions], everything))
     async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
         asking = Asking(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
-        for task in wanted[: len(config.chatbots) * len(config.strategies)]:
+        for task in wanted[: len(config.answering) * len(config.chatbots) * len(config.strategies)]:
             chatbot_options(task.chatbot.kind, asking.options(task))
         with folder.claimed():
             if settings.fresh:
                 folder.clear()
             async with served(pool, settings):
-                models = Models(chatbot=identity_of(pool.get()), judge=identity_of(pool.get(config.judge)))
+                models = Models(
+                    chatbots={name: identity_of(pool.get(name)) for name in config.answering},
+                    judge=identity_of(pool.get(config.judge)),
+                )
                 with bars(settings.quiet) as shown:
                     bar = shown.add_task("answers", total=len(wanted))
                     answers = await ask_all(

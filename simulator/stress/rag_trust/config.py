@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from agents.models.base_url import BaseUrl
+from agents.models.model import DEFAULT_MODEL
 from chatbots.strategies import STRATEGIES, Strategy
 from scenarios.attacks.attack import Attack
 from scenarios.errors import UsageError
@@ -125,8 +126,10 @@ class StressConfig(Frozen):
     """Environment variable with the endpoint's key."""
     models: dict[str, ModelSettings] = Field(default_factory=dict)
     """Further models by name."""
+    answering: tuple[str, ...] = Field(default=(DEFAULT_MODEL,), min_length=1)
+    """The models that answer, each in rows of its own: names under `models`, or `default` for `model`."""
     judge: str | None = None
-    """Name under `models` of the judge; None: the chatbots' model, which the report says."""
+    """Name under `models` of the judge; None: `model`, which the report says."""
     seed: Seed = 0
     """Seed of fakes, distractors, the documents' order and sampled answers."""
     concurrency: int = Field(default=16, ge=1)
@@ -140,6 +143,11 @@ class StressConfig(Frozen):
     def _fits(self) -> Self:
         if len(set(self.strategies)) < len(self.strategies):
             raise ValueError("`strategies`: each may stand once")
+        if len(set(self.answering)) < len(self.answering):
+            raise ValueError("`answering`: each may stand once")
+        for name in self.answering:
+            if name != DEFAULT_MODEL and name not in self.models:
+                raise ValueError(f"`answering` names the model {name!r}, which is not under `models`")
         if self.judge is not None and self.judge not in self.models:
             raise ValueError(f"`judge` names the model {self.judge!r}, which is not under `models`")
         for bot in self.chatbots:

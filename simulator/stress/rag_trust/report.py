@@ -14,15 +14,15 @@ from simulator.stress.rag_trust.cells import Answer
 from simulator.stress.rag_trust.config import DIMENSIONS, Dimension, StressConfig
 from simulator.stress.rag_trust.rows import StressRow, stress_rows
 
-SCHEMA = 1
+SCHEMA = 2
 """Increase it when the format of `stress.json` changes."""
 
 
 class Models(Frozen):
     """The models of a stress test, by what stands for them in identities."""
 
-    chatbot: str
-    """The chatbots' model."""
+    chatbots: dict[str, str]
+    """The models that answered, by name."""
     judge: str
     """The judge's."""
 
@@ -71,10 +71,13 @@ def _notes(models: Models, answers: Sequence[Answer]) -> list[str]:
         f"A refusal is a reply that begins with {DECLINED}. `score` gives it 1, as the paper does, which "
         "flatters whoever refuses; beside it stand the score of the answers alone, and with refusals as 0."
     ]
-    if models.judge == models.chatbot:
+    own = [name for name, model in models.chatbots.items() if model == models.judge]
+    found.append(f"The judge is {in_brief(models.judge)}.")
+    if own:
+        rows = "all rows" if len(own) == len(models.chatbots) else f"the rows of {', '.join(own)}"
         found.append(
             f"{in_brief(models.judge)} judges its own answers; models prefer their own, so the judge's part "
-            "may flatter all rows. `judge` names another model."
+            f"may flatter {rows}. `judge` names another model."
         )
     few = no_interval(len({answer.question_id for answer in answers}), "question")
     if few is not None:

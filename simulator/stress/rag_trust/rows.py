@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ class StressRow(Frozen):
     """What is scored."""
     chatbot: str
     """Name of the chatbot."""
+    model: str
+    """Name of the model that it asked."""
     strategy: Strategy
     """The prompt strategy."""
     poison: float
@@ -79,32 +82,37 @@ class StressRow(Frozen):
 
 
 def stress_rows(config: StressConfig, answers: Sequence[Answer], dimension: Dimension) -> Iterator[StressRow]:
-    """Yield the rows of a dimension: by attack, then chatbot, then strategy."""
+    """Yield the rows of a dimension: by attack, then model, then chatbot, then strategy."""
     questions = list(dict.fromkeys(answer.question_id for answer in answers))
     weights = cluster_weights(len(questions), RESAMPLES) if len(questions) >= LEAST_FOR_INTERVAL else None
-    cells: dict[tuple[float, int, str, str], dict[str, Scored | None]] = {}
+    cells: dict[tuple[float, int, str, str, str], dict[str, Scored | None]] = {}
     for answer in answers:
-        key = (answer.poison, answer.distractors, answer.chatbot, answer.strategy)
+        key = (answer.poison, answer.distractors, answer.model, answer.chatbot, answer.strategy)
         cells.setdefault(key, {})[answer.question_id] = score(answer, dimension, config.weights)
     grid = config.grid(dimension)
     for attack in grid.attacks:
         poison, distractors = attack.poison_ratio, attack.distractors
         lowest = (grid.poison[0], distractors) if dimension == "factuality" else (poison, grid.distractors[0])
-        for chatbot in config.chatbots:
-            for strategy in config.strategies:
-                cell = cells[poison, distractors, chatbot.name, strategy]
-                base = cells[*lowest, chatbot.name, strategy] if lowest != (poison, distractors) else None
-                yield StressRow(
-                    dimension=dimension,
-                    chatbot=chatbot.name,
-                    strategy=strategy,
-                    poison=poison,
-                    distractors=distractors,
-                    **_counts(cell),
-                    **_scores([cell.get(name) for name in questions], weights),
-                    **_change(cell, base, questions, weights),
-                    **_parts(cell, dimension),
-                )
+        for model, chatbot, strategy in product(config.answering, config.chatbots, config.strategies):
+            who = (model, chatbot.name, strategy)
+            cell = cells[poison, distractors, *who]
+            yield StressRow(
+                dimension=dimension,
+                chatbot=chatbot.name,
+                model=model,
+                strategy=strategy,
+                poison=poison,
+                distractors=distractors,
+                **_counts(cell),
+                **_scores([cell.get(name) for name in questions], weights),
+                **_change(
+                    cell,
+                    cells[*lowest, *who] if lowest != (poison, distractors) else None,
+                    questions,
+                    weights,
+                ),
+                **_parts(cell, dimension),
+            )
 
 
 def _counts(cell: dict[str, Scored | None]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from simulator.report.columns import Column, decimals, grouped
 from simulator.report.tables import lacking
@@ -12,6 +13,7 @@ _PERCENT = decimals(0, 100)
 _SCORE = decimals(1, 100)
 _POINTS = decimals(2)
 _CHATBOT = Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True)
+_MODEL = Column("Model", "model", "name of the model that answers", kind="text")
 _STRATEGY = Column("Strategy", "strategy", "prompt strategy of its drafts", kind="text", short="Strategy")
 _POISON = Column(
     "Poison %", "poison", "share of the documents that matter that are false", _PERCENT, short="Po.\n%"
@@ -57,6 +59,7 @@ FACTUALITY = (
     _DISTRACTORS,
     _STRATEGY,
     _CHATBOT,
+    _MODEL,
     *_scores("weighted sum of judge, fake answer's absence and METEOR, mean over questions",
              "at the lowest poison ratio"),
     _JUDGE,
@@ -72,6 +75,7 @@ ROBUSTNESS = (
     _POISON,
     _STRATEGY,
     _CHATBOT,
+    _MODEL,
     *_scores("weighted sum of judge, similarity and token F1, mean over questions",
              "with the fewest distractors"),
     _JUDGE,
@@ -87,6 +91,7 @@ ACCOUNTABILITY = (
     _POISON,
     _STRATEGY,
     _CHATBOT,
+    _MODEL,
     *_scores("F1 of the cited documents, mean over questions; 0 without citations",
              "with the fewest distractors", decimals(3), ""),
     Column("Precision", "precision", "mean share of the cited documents that matter, without refusals",
@@ -103,6 +108,13 @@ COLUMNS: dict[Dimension, Sequence[Column]] = {
     "accountability": ACCOUNTABILITY,
 }
 """Dimension → its columns."""
+
+
+def columns_of(dimension: Dimension, models: Sequence[str]) -> Sequence[Column]:
+    """Return a dimension's columns; the terminal names the models only if there are several."""
+    several = replace(_MODEL, short="Model")
+    return [several if one is _MODEL and len(models) > 1 else one for one in COLUMNS[dimension]]
+
 
 HEADINGS: dict[Dimension, str] = {
     "factuality": "Factuality by poison (the paper's Table 2)",

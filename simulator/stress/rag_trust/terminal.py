@@ -10,14 +10,15 @@ from simulator.report.columns import NARROW, terminal_table
 from simulator.report.terminal import standard_output
 from simulator.stress.rag_trust.config import DIMENSIONS
 from simulator.stress.rag_trust.report import StressReport
-from simulator.stress.rag_trust.tables import COLUMNS, HEADINGS
+from simulator.stress.rag_trust.tables import HEADINGS, columns_of
 
 
 def print_stress(report: StressReport, console: Console | None = None) -> None:
     """Print the tables, a section for each attack, and the notes."""
     console = console or standard_output()
     for dimension in DIMENSIONS:
-        table = terminal_table(COLUMNS[dimension], report.groups(dimension), narrow=console.width < NARROW)
+        columns = columns_of(dimension, report.config.answering)
+        table = terminal_table(columns, report.groups(dimension), narrow=console.width < NARROW)
         console.print(Text(HEADINGS[dimension]))
         console.print(table)
         console.print()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy
 import pytest
+from pydantic import ValidationError
+from rich.console import Console
 
 from chatbots.strategies import DECLINED
 from scenarios.errors import OperationalError, UsageError
@@ -18,6 +22,7 @@ from simulator.stress.rag_trust import command
 from simulator.stress.rag_trust.command import StressFolder, stress_command
 from simulator.stress.rag_trust.config import StressConfig, load_stress
 from simulator.stress.rag_trust.report import StressReport
+from simulator.stress.rag_trust.terminal import print_stress
 from tests.places import RECORDINGS
 from tests.scripted import PROBES, Script, ScriptedTransport, last_user
 
@@ -120,20 +125,71 @@ async def test_all_documents_of_a_question_come_before_the_strategy(tmp_path: Pa
     assert baseline.split("(End of the documents.)")[0] == hedge.split("(End of the documents.)")[0]
 
 
+BIG = {"big": {"model": "big", "base_url": "http://127.0.0.1:9/v1"}}
+
+
+class TwoModels(ScriptedTransport):
+    """Serves `scripted` and `big`; what `big` says in place of an answer is a refusal."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            listed = {"data": [{"id": "scripted"}, {"id": "big"}]}
+            return httpx2.Response(200, json=listed, request=request)
+        return await super().handle_async_request(request)
+
+
+def differing(body: dict[str, Any]) -> Any:
+    answer = script(body)
+    cites = isinstance(answer, str) and answer.startswith("Virginia")
+    return DECLINED if body["model"] == "big" and cites else answer
+
+
+async def test_several_models_answer_in_rows_of_their_own(tmp_path: Path) -> None:
+    settings = Settings(quiet=True, transport=TwoModels(differing))
+    wanted = config(models=BIG, answering=["default", "big"], strategies=["baseline"], judge="big")
+    report = await stress_command(wanted, StressFolder(tmp_path), settings)
+    rows = [(row.poison, row.model, row.refused) for row in report.of("factuality")]
+    assert rows == [(0.0, "default", 0.0), (0.0, "big", 1.0), (0.3, "default", 0.0), (0.3, "big", 1.0)]
+    assert report.models.chatbots == {"default": "scripted", "big": "big"}
+    assert report.notes[1:3] == (
+        "The judge is big.",
+        "big judges its own answers; models prefer their own, so the judge's part may flatter the rows of "
+        "big. `judge` names another model.",
+    )
+    console = Console(width=120, file=io.StringIO())
+    print_stress(report, console)
+    assert "Model" in console.file.getvalue()  # type: ignore[attr-defined]
+    page = (tmp_path / "stress.html").read_text()
+    assert "<b>scripted</b> default" in page
+    assert "<b>big</b> big" in page
+
+
+@pytest.mark.parametrize(
+    ("answering", "message"),
+    [
+        (["small"], "`answering` names the model 'small', which is not under `models`"),
+        (["big", "big"], "`answering`: each may stand once"),
+    ],
+)
+def test_models_that_answer_are_known_and_stand_once(answering: list[str], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        config(models=BIG, answering=answering)
+
+
 async def test_what_the_journal_holds_is_not_asked_again(tmp_path: Path) -> None:
     first, _ = await stressed(tmp_path)
     again, transport = await stressed(tmp_path)
     assert again == first
-    assert len(transport.requests) == 2 * PROBES
+    assert len(transport.requests) == PROBES
     afresh, transport = await stressed(tmp_path, fresh=True)
     assert afresh == first
-    assert len(transport.requests) > 2 * PROBES
+    assert len(transport.requests) > PROBES
 
 
 async def test_another_seed_or_strategy_text_is_asked_anew(tmp_path: Path) -> None:
     await stressed(tmp_path)
     _, transport = await stressed(tmp_path, seed=1)
-    assert len(transport.requests) > 2 * PROBES
+    assert len(transport.requests) > PROBES
     assert len((tmp_path / "answers.jsonl").read_text().splitlines()) == 2 * 2 * 2 * 3
 
 

@@ -8,7 +8,7 @@ from simulator.stress.rag_trust.report import Models, stress_report
 from simulator.stress.rag_trust.rows import StressRow
 from tests.simulator.stress.rag_trust.test_scoring import answer
 
-MODELS = Models(chatbot="m", judge="m")
+MODELS = Models(chatbots={"default": "m"}, judge="m")
 
 
 def config(**fields: Any) -> StressConfig:
@@ -74,8 +74,9 @@ def test_only_refusals_leave_no_score_of_answers() -> None:
 def test_the_report_says_who_judges_and_that_refusals_flatter() -> None:
     answers = [*cell([GOOD], 0), *cell([GOOD], 8)]
     same = stress_report(config(), MODELS, answers).notes
-    other = stress_report(config(), Models(chatbot="m", judge="j"), answers).notes
+    other = stress_report(config(), Models(chatbots={"default": "m"}, judge="j"), answers).notes
     assert "which flatters whoever refuses" in same[0]
-    assert "m judges its own answers" in same[1]
+    assert same[1] == "The judge is m."
+    assert "m judges its own answers" in same[2]
     assert not any("judges its own" in note for note in other)
     assert "No intervals: 1 question; 6 needed for an interval." in other
