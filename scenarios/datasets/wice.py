@@ -51,7 +51,7 @@ class _About(Frozen):
     """The text before the claim."""
 
 
-class _Claim(Frozen):
+class WiceClaim(Frozen):
     """A line of a file of claims."""
 
     label: Literal["supported", "partially_supported", "not_supported"]
@@ -66,7 +66,7 @@ class _Claim(Frozen):
     """The claim's origin."""
 
 
-class _TokenClaim(_Claim):
+class _TokenClaim(WiceClaim):
     """A line of a file of tokens."""
 
     claim_tokens: tuple[str, ...]
@@ -100,7 +100,7 @@ def load_wice(request: LoadRequest) -> LabelledData:
     """
     part = request.part(tuple(FILES)) or "claims"
     path = request.file(*FILES[part])
-    model = _Claim if part.startswith("claims") else _TokenClaim
+    model = WiceClaim if part.startswith("claims") else _TokenClaim
     replies: dict[str, LabelledReply] = {}
     for number, claim in read_records(path, model, SCHEMA):
         if claim.meta.id in replies:
@@ -109,7 +109,7 @@ def load_wice(request: LoadRequest) -> LabelledData:
     return LabelledData(tuple(replies.values()))
 
 
-def _labelled(claim: _Claim, part: str) -> LabelledReply:
+def _labelled(claim: WiceClaim, part: str) -> LabelledReply:
     group = digest(claim.evidence)[:16]
     pieces = chunk("\n\n".join(claim.evidence))
     hallucinated = claim.label != "supported"

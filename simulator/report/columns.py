@@ -151,7 +151,7 @@ def csv_text(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     lines = csv.writer(written, lineterminator="\n")
     lines.writerow([name for column in columns for name in _csv_names(column)])
     for row in rows:
-        lines.writerow([_harmless(cell) for column in columns for cell in _csv_cells(column, row)])
+        lines.writerow([harmless_cell(cell) for column in columns for cell in _csv_cells(column, row)])
     return written.getvalue()
 
 
@@ -176,7 +176,7 @@ def _or_none(column: Column, row: Any, field: str | None) -> Any:
         return None
 
 
-def _harmless(cell: Any) -> Any:
+def harmless_cell(cell: Any) -> Any:
     """Return the cell, with an apostrophe before a text that a spreadsheet would compute."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 

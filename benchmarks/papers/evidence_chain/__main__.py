@@ -1,4 +1,10 @@
-"""Write the EvidenceChain paper's tables 1 to 11 and figures 1 to 7, from our run of its experiment."""
+"""Write the EvidenceChain paper's tables 1 to 11 and figures 1 to 7, from our run of its experiment.
+
+`sentences.csv` and `words.csv` have every scored sentence and word of the test part. The data are the made
+audit corpus, or RAGTruth's two files with `--data`. Then there is no table 9, because RAGTruth does not say
+what supports a sentence. WiCE and HotpotQA do: `--supporting` measures attribution on them, and writes
+`table-9-real.csv`.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +13,27 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.papers.evidence_chain.tables import write_audit_tables
+from benchmarks.papers.evidence_chain.tables import write_tables
 from scenarios.errors import HallulabError, UsageError
 from simulator.runs.outputs import check_outputs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiment and write its files; return the exit code, as of `hallulab`."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers.evidence_chain", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.papers.evidence_chain",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("folder", type=Path, metavar="DIR", help="where the tables and figures go")
-    folder = parser.parse_args(arguments).folder
+    parser.add_argument("--data", type=Path, help="folder of RAGTruth's response.jsonl and source_info.jsonl")
+    parser.add_argument(
+        "--supporting", type=Path, help="folder with wice/claims.jsonl and hotpotqa/distractor.jsonl, or one"
+    )
+    given = parser.parse_args(arguments)
     try:
-        check_outputs({}, folders={"DIR": folder})
-        write_audit_tables(folder)
+        check_outputs({}, (given.data, given.supporting), folders={"DIR": given.folder})
+        write_tables(given.folder, given.data, given.supporting)
     except HallulabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1

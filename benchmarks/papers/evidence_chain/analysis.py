@@ -12,6 +12,7 @@ from detectors.evidence_chain.training import hold_out, regression
 from detectors.features.batch import Batch, make_batch, make_case
 from detectors.features.features import PAPER_FEATURES, Attribution, measure
 from detectors.features.learning import best_threshold, count_forms, gold
+from detectors.features.matching import Match
 from detectors.features.scores import Scores
 from detectors.features.tokens import Flags, Integers, Numbers
 from scenarios.labelled import LabelledReply
@@ -90,12 +91,16 @@ def _risk(inputs: Numbers, labels: Flags, tested: Numbers) -> Numbers:
 
 
 def attributed(scores: Scores, method: Attribution, reply: Integers, start: Integers) -> Integers:
+    """See `attribute_places`, by the matches of scored replies."""
+    return attribute_places(scores.batch, scores.features.matches[method], reply, start)
+
+
+def attribute_places(batch: Batch, match: Match, reply: Integers, start: Integers) -> Integers:
     """Return the position of the passage that each sentence is attributed to, of shape (places,).
 
     A place is (reply, character). -1 where its sentence matches nothing.
     """
-    batch = scores.batch
-    chunk = scores.features.matches[method].chunk[batch.sentences.holding(reply, start)]
+    chunk = match.chunk[batch.sentences.holding(reply, start)]
     return np.where(chunk >= 0, batch.chunk_passage[chunk], -1)
 
 

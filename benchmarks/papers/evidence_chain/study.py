@@ -1,20 +1,24 @@
-"""EvidenceChain's own experiment on its audit corpus: six methods, the paper's features and protocol."""
+"""EvidenceChain's own experiment, on its audit corpus or on RAGTruth: six methods, the paper's features and
+protocol."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from detectors.evidence_chain.model import ChainModel
 from detectors.evidence_chain.risk import Context, Method
-from detectors.evidence_chain.training import DEEP, train
+from detectors.evidence_chain.training import CALIBRATION, DEEP, train
 from detectors.features.batch import Batch, Pieces, make_batch, make_case
 from detectors.features.learning import gold
 from detectors.features.scores import Scores
+from scenarios.datasets import load_labelled
 from scenarios.datasets.audit_corpus import generate
+from scenarios.files.digest import digest
 from scenarios.labelled import LabelledReply
 from simulator.measure.detection import Booleans, Sample
 
@@ -33,6 +37,9 @@ METHODS: dict[Method, str] = {
 
 CONTEXT: tuple[Context, ...] = ("task", "collection", "generator", "temperature")
 """Origin of a reply that the paper's trained methods read; here everything is known."""
+
+
+_TEST_SHARE, _CALIBRATION_SHARE = 0.3, 0.2
 
 
 @dataclass(frozen=True)
@@ -75,9 +82,33 @@ class Study:
         return Sample(gold(pieces, self.test), scores, scores >= threshold, pieces.reply)
 
 
-def run_study() -> Study:
-    """Generate the corpus, train the six methods on its training part, and judge its test part."""
-    replies = tuple(generate(SEED))
+def read_ragtruth(folder: Path) -> tuple[LabelledReply, ...]:
+    """Read RAGTruth's two files, and divide its replies by source, as the paper does.
+
+    The official test split is the test part. Where the files have none, it is 30% of the sources. A fifth of
+    the other sources is for calibration. Sources are drawn by a hash of their identifiers.
+
+    Raises:
+        UsageError: the files are missing or wrong.
+    """
+    replies = tuple(load_labelled("ragtruth", folder))
+    official = {one.group for one in replies if one.meta.get("split") == "test"}
+    groups = sorted({one.group for one in replies} - official, key=lambda group: digest([SEED, group]))
+    held_back = 0 if official else round(_TEST_SHARE * len(groups))
+    test, rest = official | set(groups[:held_back]), groups[held_back:]
+    calibration = set(rest[: round(_CALIBRATION_SHARE * len(rest))])
+    part = {group: "test" if group in test else "train" for group in {one.group for one in replies}}
+    part |= dict.fromkeys(calibration, CALIBRATION)
+    return tuple(one.model_copy(update={"meta": {**one.meta, "split": part[one.group]}}) for one in replies)
+
+
+def run_study(replies: Sequence[LabelledReply] | None = None) -> Study:
+    """Train the six methods on the training part of replies, and judge the test part.
+
+    Args:
+        replies: with `meta["split"]`; None: those of the audit corpus.
+    """
+    replies = tuple(generate(SEED) if replies is None else replies)
     learnt = [one for one in replies if one.meta["split"] != "test"]
     test = [one for one in replies if one.meta["split"] == "test"]
     cases = [make_case(one) for one in test]

@@ -1,4 +1,8 @@
-"""The tables 1 to 11 of the EvidenceChain paper, with its columns, from our run of its experiment."""
+"""The tables 1 to 11 of the EvidenceChain paper, with its columns, from our run of its experiment.
+
+Beside them, every sentence and word of the test part is written with its scores, so that numbers can be
+audited.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,23 @@ from benchmarks.papers.evidence_chain.analysis import (
     source_coverage,
 )
 from benchmarks.papers.evidence_chain.figures import FIGURES
-from benchmarks.papers.evidence_chain.study import METHODS, SEED, Study, cut, run_study, spoken_words
+from benchmarks.papers.evidence_chain.study import (
+    METHODS,
+    SEED,
+    Study,
+    cut,
+    read_ragtruth,
+    run_study,
+    spoken_words,
+)
+from benchmarks.papers.evidence_chain.supporting import attribution_rows
+from detectors.features.batch import Pieces
 from detectors.features.features import Attribution
 from detectors.features.learning import gold
 from scenarios.datasets.audit_corpus import sentence_meta
 from scenarios.labelled import LabelledReply
-from simulator.measure.detection import Sample, auroc, average_precision, decisions
+from simulator.measure.detection import Booleans, Sample, auroc, average_precision, decisions
+from simulator.report.columns import harmless_cell
 from simulator.runs.folder import write_atomically
 
 Row = dict[str, Any]
@@ -34,6 +49,9 @@ ATTRIBUTIONS: dict[Attribution, str] = {
     "tfidf": "TF-IDF argmax",
 }
 """Table 9: score → the paper's name for it."""
+
+_ATTRIBUTION = 9
+"""The number of the table of attribution."""
 
 _FIELDS = (
     ("response.jsonl", "id", "String", "Response index used by all evaluation joins."),
@@ -61,14 +79,74 @@ _SIGNALS = {
 }
 
 
-def write_audit_tables(folder: Path) -> None:
-    """Run the experiment and write `table-1.csv` to `table-11.csv` and `figure-1.png` to `figure-7.png`."""
-    study = run_study()
+def write_tables(folder: Path, ragtruth: Path | None = None, supporting: Path | None = None) -> None:
+    """Run the experiment; write `table-N.csv`, `figure-N.png`, `sentences.csv` and `words.csv`.
+
+    Args:
+        folder: for the files.
+        ragtruth: folder of RAGTruth's two files; None: the audit corpus.
+        supporting: folder of data sets with supporting sentences, on which attribution is measured, too.
+
+    Raises:
+        UsageError: data are missing or wrong.
+    """
+    # Read first: it is the quickest to fail.
+    real = None if supporting is None else attribution_rows(supporting, ATTRIBUTIONS)
+    study = run_study(None if ragtruth is None else read_ragtruth(ragtruth))
     folder.mkdir(parents=True, exist_ok=True)
     for number, table in TABLES.items():
-        write_atomically(folder / f"table-{number}.csv", _as_csv(table(study)))
+        # RAGTruth does not say which passage supports a sentence.
+        if number != _ATTRIBUTION or ragtruth is None:
+            write_atomically(folder / f"table-{number}.csv", as_csv(table(study)))
+    if real is not None:
+        write_atomically(folder / f"table-{_ATTRIBUTION}-real.csv", as_csv(real))
+    for name, scored in (("sentences", scored_sentences(study)), ("words", scored_words(study))):
+        write_atomically(folder / f"{name}.csv", as_csv(scored))
     for number, draw in FIGURES.items():
         draw(study).savefig(folder / f"figure-{number}.png", dpi=150, metadata={"Software": None})
+
+
+def scored_sentences(study: Study) -> list[Row]:
+    """Return each sentence of the test part with its label, its best passage, and its scores."""
+    batch = study.batch
+    chunk = study.scores["rf"].features.matches["tfidf"].chunk
+    passages = np.where(chunk >= 0, batch.chunk_passage[chunk], -1).tolist()
+    rows = _scored(study, batch.sentences, [study.sentences(method) for method in METHODS])
+    return [
+        {**row, "Evidence": study.test[reply].passages[passage].id if passage >= 0 else ""}
+        for row, reply, passage in zip(rows, batch.sentences.reply.tolist(), passages, strict=True)
+    ]
+
+
+def scored_words(study: Study) -> list[Row]:
+    """Return each word of the test part with its label and its scores; not punctuation."""
+    spoken = spoken_words(study.batch)
+    return _scored(study, study.batch.words, [study.words(method) for method in METHODS], spoken)
+
+
+def _scored(
+    study: Study, pieces: Pieces, samples: Sequence[Sample], kept: Booleans | None = None
+) -> list[Row]:
+    places = np.flatnonzero(np.ones(len(pieces), dtype=bool) if kept is None else kept).tolist()
+    rows = []
+    for row, place in enumerate(places):
+        reply = study.test[int(pieces.reply[place])]
+        start, end = int(pieces.start[place]), int(pieces.end[place])
+        rows.append(
+            {
+                "Reply": reply.id,
+                "Task": reply.task,
+                "Start": start,
+                "End": end,
+                "Text": " ".join(reply.reply[start:end].split()),
+                "Hallucinated": int(samples[0].labels[row]),
+                **{
+                    name: float(sample.scores[row])
+                    for name, sample in zip(METHODS.values(), samples, strict=True)
+                },
+            }
+        )
+    return rows
 
 
 def splits(study: Study) -> list[Row]:
@@ -262,13 +340,16 @@ def _quality(sample: Sample) -> Row:
     }
 
 
-def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Write CSV with three decimals; empty where a number is not defined."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow(
-            {key: f"{value:.3f}" if isinstance(value, float) else value for key, value in row.items()}
+            {
+                key: f"{value:.3f}" if isinstance(value, float) else harmless_cell(value)
+                for key, value in row.items()
+            }
         )
     return text.getvalue()

@@ -3,20 +3,125 @@
 from __future__ import annotations
 
 import csv
+import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.papers.evidence_chain.__main__ import main
 from benchmarks.papers.evidence_chain.figures import FIGURES
-from benchmarks.papers.evidence_chain.tables import TABLES, write_audit_tables
+from benchmarks.papers.evidence_chain.study import METHODS, read_ragtruth
+from benchmarks.papers.evidence_chain.supporting import attribution_rows
+from benchmarks.papers.evidence_chain.tables import ATTRIBUTIONS, TABLES, as_csv, write_tables
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("audit")
-    write_audit_tables(written)
+    write_tables(written)
     return written
+
+
+CLAIM = {
+    "label": "supported",
+    "supporting_sentences": [[1], [2]],
+    "claim": "The pool opens at seven.",
+    "evidence": ["Tickets are sold here.", "The pool opens at seven.", "The pool closes late.", " "],
+    "meta": {"id": "c", "claim_title": "Pool", "claim_section": "", "claim_context": ""},
+}
+QUESTION = {
+    "_id": "q",
+    "question": "Where was Ann born?",
+    "answer": "Paris",
+    "type": "bridge",
+    "level": "hard",
+    "supporting_facts": [["Ann", 1]],
+    "context": [["Ann", ["Ann sings.", " Ann was born in Paris."]], ["Ben", ["Ben paints."]]],
+}
+
+
+def write_supporting(folder: Path, *claims: dict[str, Any]) -> Path:
+    for file, lines in (("wice/claims.jsonl", claims), ("hotpotqa/distractor.jsonl", [QUESTION])):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def test_a_statement_is_attributed_to_the_sentence_that_people_named(tmp_path: Path) -> None:
+    unnamed = {**CLAIM, "supporting_sentences": [], "label": "not_supported"}
+    wrong = {**CLAIM, "supporting_sentences": [[0]], "meta": {**CLAIM["meta"], "id": "w"}}  # type: ignore[dict-item]
+    rows = attribution_rows(write_supporting(tmp_path, CLAIM, unnamed, wrong), ATTRIBUTIONS)
+    assert [(row["Data"], row["Supported statements"], row["Top-1 evidence accuracy"]) for row in rows] == [
+        *[("WiCE", 2, 0.5)] * 3,
+        *[("HotpotQA", 1, 1.0)] * 3,
+    ]
+    assert [row["Sentences of evidence, mean"] for row in rows] == [4.0] * 3 + [3.0] * 3
+
+
+def test_a_folder_without_supporting_sentences_is_refused_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "out"), "--supporting", str(tmp_path)]) == 2
+    said = f"error: {tmp_path}: there is none of wice/claims.jsonl, hotpotqa/distractor.jsonl.\n"
+    assert capsys.readouterr().err == said
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_sentence_and_word_of_the_test_part_is_written_with_its_scores(folder: Path) -> None:
+    sentences, words = (
+        list(csv.DictReader((folder / f"{name}.csv").read_text().splitlines()))
+        for name in ("sentences", "words")
+    )
+    sizes = {row["split"]: row for row in table(folder, 1)}
+    assert len(sentences) == int(sizes["test"]["Sentences"])
+    assert len(words) == int(sizes["test"]["Tokens"])
+    assert sum(int(row["Hallucinated"]) for row in words) == int(sizes["test"]["Hallucinated tokens"])
+    assert set(sentences[0]) == {
+        *("Reply", "Task", "Start", "End", "Text", "Hallucinated", "Evidence"),
+        *METHODS.values(),
+    }
+    assert all(0 <= float(row["EvidenceChain_RF"]) <= 1 for row in words)
+
+
+def test_a_word_is_no_formula_of_a_spreadsheet() -> None:
+    assert as_csv([{"Text": "=1+1", "Score": -0.5}]) == "Text,Score\n'=1+1,-0.500\n"
+
+
+def ragtruth(folder: Path, splits: Sequence[str]) -> Path:
+    """The two files with a source for each split, and two replies to each."""
+    sources, replies = [], []
+    for place, split in enumerate(splits):
+        told = {"source_id": str(place), "source": "CNN/DM", "prompt": "p"}
+        sources.append({**told, "task_type": "Summary", "source_info": f"The pool opens at {place}."})
+        for number in range(2):
+            common = {"id": f"{place}-{number}", "source_id": str(place), "model": "m", "temperature": 0.7}
+            more = {"labels": [], "split": split, "quality": "good", "response": f"It opens at {place}."}
+            replies.append({**common, **more})
+    for name, lines in (("source_info", sources), ("response", replies)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("splits", "test", "calibration"),
+    [(["train"] * 10, 3, 1), (["train"] * 8 + ["test"] * 2, 2, 2)],
+)
+def test_ragtruth_is_divided_by_source_and_keeps_its_own_test_split(
+    tmp_path: Path, splits: list[str], test: int, calibration: int
+) -> None:
+    replies = read_ragtruth(ragtruth(tmp_path, splits))
+    by_group = {reply.group: reply.meta["split"] for reply in replies}
+    assert len(replies) == 20
+    assert Counter(by_group.values()) == {
+        "test": test,
+        "calibration": calibration,
+        "train": 10 - test - calibration,
+    }
+    own = {reply.group for reply in replies if splits[int(reply.id.partition("-")[0])] == "test"}
+    assert own <= {group for group, split in by_group.items() if split == "test"}
 
 
 def table(folder: Path, number: int) -> list[dict[str, str]]:
@@ -85,7 +190,9 @@ def test_a_folder_that_is_a_file_is_refused_before_the_work(
 
 
 def test_the_command_writes_into_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[Path] = []
-    monkeypatch.setattr("benchmarks.papers.evidence_chain.__main__.write_audit_tables", written.append)
-    assert main([str(tmp_path)]) == 0
-    assert written == [tmp_path]
+    written: list[tuple[Path | None, ...]] = []
+    monkeypatch.setattr(
+        "benchmarks.papers.evidence_chain.__main__.write_tables", lambda *given: written.append(given)
+    )
+    assert main([str(tmp_path), "--data", "ragtruth"]) == 0
+    assert written == [(tmp_path, Path("ragtruth"), None)]
