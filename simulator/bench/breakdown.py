@@ -1,9 +1,9 @@
-"""The same numbers for parts of a data set: tasks, kinds of hallucination, lengths."""
+"""The same numbers for parts of a data set: tasks, kinds of hallucination, lengths, and fields of `meta`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from simulator.bench.rows import Counts, counts
 from simulator.measure.detection import Booleans, auroc, average_precision, decisions
 from simulator.measure.numbers import Rounded
 
-By = Literal["task", "length", "error_type"]
+ALL = "all"
+"""The part that is the whole data set, beside the parts by a field of `meta`."""
+_UNTOLD = "not told"
+"""The part of replies whose `meta` lacks the field."""
 
 
 class PartRow(Counts):
@@ -22,7 +25,8 @@ class PartRow(Counts):
 
     detector: str
     level: Level
-    by: By
+    by: str
+    """`task`, `length`, `error_type`, or a field of `meta` as `meta.NAME`."""
     part: str
     auroc: Rounded | None
     auprc: Rounded | None
@@ -33,26 +37,42 @@ class PartRow(Counts):
     accuracy: Rounded | None
 
 
-def breakdown(evaluation: Evaluation, level: Level, items: Items) -> list[PartRow]:
+def breakdown(
+    evaluation: Evaluation, level: Level, items: Items, fields: Sequence[str] = ()
+) -> list[PartRow]:
     """Make a row for each part that has items, by `task`, `length` (thirds by words) and `error_type`.
 
     In a row by error type, the items with that kind of gold span are the positives, and all clean items the
     negatives. So its recall is the share of that kind that is found.
+
+    Args:
+        fields: fields of `meta`; the data are divided by each, too, and one more row is of all replies.
     """
     replies = evaluation.replies
     found = []
-    namers: tuple[tuple[By, Callable[[LabelledReply], str]], ...] = (
+    namers: list[tuple[str, Callable[[LabelledReply], str]]] = [
         ("task", lambda reply: reply.task),
         ("length", _length(replies)),
-    )
+        *((f"meta.{field}", _value_of(field)) for field in fields),
+    ]
     for by, name_of in namers:
         names = [name_of(reply) for reply in replies]
         for name in dict.fromkeys(sorted(names)):
             part = np.array([other == name for other in names])[items.owners]
             found.append(_row(evaluation, level, by, name, items.part(part)))
+    if fields:
+        found.append(_row(evaluation, level, ALL, ALL, items))
     for kind, part in _by_error_type(replies, level, items):
         found.append(_row(evaluation, level, "error_type", kind, items.part(part)))
     return [row for row in found if row.n]
+
+
+def _value_of(field: str) -> Callable[[LabelledReply], str]:
+    def name(reply: LabelledReply) -> str:
+        value = reply.meta.get(field)
+        return _UNTOLD if value is None else f"{value}"
+
+    return name
 
 
 def _length(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
@@ -86,7 +106,7 @@ def _of_kind(reply: LabelledReply, level: Level, kind: str) -> Booleans:
     return np.zeros(1, dtype=bool) if found is None else found
 
 
-def _row(evaluation: Evaluation, level: Level, by: By, name: str, items: Items) -> PartRow:
+def _row(evaluation: Evaluation, level: Level, by: str, name: str, items: Items) -> PartRow:
     decided: dict[str, Any] = decisions(items.sample)
     return PartRow(
         detector=evaluation.detector,

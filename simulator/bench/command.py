@@ -24,7 +24,7 @@ from simulator.bench.split import Split, choose_replies, fold_replies, split_rep
 from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
 from simulator.bench.tables import ROWS
 from simulator.bench.terminal import print_report
-from simulator.experiment.build import Settings, open_pool, open_recording, served
+from simulator.experiment.build import Settings, open_pool, open_recording, served, warn_of
 from simulator.experiment.casting import make_detectors, needs_model
 from simulator.experiment.config import Component, Experiment, load_experiment
 from simulator.report.columns import csv_text
@@ -49,6 +49,8 @@ class BenchSettings:
     """The data set's own options."""
     detectors: Sequence[str] | None
     """Detectors to measure; None: those of the experiment file, or the floor alone."""
+    by: Sequence[str]
+    """Fields of `meta` by which the numbers are broken down, too."""
     limit: int | None
     """Largest number of replies, chosen by the seed."""
     seed: int | None
@@ -81,6 +83,7 @@ async def bench_command(settings: BenchSettings) -> None:
     settings = replace(settings, dataset=_located(settings.dataset))
     _check_outputs(settings)
     data = load_labelled(settings.dataset, settings.data, settings.source, settings.options)
+    _check_fields(settings.by, data)
     train = _train_data(settings)
     sweep = None if settings.sweep is None else load_sweep(settings.sweep)
     experiment = _experiment(settings, sweep)
@@ -96,6 +99,7 @@ async def bench_command(settings: BenchSettings) -> None:
         tested = choose_replies(measurable, settings.limit, experiment.seed)
         validation = CrossValidation(splits, tested, experiment.concurrency, settings.run.quiet)
         async with served(pool, settings.run, needs_model(detectors)):
+            warn_of(detectors)
             evaluations = await validation.evaluate(detectors, experiment.seed)
             runs = [evaluations[1:]]
             for repeat in range(1, sweep.repeats if sweep is not None else 1):
@@ -104,12 +108,22 @@ async def bench_command(settings: BenchSettings) -> None:
                 )
                 runs.append(await validation.evaluate(make_detectors(again, pool, {}), again.seed))
     described = _described(settings, data, splits, tested, experiment.seed, validation.not_trained)
-    results = measure(evaluations, described, None if sweep is None else sweep_report(sweep, runs))
+    swept = None if sweep is None else sweep_report(sweep, runs)
+    results = measure(evaluations, described, swept, settings.by)
     try:
         print_report(results.report)
     finally:
         # The reader of the table may stop early (`| head`). The files are written nevertheless.
         _write(settings, results)
+
+
+def _check_fields(fields: Sequence[str], data: LabelledData) -> None:
+    """Raise UsageError if no reply has one of the fields in its `meta`."""
+    known = sorted({name for reply in data for name in reply.meta})
+    for field in fields:
+        if field not in known:
+            there = f"Give one of: {', '.join(known)}." if known else "These replies have no `meta`."
+            raise UsageError(f"--by {field}: no reply has this field in its `meta`. {there}")
 
 
 def _located(dataset: str) -> str:

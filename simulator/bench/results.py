@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from scenarios.transcript import Frozen
-from simulator.bench.breakdown import PartRow, breakdown
+from simulator.bench.breakdown import ALL, PartRow, breakdown
 from simulator.bench.chatbots import ChatbotRows, chatbot_report
 from simulator.bench.chats import ChatReport, chat_report
 from simulator.bench.evaluate import Evaluation
@@ -98,6 +98,12 @@ class BenchReport(Frozen):
         return [row for row in of_replies if row.detector not in (FLAG_ALL, MAJORITY)]
 
     @property
+    def parts_by_meta(self) -> list[PartRow]:
+        """Rows of replies by fields of `meta`, and of all replies; none without such fields."""
+        rows = [row for row in self.breakdown if row.level == "response"]
+        return [row for row in rows if row.by.startswith("meta.") or row.by == ALL]
+
+    @property
     def planted_margins(self) -> list[PlantedRow]:
         """Rows of planted errors by kind, by turn and by context alone."""
         return [row for row in self.planted or () if row.is_margin]
@@ -122,8 +128,17 @@ class Results:
     """Data of the curves, by detector and level."""
 
 
-def measure(evaluations: Sequence[Evaluation], data: BenchData, sweep: SweepReport | None = None) -> Results:
-    """Measure detectors that judged the same replies, next to the floors flag-all and majority."""
+def measure(
+    evaluations: Sequence[Evaluation],
+    data: BenchData,
+    sweep: SweepReport | None = None,
+    fields: Sequence[str] = (),
+) -> Results:
+    """Measure detectors that judged the same replies, next to the floors flag-all and majority.
+
+    Args:
+        fields: fields of `meta` by which the numbers are broken down, too.
+    """
     replies = evaluations[0].replies
     groups = group_numbers(replies)
     rows: list[AnyRow] = []
@@ -143,7 +158,7 @@ def measure(evaluations: Sequence[Evaluation], data: BenchData, sweep: SweepRepo
                 row = row.model_copy(update={"thresholds": Thresholds(default=row.thresholds.default)})
             rows.append(row)
         for one in evaluations:
-            parts += breakdown(one, level, measured[one.detector])
+            parts += breakdown(one, level, measured[one.detector], fields)
             samples[one.detector, level] = measured[one.detector].sample
         compared = {one.detector: measured[one.detector] for one in evaluations}
         differences += _differences(level, compared, resamples)

@@ -85,6 +85,7 @@ class LevelRow(_Row):
     auroc_ci95: Interval
     auprc: Rounded | None
     auprc_ci95: Interval
+    accuracy: Rounded | None
     balanced_accuracy: Rounded | None
     balanced_accuracy_ci95: Interval
     ece: Rounded | None
@@ -142,6 +143,7 @@ def level_row(
         recall=decided["recall"],
         f1=decided["f1"],
         f1_ci95=percentiles(drawn["f1"]),
+        accuracy=decided["accuracy"],
         balanced_accuracy=decided["balanced_accuracy"],
         balanced_accuracy_ci95=percentiles(drawn["balanced_accuracy"]),
         ece=calibration_error(sample),

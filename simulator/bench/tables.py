@@ -54,6 +54,7 @@ LEVELS = (
            "at the threshold that is best on the other half of the groups", _THREE, short="F1\ntun."),
     Column("F1, oracle", "thresholds.oracle.f1",
            "at the threshold that is best on these very items: no result", _THREE, short="F1\nmax"),
+    Column("Accuracy", "accuracy", "share of the items that are decided rightly", _THREE),
     Column("Balanced accuracy", "balanced_accuracy",
            "mean over both classes of the share that is decided rightly", _THREE),
     Column("ECE", "ece", "calibration error of the scores, ten bins of equal width", _THREE, short="ECE",
@@ -171,17 +172,25 @@ PLANTED = (
 """For `planted`."""
 
 PARTS = (
-    Column("By", "by", "property that the data is divided by", lambda by: by.replace("_", " "), kind="text"),
-    Column("Part", "part", "name of the part", kind="name"),
-    Column("Detector", "detector", "name of the detector", kind="text"),
-    Column("Items", "n", "items in it, scored or not"),
-    Column("Positive", "positives", "those that are hallucinated"),
+    Column(
+        "By",
+        "by",
+        "property that the data is divided by",
+        lambda by: by.replace("_", " "),
+        kind="text",
+        short="By",
+    ),
+    Column("Part", "part", "name of the part", kind="name", short="Part"),
+    Column("Detector", "detector", "name of the detector", kind="text", short="Detector"),
+    Column("Items", "n", "items in it, scored or not", short="Items"),
+    Column("Positive", "positives", "those that are hallucinated", short="Pos."),
     _COVERAGE,
-    Column("AUROC", "auroc", _AUROC.hint, _THREE),
+    Column("Accuracy", "accuracy", "share of the items that are decided rightly", _THREE, short="Acc"),
+    Column("AUROC", "auroc", _AUROC.hint, _THREE, short="AUROC"),
     Column("AUPRC", "auprc", _AUPRC.hint, _THREE),
     _PRECISION,
     _RECALL,
-    Column("F1", "f1", "harmonic mean of the two", _THREE),
+    Column("F1", "f1", "harmonic mean of the two", _THREE, short="F1"),
 )
 """For `breakdown`."""
 

@@ -14,7 +14,7 @@ from simulator.bench.raters import RaterAgreement
 from simulator.bench.results import BenchData, BenchReport
 from simulator.bench.rows import AnyRow, LevelRow, SpanRow
 from simulator.bench.sweep import SweepReport
-from simulator.bench.tables import CHATBOTS, CHATS, COSTS, LEVELS, PLANTED, SPANS, sweep_columns
+from simulator.bench.tables import CHATBOTS, CHATS, COSTS, LEVELS, PARTS, PLANTED, SPANS, sweep_columns
 from simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
 from simulator.report.columns import NARROW, terminal_table
 from simulator.report.terminal import standard_output
@@ -33,6 +33,9 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
         console.print(terminal_table(columns, [rows], narrow=narrow, bound=brief_bound))
     console.print(Text("Cost and failures"))
     console.print(terminal_table(COSTS, [report.replies]))
+    if report.parts_by_meta:
+        console.print(Text("Replies by fields of meta"))
+        console.print(terminal_table(PARTS, [report.parts_by_meta]))
     if report.friedman is not None:
         console.print(Text(one_line(friedman_line(report.friedman))))
     if report.chats is not None:

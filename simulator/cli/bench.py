@@ -45,6 +45,10 @@ class DataOptions:
     option: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE: an option of the data set; may be repeated.")
     ] = None
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Break the numbers down by this field of the replies' `meta`; may be repeated."),
+    ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many replies.")] = None
     seed: Annotated[
         int | None,
@@ -116,6 +120,7 @@ def bench(
         folds=learning.folds,
         sweep=learning.sweep,
         detectors=names(detectors),
+        by=tuple(measured.by or ()),
         limit=measured.limit,
         seed=measured.seed,
         config=models.config,

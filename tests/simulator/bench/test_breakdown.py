@@ -99,3 +99,28 @@ def test_a_reply_without_gold_spans_is_in_no_part_of_the_sentences() -> None:
 def test_a_reply_without_gold_spans_does_not_shift_the_sentences_of_an_error_type() -> None:
     found = parts("sentence", "error_type", (UNKNOWN, judged()), (reply((0, 5)), judged((0, 5))))
     assert [getattr(found["hallucination"], name) for name in ("n", "positives")] == [2, 1]
+
+
+def of_level(one: LabelledReply, level: str | None) -> LabelledReply:
+    return one.model_copy(update={"meta": {} if level is None else {"level": level}})
+
+
+def test_a_field_of_meta_divides_the_replies_and_all_of_them_have_a_row() -> None:
+    judgements = (judged((0, 5)), judged(), judged((0, 5)), judged())
+    replies = (
+        of_level(reply((0, 5)), "hard"),
+        of_level(reply((0, 5), group="h"), "hard"),
+        of_level(reply(group="i"), "easy"),
+        of_level(reply(group="j"), None),
+    )
+    evaluation = Evaluation("d", 0.5, "given", replies, judgements, 0.0)
+    report = measure([evaluation], DATA, fields=("level",)).report
+    rows = [(row.by, row.part, row.n, row.accuracy) for row in report.parts_by_meta]
+    assert rows == [
+        ("meta.level", "easy", 1, 0.0),
+        ("meta.level", "hard", 2, 0.5),
+        ("meta.level", "not told", 1, 1.0),
+        ("all", "all", 4, 0.5),
+    ]
+    assert next(row.accuracy for row in report.replies) == 0.5
+    assert measure([evaluation], DATA).report.parts_by_meta == []

@@ -72,6 +72,7 @@ def test_every_number_of_a_row() -> None:
         "recall": 0.5,
         "f1": 0.5,
         "f1_ci95": None,
+        "accuracy": 0.5,
         "balanced_accuracy": 0.5,
         "balanced_accuracy_ci95": None,
         "ece": 0.35,

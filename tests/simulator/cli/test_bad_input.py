@@ -293,6 +293,24 @@ def test_bench_judges_at_least_one_reply(code_and_error: CodeAndError, tmp_path:
     assert "--limit" in said
 
 
+@pytest.mark.parametrize(
+    ("meta", "there"),
+    [
+        ("", "These replies have no `meta`."),
+        (', "meta": {"level": "hard", "kind": 1}', "Give one of: kind, level."),
+    ],
+)
+def test_a_field_that_no_reply_has_is_told_before_anything_is_judged(
+    code_and_error: CodeAndError, tmp_path: Path, meta: str, there: str
+) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"reply": "A.", "passages": ["A."], "label": false' + meta + "}\n")
+    assert code_and_error("bench", data, "--by", "source") == (
+        2,
+        f"error: --by source: no reply has this field in its `meta`. {there}\n",
+    )
+
+
 def test_the_option_that_an_error_advises_exists(code_and_error: CodeAndError, tmp_path: Path) -> None:
     assert code_and_error("bench", "ragtruth", "--data", tmp_path, "--option", "x") == (
         2,
