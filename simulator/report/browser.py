@@ -6,6 +6,7 @@ strings count UTF-16 units. The page puts every text into the document as text, 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
@@ -18,6 +19,9 @@ from scenarios.transcript import Conversation, Message, Span, Turn, Verdict
 from simulator.measure.attacks import Encounter, encounters
 from simulator.measure.conversations import Flaw
 from simulator.measure.metrics import ByDetector
+
+PASSAGE = "passage"
+"""Detail of a sentence: the identifier of the passage that supports it best."""
 
 Case = tuple[str, str, int, int]
 """Scenario, persona, seed, and the number of exchanges that were given."""
@@ -150,6 +154,21 @@ def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ..
     return pieces
 
 
+def scored_words(reply: str, scores: Sequence[float]) -> list[tuple[str, float]]:
+    """Cut a reply into its words, each with the white space around it and its score.
+
+    There are none if there is not a score for each word: the journal is from elsewhere.
+    """
+    found = [match.span() for match in re.finditer(r"\S+", reply)]
+    if not found or len(found) != len(scores):
+        return []
+    cuts = [0, *(start for start, _ in found[1:]), len(reply)]
+    return [
+        (reply[left:right], round(score, 2))
+        for (left, right), score in zip(pairwise(cuts), scores, strict=True)
+    ]
+
+
 class _Passages:
     """Each passage once: a run's chatbots are given the same ones again and again."""
 
@@ -182,13 +201,14 @@ def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -
                 "located": span.start is not None,
                 "text": span.text,
                 "severity": span.severity,
+                "probability": span.probability,
                 "score": span.score,
                 "reason": span.reason,
                 "evidence": span.evidence,
             }
             for detector, span in found
         ],
-        "verdicts": [_verdict(verdict) for verdict in verdicts],
+        "verdicts": [_verdict(verdict, turn, passages) for verdict in verdicts],
         "passages": [
             [passages.place(item.id, item.document, item.text), item.score] for item in turn.passages
         ],
@@ -208,10 +228,18 @@ def _met(encounter: Encounter) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Verdict | None) -> dict[str, Any]:
+def _verdict(verdict: Verdict | None, turn: Turn, passages: _Passages) -> dict[str, Any]:
     if verdict is None:
         return {"state": "missing"}
     return {
+        "words": scored_words(turn.reply, verdict.word_scores or ()),
+        "sentences": [
+            [unit.text, unit.score, passages.place(item.id, item.document, item.text)]
+            for unit in verdict.units
+            if unit.kind == "sentence" and unit.score is not None
+            for item in turn.passages
+            if item.id == unit.details.get(PASSAGE)
+        ],
         "state": _state(verdict),
         "score": verdict.score,
         "flagged": verdict.flagged,

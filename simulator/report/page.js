@@ -37,11 +37,12 @@
     return dot;
   }
 
-  // ---- the panel with severity, score, reason and evidence
+  // ---- the panel with severity or probability, score, reason and evidence
 
   function describe(finding) {
     const head = make("h3", "", swatch(finding.detector), data.detectors[finding.detector]);
     if (finding.severity !== null) head.append(make("span", "", `severity ${shown(finding.severity)} of 5`));
+    if (finding.probability !== null) head.append(make("span", "", `unsupported with probability ${shown(finding.probability)}`));
     if (finding.score !== null) head.append(make("span", "", `score ${shown(finding.score)}`));
     if (!finding.located) head.append(make("span", "", "not found verbatim in the reply"));
     const list = make("dl", "");
@@ -163,6 +164,27 @@
     return make("li", bad ? `bad ${verdict.state}` : verdict.state, swatch(detector), " ", make("b", "", data.detectors[detector]), ` ${said}${cut}`);
   }
 
+  // The colour is deepest at 1; detectors that score words give probabilities.
+  function heat(verdict, detector) {
+    const words = verdict.words.map(([text, score]) => {
+      const word = make("span", "", text);
+      const share = Math.round(100 * Math.min(1, Math.max(0, score)));
+      word.style.background = `color-mix(in srgb, var(--d${detector % COLOURS}) ${share}%, transparent)`;
+      word.title = `score ${shown(score)}`;
+      return word;
+    });
+    return make("p", "heat", ...words);
+  }
+
+  function grounds(verdict, detector) {
+    const entries = verdict.words.length ? [make("h4", "", "Words, the deeper the worse"), heat(verdict, detector)] : [];
+    for (const [text, score, place] of verdict.sentences) {
+      const passage = data.passages[place];
+      entries.push(make("h4", "", `Score ${shown(score)}: “${text}”`), make("p", "", `Best passage, ${passage.id}: ${passage.text}`));
+    }
+    return entries;
+  }
+
   function section(title, entries) {
     const details = make("details", "", make("summary", "", title));
     details.addEventListener("toggle", () => {
@@ -176,6 +198,10 @@
     const body = make("article", "cell", make("p", "where", `${data.chatbots[chatbot]}, turn ${data.cases[current].turn + position + 1}`), said, replyOf(turn));
     body.append(...unlocated(turn), printed(turn));
     body.append(make("ul", "verdicts", ...turn.verdicts.map((verdict, detector) => verdictOf(verdict, detector, turn))));
+    turn.verdicts.forEach((verdict, detector) => {
+      if (hidden.detectors.has(detector) || !verdict.words || !(verdict.words.length || verdict.sentences.length)) return;
+      body.append(section(`Words and evidence by ${data.detectors[detector]}`, () => grounds(verdict, detector)));
+    });
     for (const met of turn.planted) {
       const text = met.text ? `: “${met.text}”` : "";
       body.append(make("p", met.followed ? "planted bad" : "planted", make("b", "", `${met.thing}, ${met.where}`), ` ${met.said}${text}`));

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.attacks.attacked import Planted
 from scenarios.attacks.orders import Order
-from scenarios.transcript import Span, Turn
-from simulator.report.browser import MOST_COVERING, segments
-from tests.builders import conversation, scored, unscored
+from scenarios.transcript import Span, Turn, Unit
+from simulator.report.browser import MOST_COVERING, scored_words, segments
+from tests.builders import EVIDENCE, conversation, scored, unscored
 from tests.simulator.counted import browser_data
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 
@@ -127,3 +128,38 @@ def test_what_was_planted_before_a_reply_stands_at_it() -> None:
         ],
         [],
     ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "scores", "pieces"),
+    [
+        (
+            "It opens  at 7.",
+            [0.1, 0.204, 0.3, 1.0],
+            [("It ", 0.1), ("opens  ", 0.2), ("at ", 0.3), ("7.", 1.0)],
+        ),
+        (" It opens", [0.1, 0.2], [(" It ", 0.1), ("opens", 0.2)]),
+        ("It opens", [0.1], []),
+        ("", [], []),
+    ],
+)
+def test_words_join_to_the_reply_where_each_has_a_score(
+    reply: str, scores: list[float], pieces: list[tuple[str, float]]
+) -> None:
+    assert scored_words(reply, scores) == pieces
+    assert "".join(text for text, _ in pieces) in (reply, "")
+
+
+def test_a_sentence_has_its_best_passage_if_the_turn_has_it() -> None:
+    units = [
+        Unit(kind="sentence", text="It opens.", start=0, end=9, score=0.2, details={"passage": "p#0"}),
+        Unit(kind="sentence", text="Really.", start=10, end=17, score=0.2, details={"passage": "x#9"}),
+        Unit(text="a claim", score=0.5, details={"passage": "p#0"}),
+    ]
+    chat = conversation("a", ["It opens. Really."])
+    chat = chat.model_copy(update={"turns": (chat.turns[0].model_copy(update={"passages": (EVIDENCE,)}),)})
+    verdict = scored("a", 0).model_copy(update={"units": tuple(units)})
+    data = browser_data([chat], [verdict], ["vanilla"], ["d"], {}, {})
+    found = data["cases"][0]["chats"][0]["turns"][0]["verdicts"][0]
+    assert (found["words"], found["sentences"]) == ([], [["It opens.", 0.2, 0]])
+    assert data["passages"][0]["text"] == "Evidence."

@@ -18,8 +18,8 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from agents.claim_check import ClaimCheck, ClaimChecks
 from scenarios.attacks.attacked import Planted
 from scenarios.attacks.orders import UserOrder, all_orders
-from scenarios.transcript import Turn
-from tests.builders import conversation
+from scenarios.transcript import Passage, Span, Turn, Unit
+from tests.builders import conversation, scored
 from tests.simulator.counted import build_report, render_page
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
 
@@ -108,6 +108,33 @@ def test_a_flagged_span_is_clicked_and_gives_its_reason(chromium: webdriver.Chro
     assert find(chromium, "#finding .reason")[0].text == "None of the retrieved documents says this."
     assert find(chromium, "#finding .evidence")[0].text == "consumer-protection-act-2019#4"
     assert "severity 5 of 5" in panel.text
+
+
+@in_browser
+def test_words_are_coloured_by_their_scores_and_sentences_have_their_evidence(
+    chromium: webdriver.Chrome, tmp_path: Path
+) -> None:
+    passage = Passage(id="a#0", document="a", text="The pool <b>opens</b> at 7.")
+    chat = conversation("a", ["It opens at 9."])
+    chat = chat.model_copy(update={"turns": (chat.turns[0].model_copy(update={"passages": (passage,)}),)})
+    unit = Unit(kind="sentence", text="It opens at 9.", score=0.4, details={"passage": "a#0"})
+    span = Span(start=12, end=14, text="9.", probability=0.9, reason="Not said.")
+    verdict = scored("a", 0).model_copy(
+        update={"word_scores": (0.0, 0.25, 0.0, 1.0), "units": (unit,), "spans": (span,), "flagged": True}
+    )
+    report = build_report([chat], [verdict], chatbots=["vanilla"], detectors=["d"], flaws={})
+    show(chromium, tmp_path, render_page(report, [chat], [verdict], flaws={}, personas={}))
+    [opener] = [one for one in find(chromium, "summary") if one.text == "Words and evidence by d"]
+    opener.click()
+    colours = [one.value_of_css_property("background-color") for one in find(chromium, ".heat span")]
+    assert [one.text for one in find(chromium, ".heat span")] == ["It ", "opens ", "at ", "9."]
+    assert colours[0] == colours[2]
+    assert len({colours[0], colours[1], colours[3]}) == 3
+    shown = find(chromium, ".cell details[open]")[0].text
+    assert "Best passage, a#0: The pool <b>opens</b> at 7." in shown
+    find(chromium, "mark")[0].click()
+    assert "unsupported with probability 0.9" in find(chromium, "#finding")[0].text
+    assert chromium.get_log("browser") == []
 
 
 @in_browser
