@@ -19,7 +19,7 @@ from typing import Any
 
 from scenarios.files.jsonl import read_lines
 
-OPTIONS = frozenset({"yes", "no", "fact", "talk"})
+OPTIONS = frozenset({"yes", "no", "not", "fact", "talk"})
 """Options that detectors offer (`Session.choose`), in lower case."""
 
 _UNREAD = ("id", "created", "system_fingerprint", "service_tier")

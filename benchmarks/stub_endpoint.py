@@ -56,8 +56,13 @@ def completion(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def reply(request: dict[str, Any]) -> str:
-    """Return three sentences that differ from request to request, so no two conversations are alike."""
+    """Return three sentences that differ from request to request, so no two conversations are alike.
+
+    Where YES, NO or NOT SURE is asked for, it is one of these.
+    """
     number = zlib.crc32(json.dumps(request["messages"]).encode())
+    if "YES, NO" in str(request["messages"][-1].get("content")):
+        return ("YES", "NO", "NOT SURE")[number % 3]
     return (
         f"Complaint {number} goes to the District Commission. It was filed within {number % 700} days. "
         f"The fee for it is {number % 5000} rupees."
@@ -81,7 +86,9 @@ def instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
         return [instance(schema.get("items", {"type": "string"}), definitions)] * max(
             2, schema.get("minItems", 1)
         )
-    return {"integer": 3, "number": 0.5, "boolean": True}.get(str(kind), "The fee is 200 rupees.")
+    return {"integer": schema.get("minimum", 3), "number": 0.5, "boolean": True}.get(
+        str(kind), "The fee is 200 rupees."
+    )
 
 
 def http_response(payload: bytes, status: int = 200, headers: bytes = b"") -> bytes:

@@ -73,7 +73,9 @@ class Learnt:
 
 async def judge_all(replies: Sequence[LabelledReply], pool: ModelPool) -> list[Judgement]:
     """Return HalluDetect's judgements, eight replies at a time."""
-    detector = HalluDetectDetector("halludetect", DetectorContext(models=pool))
+    detector = HalluDetectDetector(
+        "halludetect", DetectorContext(models=pool, options={"reading": "mixture"})
+    )
     bench = asyncio.Semaphore(8)
 
     async def judged(reply: LabelledReply) -> Judgement:

@@ -230,7 +230,9 @@ class Span(Frozen):
     text: str
     """The flagged text: `reply[start:end]` if it was found, else the detector's quotation."""
     severity: Number | None = None
-    """1 (harmless) to 5 (critical), for detectors that rate it."""
+    """1 (harmless) to 5 (critical), for detectors that rate how much it matters."""
+    probability: Number | None = None
+    """Probability that the evidence does not support it, for detectors that estimate that and no severity."""
     score: Number | None = None
     """The detector's score for this span, higher is worse."""
     reason: str = ""

@@ -146,7 +146,8 @@ class _Faulty(StubProtocol):
 def healthy(request: dict[str, Any]) -> dict[str, Any]:
     """The stub's answer, which depends on the request alone, also where it is a decision."""
     answer = completion(request)
-    if "\n1. " in request["messages"][-1]["content"]:  # sentences to be split into facts
+    asked = request["messages"][-1]["content"]
+    if "response_format" not in request and "\n1. " in asked:  # sentences to be split into facts
         answer["choices"][0]["message"]["content"] = f"1: {reply(request)}"
     if request.get("logprobs"):
         likely = 0.1 + 0.8 * (zlib.crc32(json.dumps(request["messages"]).encode()) % 100) / 100

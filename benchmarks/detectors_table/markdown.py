@@ -70,6 +70,7 @@ def _table(lines: Sequence[Line]) -> list[str]:
         if isinstance(line, Unmeasured):
             found.append(_row((name, "not measured", *("" for _ in columns))))
             continue
+        name += "" if line.part is None else f" ({line.part} replies)"
         how = "5 folds" if line.learnt == "folds" else f"as shipped{f' {MARK}' if line.chosen_here else ''}"
         found.append(_row((name, *(_cell(column, line) for column in columns), how)))
     return found
@@ -103,5 +104,6 @@ def _legend(report: TableReport) -> str:
         f"learnt, or these replies cannot teach it; {MARK}: what is shipped was chosen on replies of this "
         "data set, which flatters. HPT-1, error: how far hallucinations per turn are above those of the "
         "labels, mean over chatbots. Intervals: 95% bootstrap over groups. Computed tokens: read and not out "
-        "of the server's cache, or written; a dash where the server does not tell."
+        "of the server's cache, or written; a dash where the server does not tell. A number of replies after "
+        "a name: it was measured on so many of them, drawn by the seed."
     )

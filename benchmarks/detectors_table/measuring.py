@@ -11,7 +11,7 @@ from typing import Any, Literal
 from agents.models.recording import Recording
 from benchmarks.detectors_table.recordings import growing, recorded
 from benchmarks.detectors_table.remembering import Remembering
-from benchmarks.detectors_table.samples import CHOSEN_ON, LEARNT_FROM, SEED, sample
+from benchmarks.detectors_table.samples import CHOSEN_ON, LEARNT_FROM, PARTS, SEED, sample_for
 from detectors.base.protocol import Detector, TrainableDetector
 from scenarios.errors import ReplayMiss, UsageError
 from scenarios.labelled import LabelledReply
@@ -79,6 +79,8 @@ class Measured(_Line):
     """Source of the detector's model."""
     chosen_here: bool
     """Whether the shipped model or threshold was chosen on this data set, so that the numbers flatter."""
+    part: int | None = None
+    """Number of replies, if it was measured on some of them; see `samples.PARTS`."""
     rows: dict[Level, LevelRow]
     """The response level, and the sentence level where the data has spans."""
     chatbots: ChatbotRows | None
@@ -133,7 +135,7 @@ def _experiment(detector: str, asked: Asked) -> Experiment:
 
 
 async def _measured(dataset: str, detector: str, asked: Asked) -> Line:
-    replies = sample(dataset, asked.data, asked.limit)
+    replies = sample_for(detector, dataset, asked.data, asked.limit)
     known = recorded(asked.recordings, dataset, detector)
     try:
         evaluation, learnt = await _judged(dataset, detector, asked, replies)
@@ -146,9 +148,23 @@ async def _measured(dataset: str, detector: str, asked: Asked) -> Line:
         learnt=learnt,
         chosen_here=learnt == "shipped"
         and any(dataset in seen.get(detector, ()) for seen in (LEARNT_FROM, CHOSEN_ON)),
+        part=PARTS.get((dataset, detector)),
         rows=rows(evaluation, dataset),
         chatbots=chatbot_report([evaluation]),
     )
+
+
+async def judged(dataset: str, detector: str, asked: Asked) -> Evaluation:
+    """Return what a detector says of a data set's replies.
+
+    Raises:
+        ReplayMiss: the recording lacks an answer.
+        UsageError: data, detector or model are wrong.
+    """
+    evaluation, _ = await _judged(
+        dataset, detector, asked, sample_for(detector, dataset, asked.data, asked.limit)
+    )
+    return evaluation
 
 
 async def _judged(

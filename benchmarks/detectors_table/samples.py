@@ -46,6 +46,10 @@ SOURCES = {
 }
 """The data sets by name of their loader, which is also that of their folder."""
 
+PARTS: dict[tuple[str, str], int] = {("mtrag", "metarag"): 24}
+"""Data set and detector → the number of its replies that the detector is measured on, drawn by the seed: with
+thirty calls or more a reply, all of them take hours."""
+
 LEARNT_FROM: dict[str, set[str]] = {
     "combined": {"ragtruth", "wice", "begin"},
     **{name: {"ragtruth"} for name in EVIDENCE_CHAIN},
@@ -82,6 +86,12 @@ def sample(dataset: str, data: Path, limit: int) -> tuple[LabelledReply, ...]:
     if not replies:
         raise UsageError(f"{data / dataset}: there is no labelled reply to measure on.")
     return tuple(choose_replies(replies, None if source.whole else limit, SEED))
+
+
+def sample_for(detector: str, dataset: str, data: Path, limit: int) -> tuple[LabelledReply, ...]:
+    """Return the replies that a detector is measured on; arguments and errors as `sample`."""
+    replies = sample(dataset, data, limit)
+    return tuple(choose_replies(replies, PARTS.get((dataset, detector)), SEED))
 
 
 def kept_sample(folder: Path, dataset: str) -> Path:

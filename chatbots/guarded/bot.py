@@ -22,7 +22,7 @@ from chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, Guard
 from chatbots.guarded.topics import Asked, Tags, tag
 from chatbots.guarded.wording import readable, reason_to_escalate, threshold_text
 from chatbots.pipeline import turn_seed
-from chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from chatbots.protocol import ChatbotContext, ChatbotError, Reply, parts_version
 from detectors.base.checking import run_detector
 from detectors.base.courtesy import claims_nothing
 from detectors.base.protocol import DetectorContext, judging
@@ -95,9 +95,15 @@ class GuardedBot:
             ),
         )
         self._labels = self._thresholds_of_the_scenario()
-        guard = judging(self._detector, context.models.get(model).endpoint.model)
-        own = claim_check_of(f"chatbot {options.chatbot.kind}", self._inner) or ClaimCheck()
-        self.claim_check = guard.joined(own)
+        self._guarding_model = context.models.get(model).endpoint.model
+        self._wrapped_kind = options.chatbot.kind
+
+    @property
+    def claim_check(self) -> ClaimCheck:
+        """How the guard and the wrapped chatbot check claims, which may depend on the served model."""
+        guard = judging(self._detector, self._guarding_model)
+        own = claim_check_of(f"chatbot {self._wrapped_kind}", self._inner) or ClaimCheck()
+        return guard.joined(own)
 
     def _thresholds_of_the_scenario(self) -> dict[str, float | Literal["detector"]]:
         """Return the scenario's thresholds by topic; `detector` where scores have another scale than theirs.
@@ -118,8 +124,8 @@ class GuardedBot:
 
     @property
     def parts_version(self) -> str:
-        """The detector's version, which may depend on the served model."""
-        return self._detector.version
+        """The versions of the detector and of the wrapped chatbot's parts, known once the model is served."""
+        return f"{self._detector.version}{parts_version(self._inner)}"
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""

@@ -54,6 +54,8 @@ class Detector(ABC):
     tuned."""
     traits: Traits = Traits()
     """Its properties."""
+    warnings: tuple[str, ...] = ()
+    """Sentences that a user should read before relying on it. They may depend on the served models."""
     claim_check: ClaimCheck | None = None
     """The models that it judges by and their prompt files. None means the served model, if it needs one, with
     unknown prompts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,24 +22,39 @@ from detectors.base.thresholds import tuned_threshold
 from scenarios.transcript import Frozen, Judgement, TurnView
 
 
+@dataclass(frozen=True)
+class Scale:
+    """What the scores of a detector mean: how they are made, and the threshold that belongs to them."""
+
+    prompts: Sequence[Prompt]
+    """The prompt files that they are made with."""
+    untuned: float
+    """Threshold where none is given or tuned for the model."""
+    published: bool = False
+    """Whether that is the paper's, for scores that are made as in the paper."""
+    place: tuple[str, str] | None = None
+    """The threshold's place in `thresholds.yaml`: detector and reading; None: it has none there."""
+    corrections: Frozen | Mapping[str, Any] | None = None
+    """What was learnt to correct them for the served model; None or empty: nothing."""
+    in_force: Mapping[str, Any] = field(default_factory=dict)
+    """The options that depend on the model, as they are in force."""
+
+
 class ServedDetector(Detector):
     """Judges a reply by served models.
 
-    A detector is made before its models are served. So it finds out threshold and version when they are first
-    asked for.
+    A detector is made before its models are served. So it finds out what depends on them (the scale of its
+    scores, threshold and version) when they are first asked for.
 
     Args:
         name: the name in reports.
         context: has the models, and the seed of their answers.
         options: the options as given.
-        prompts: the prompt files it uses.
-        untuned: threshold where none is given or tuned for the model.
-        published: whether that is the paper's, for scores that are made as in the paper.
-        reading: the threshold's place in `thresholds.yaml`: detector and reading; None: it has none there.
+        scale: returns the scale of its scores, once the models are known.
         option: the option that gives the threshold.
-        corrections: returns what corrects its scores for a model of the catalogue, if anything.
         asked: the models that it asks, by role. The threshold is tuned for the first one. None: the model of
-            the context, or none if there are no prompts.
+            the context.
+        judging: the roles of those that judge; None: all.
         code: modules that it judges by and does not import itself: what it searches with.
 
     Raises:
@@ -50,45 +66,55 @@ class ServedDetector(Detector):
         name: str,
         context: DetectorContext,
         options: Frozen,
-        prompts: Sequence[Prompt],
+        scale: Callable[[], Scale],
         *,
-        untuned: float,
-        published: bool = False,
-        reading: tuple[str, str] | None,
         option: str = "threshold",
-        corrections: Callable[[str | None], Frozen | Mapping[str, Any] | None] = lambda model: None,
         asked: Mapping[str, ModelClient] | None = None,
+        judging: Sequence[str] | None = None,
         code: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._context = context
-        self._in_force = options.model_dump(mode="json")
-        self._prompts = prompts
-        self._untuned: tuple[float, ThresholdProtocol] = (untuned, "published" if published else "untuned")
-        self._place = reading
+        self._given = options.model_dump(mode="json")
+        self._find_scale = scale
         self._option = option
-        self._corrections = corrections
-        client = context.models.get(context.model)
-        self._asked = asked if asked is not None else {"model": client} if prompts else {}
+        self._asked = {"model": context.models.get(context.model)} if asked is None else asked
+        self._judging = tuple(self._asked) if judging is None else judging
         self._code = code or type(self).__module__
-        served = (client.endpoint.model for client in self._asked.values())
-        self.claim_check: ClaimCheck = ClaimCheck.by(served, prompts)
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale of its scores with the served models."""
+        return self._find_scale()
+
+    @cached_property
+    def claim_check(self) -> ClaimCheck:  # type: ignore[override] # a cached property is writable
+        """See `Detector.claim_check`."""
+        prompts = self._judging_prompts(self.scale)
+        models = (self._asked[role].endpoint.model for role in self._judging if prompts)
+        return ClaimCheck.by(models, prompts)
+
+    def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:
+        """Return the prompts by which models judge; by default all."""
+        return scale.prompts
 
     @cached_property
     def _decision(self) -> tuple[float, ThresholdProtocol]:
-        given = self._in_force[self._option]
+        given = self._given[self._option]
         if given is not None:
             return given, "given"
         fitted = fitted_for(self.scoring)
         if fitted is not None:
             return fitted.threshold, "calibrated"
+        scale = self.scale
         model = next(map(catalogue_name, self._asked.values()), None)
-        tuned = tuned_threshold(*self._place, model) if self._place else None
+        tuned = tuned_threshold(*scale.place, model) if scale.place else None
         if tuned is not None:
             return tuned, "tuned"
-        threshold, protocol = self._untuned
         # Corrected scores change the meaning of a threshold.
-        return threshold, "tuned" if self._corrections(model) else protocol
+        if scale.corrections:
+            return scale.untuned, "tuned"
+        return scale.untuned, "published" if scale.published else "untuned"
 
     @cached_property
     def threshold(self) -> float:  # type: ignore[override] # a cached property is writable
@@ -111,14 +137,17 @@ class ServedDetector(Detector):
         return self._identity(None)
 
     def _identity(self, threshold: float | None) -> str:
-        models = [catalogue_name(client) for client in self._asked.values()]
+        scale = self.scale
         return identity(
             self._code,
-            {**self._in_force, self._option: threshold},
-            self._prompts,
+            {**self._given, **scale.in_force, self._option: threshold},
+            scale.prompts,
             {role: identity_of(client) for role, client in self._asked.items()},
             self._context.seed,
-            [[calibrations_of(model), plain(self._corrections(model))] for model in models],
+            [
+                [calibrations_of(catalogue_name(client)) for client in self._asked.values()],
+                plain(scale.corrections),
+            ],
         )
 
     def use_calibrated(self, threshold: float) -> None:

@@ -12,7 +12,7 @@ from agents.models.prompt import Prompt, load_prompt
 from agents.tuned import EVEN_ODDS
 from detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
 from detectors.base.protocol import DetectorContext
-from detectors.base.served import ServedDetector
+from detectors.base.served import Scale, ServedDetector
 from scenarios.options import read_options
 from scenarios.text.spans import Region, spoken_sentences
 from scenarios.transcript import Frozen, Judgement, TurnView, Unit
@@ -46,9 +46,8 @@ class DirectJudgeDetector(ServedDetector):
         self._reply_prompt = load_prompt("detectors.direct_judge", "reply")
         self._sentence_prompt = load_prompt("detectors.direct_judge", "sentence")
         prompts = (self._reply_prompt, self._sentence_prompt)
-        super().__init__(
-            name, context, options, prompts, untuned=EVEN_ODDS, reading=("direct-judge", "reply")
-        )
+        scale = Scale(prompts, untuned=EVEN_ODDS, place=("direct-judge", "reply"))
+        super().__init__(name, context, options, lambda: scale)
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains when the reply has no words and when there is no evidence."""

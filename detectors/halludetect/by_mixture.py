@@ -7,7 +7,6 @@ mixture with overlap each cost a small judge more than its own weakness does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from agents.models.model import Session
 from agents.retrieval.reformulation import reformulate
@@ -39,13 +38,13 @@ class MixtureReading:
     """One call a sentence; a second one if doubled retrieval found what the own passages do not say.
 
     Args:
-        mixture: returns the one learnt for the served model. None: the model's answer counts alone, and the
-            worst sentence decides.
+        mixture: the one learnt for the served model. None: the model's answer counts alone, and the worst
+            sentence decides.
         retrieval_factor: passages searched for, as a multiple of the turn's own.
         room: characters of evidence in a question.
     """
 
-    def __init__(self, mixture: Callable[[], Mixture | None], retrieval_factor: int, room: int) -> None:
+    def __init__(self, mixture: Mixture | None, retrieval_factor: int, room: int) -> None:
         self._mixture = mixture
         self._factor = retrieval_factor
         self._room = room
@@ -88,15 +87,20 @@ class MixtureReading:
         misattributed = signals(text, grounds.passages, grounds.user_text).misattributed
         measured = measure_sentence(text, unsupported, known, misattributed)
         details: dict[str, float | str | None] = {"P(not stated)": unsupported, **measured}
-        mixture = self._mixture()
-        if mixture is not None:
-            details[LOG_ODDS] = mixture.sentence.log_odds(measured)
-            unsupported = probability(mixture.sentence.log_odds(measured))
+        if self._mixture is not None:
+            details[LOG_ODDS] = self._mixture.sentence.log_odds(measured)
+            unsupported = probability(self._mixture.sentence.log_odds(measured))
         if unsupported < MISPLACED and gives_contact_of_another(text, grounds):
             unsupported = MISPLACED
             details |= {"rule": "a contact of something else", LOG_ODDS: log_odds(MISPLACED)}
         details["P(unsupported)"] = unsupported
-        return Rated(text=text, region=region, severity=severity(unsupported, 1.0), details=details)
+        return Rated(
+            text=text,
+            region=region,
+            severity=severity(unsupported, 1.0),
+            probability=unsupported,
+            details=details,
+        )
 
     async def _unsupported(self, session: Session, grounds: Grounds, sentence: str) -> float:
         stated = await self._question.ask(session, grounds.documents, sentence)
@@ -110,11 +114,10 @@ class MixtureReading:
         """See `Reading.overall`: by the mixture, where there is one."""
         worst = max((item.severity for item in rated), default=HARMLESS)
         claims = [odds for item in rated if isinstance(odds := item.details.get(LOG_ODDS), float)]
-        mixture = self._mixture()
-        if mixture is None or not claims:
+        if self._mixture is None or not claims:
             return worst
         measured = measure_reply(view.reply, claims, set(words(grounds.passage_text)))
-        return severity(probability(mixture.reply.log_odds(measured)), 1.0)
+        return severity(probability(self._mixture.reply.log_odds(measured)), 1.0)
 
     async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
         """See `Reading.conclude`: text rules name the wrong item; no call."""

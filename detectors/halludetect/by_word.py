@@ -46,7 +46,7 @@ class RoughAnalysis(Frozen):
 class Grade(Frozen):
     """A line of the fine analysis."""
 
-    number: int
+    number: Annotated[int, Field(ge=1)]
     """Of the hallucination in the list that was shown, from 1."""
     explanation: str
     """Why this severe."""
@@ -64,7 +64,7 @@ class FineAnalysis(Frozen):
 class Conclusion(Frozen):
     """A line of the final result."""
 
-    number: int
+    number: Annotated[int, Field(ge=1)]
     """Of the hallucination in the list that was shown, from 1."""
     reason: str
     """Contradiction or missing evidence, in one sentence."""
@@ -97,7 +97,7 @@ class WordReading(DoubledRetrieval):
 
     async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
         """See `Reading.rate`: what a majority of the samples objects to."""
-        analyses = await self._analyse(session, grounds, view)
+        analyses = await self.analyse(session, grounds, view)
         voted = vote(analyses, view.reply)
         cleared = [repeats_user(rated.text, grounds.user_statements, grounds.passage_text) for rated in voted]
         open_cases = [rated for rated, harmless in zip(voted, cleared, strict=True) if not harmless]
@@ -108,8 +108,12 @@ class WordReading(DoubledRetrieval):
             for rated, harmless in zip(voted, cleared, strict=True)
         ]
 
-    async def _analyse(self, session: Session, grounds: Grounds, view: TurnView) -> list[RoughAnalysis]:
-        """Return the samples that parse, which must be a majority."""
+    async def analyse(self, session: Session, grounds: Grounds, view: TurnView) -> list[RoughAnalysis]:
+        """Return the sampled lists that parse (B.1.3).
+
+        Raises:
+            ModelError: most of them do not, or there is no answer.
+        """
         messages = self._analysis.fill(evidence=grounds.text, question=view.question, reply=view.reply)
         outcomes = await asyncio.gather(
             *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from agents.models.model import Session
@@ -12,13 +13,13 @@ from agents.served_model import catalogue_name
 from detectors.base.evidence_questions import calibrations_of
 from detectors.base.judging import Abstention, best_passage
 from detectors.base.protocol import DetectorContext, Traits
-from detectors.base.served import ServedDetector
+from detectors.base.served import Scale, ServedDetector
 from detectors.halludetect.by_mixture import MixtureReading
 from detectors.halludetect.by_probability import ProbabilityReading
 from detectors.halludetect.by_word import WordReading
 from detectors.halludetect.evidence import Grounds
-from detectors.halludetect.mixture import Mixture, mixture_of
-from detectors.halludetect.options import HalluDetectOptions
+from detectors.halludetect.mixture import mixture_of
+from detectors.halludetect.options import HalluDetectOptions, Kind
 from detectors.halludetect.reading import Rated, Reading
 from detectors.halludetect.severity import PAPER_THRESHOLD
 from scenarios.options import read_options
@@ -41,23 +42,64 @@ class HalluDetectDetector(ServedDetector):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)
         self._options = options
-        client = context.models.get(context.model)
-        self._reading = _reading(options, lambda: mixture_of(catalogue_name(client)))
-        corrections: dict[str, Callable[[str | None], Any]] = {
-            "mixture": mixture_of,
-            "probability": calibrations_of,
-            "word": lambda model: None,
-        }
+        self._client = context.models.get(context.model)
         super().__init__(
             name,
             context,
             options,
+            self._scale_of_model,
+            code=(__name__, "agents.retrieval.knowledge"),
+        )
+
+    @cached_property
+    def _kind(self) -> Kind:
+        """The reading in force with the served model."""
+        given = self._options.reading
+        if given != "auto":
+            return given
+        model = catalogue_name(self._client)
+        if mixture_of(model) is not None:
+            return "mixture"
+        # The models of the catalogue are small.
+        return "word" if model is None else "probability"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override] # it depends on the served model
+        """See `Detector.warnings`: small models do not follow the paper's pipeline."""
+        model = catalogue_name(self._client)
+        if self._kind != "word" or model is None:
+            return ()
+        return (
+            f"{self.name}: {model} is too small for `reading: word`, whose filter it does not follow: most "
+            "clean replies are flagged (docs/methods.md). Leave `reading` out.",
+        )
+
+    @cached_property
+    def _reading(self) -> Reading:
+        options = self._options
+        factor, room = options.retrieval_factor, options.max_evidence_characters
+        if self._kind == "word":
+            return WordReading(options.samples, options.temperature, factor, room)
+        if self._kind == "probability":
+            return ProbabilityReading(options.samples, options.overlap, options.reasons, factor, room)
+        mixture = mixture_of(catalogue_name(self._client))
+        return MixtureReading(mixture, factor, options.near_evidence_characters)
+
+    def _scale_of_model(self) -> Scale:
+        """Return the paper's scale if lists are written as in the paper."""
+        model = catalogue_name(self._client)
+        corrections: dict[Kind, Callable[[str | None], Any]] = {
+            "mixture": mixture_of,
+            "probability": calibrations_of,
+            "word": lambda model: None,
+        }
+        return Scale(
             (reformulation_prompt(), *self._reading.prompts),
             untuned=PAPER_THRESHOLD,
-            published=options.reading == "word",
-            reading=("halludetect", options.reading),
-            corrections=corrections[options.reading],
-            code=(__name__, "agents.retrieval.knowledge"),
+            published=self._kind == "word",
+            place=("halludetect", self._kind),
+            corrections=corrections[self._kind](model),
+            in_force={"reading": self._kind},
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
@@ -84,15 +126,6 @@ class HalluDetectDetector(ServedDetector):
         )
 
 
-def _reading(options: HalluDetectOptions, mixture: Callable[[], Mixture | None]) -> Reading:
-    factor, room = options.retrieval_factor, options.max_evidence_characters
-    if options.reading == "word":
-        return WordReading(options.samples, options.temperature, factor, room)
-    if options.reading == "probability":
-        return ProbabilityReading(options.samples, options.overlap, options.reasons, factor, room)
-    return MixtureReading(mixture, factor, options.near_evidence_characters)
-
-
 def kept_places(severities: Sequence[float], score: float, threshold: float) -> list[int]:
     """Return which sentences are hallucinations: those of a flagged reply that reach the threshold.
 
@@ -110,7 +143,8 @@ def _span(item: Rated, grounds: Grounds) -> Span:
         start=item.region.start if item.region else None,
         end=item.region.end if item.region else None,
         text=item.text,
-        severity=item.severity,
+        severity=item.severity if item.probability is None else None,
+        probability=item.probability,
         score=item.severity,
         reason=item.reason or "The evidence does not support this.",
         evidence=best_passage(item.text, (*grounds.passages, *grounds.found)),

@@ -8,6 +8,9 @@ from pydantic import Field
 
 from scenarios.transcript import Frozen
 
+Kind = Literal["mixture", "probability", "word"]
+"""A way to do the analysis."""
+
 
 class HalluDetectOptions(Frozen):
     """Options of the detector `halludetect`."""
@@ -15,10 +18,12 @@ class HalluDetectOptions(Frozen):
     threshold: float | None = Field(default=None, gt=1.0, le=5.0)
     """Severity from which a hallucination is kept. None: the one tuned for the model if there is one, else
     the paper's 4."""
-    reading: Literal["mixture", "probability", "word"] = "mixture"
-    """How the analysis is done. `mixture`: one question a sentence on the turn's own passages, weighed with
-    its words. `probability`: the paper's steps with questions about each sentence. `word`: the model writes a
-    list of hallucinations, as in the paper."""
+    reading: Literal["auto"] | Kind = "auto"
+    """How the analysis is done. `word`: the model writes a list of hallucinations, as in the paper, which
+    takes a capable model. `mixture`: one question a sentence on the turn's own passages, weighed with its
+    words. `probability`: the paper's steps with questions about each sentence. `auto`: `mixture` where its
+    weights were learnt for the model, `probability` for other models of the catalogue, which are small, else
+    `word`."""
     samples: int = Field(default=3, ge=1, le=9)
     """Samples of the analysis for self-consistency: differently worded questions (at most as many as there
     are wordings; `probability`) or sampled lists (`word`)."""

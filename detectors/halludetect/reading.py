@@ -23,7 +23,10 @@ class Rated(Frozen):
     region: Region | None
     """Where it stands in the reply."""
     severity: float
-    """1 (harmless) to 5 (critical)."""
+    """1 (harmless) to 5 (critical). Of readings that do not grade how much a sentence matters, it is only
+    the scale for `probability`."""
+    probability: float | None = None
+    """Probability that the evidence does not support it, of such readings."""
     reason: str = ""
     """Why, if that is known already."""
     details: dict[str, float | str | None] = Field(default_factory=dict)

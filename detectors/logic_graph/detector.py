@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.claim_check import ClaimCheck
 from agents.models.model import Session
+from agents.models.prompt import Prompt
 from detectors.base.judging import Abstention, flagged_spans
 from detectors.base.protocol import DetectorContext, Traits
-from detectors.base.served import ServedDetector
+from detectors.base.served import Scale, ServedDetector
 from detectors.logic_graph.consistency import shares, support
 from detectors.logic_graph.options import LogicGraphOptions
 from detectors.logic_graph.overlap import Overlap
@@ -64,17 +64,17 @@ class LogicGraphDetector(ServedDetector):
         prompts = [prompt for scorer in used for prompt in scorer.prompts]
         self.traits = Traits(needs_model=bool(prompts))
         usual = options == LogicGraphOptions(threshold=options.threshold)
-        super().__init__(
-            name,
-            context,
-            options,
+        scale = Scale(
             prompts,
             untuned=PAPER_THRESHOLD,
             published=_is_as_published(options),
-            reading=("logic-graph", options.entailment) if usual else None,
+            place=("logic-graph", options.entailment) if usual else None,
         )
-        entailing = self._entailment.prompts
-        self.claim_check = ClaimCheck.by(self.claim_check.models if entailing else (), entailing)
+        super().__init__(name, context, options, lambda: scale, asked=None if prompts else {})
+
+    def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:
+        """See `ServedDetector`: relevance is no judgement."""
+        return self._entailment.prompts
 
     def _relevance_scorer(self) -> Scorer | None:
         """Return the scorer of relevance; None where relevance does not count."""

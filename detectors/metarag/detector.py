@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from agents.claim_check import ClaimCheck
 from agents.models.errors import ModelError
 from agents.models.model import Session
-from agents.models.prompt import load_prompt
+from agents.models.prompt import Prompt, load_prompt
+from agents.served_model import catalogue_name
 from detectors.base.evidence_questions import calibrations_of
 from detectors.base.judging import (
     Abstention,
@@ -17,19 +17,16 @@ from detectors.base.judging import (
     gather_all,
 )
 from detectors.base.protocol import DetectorContext
-from detectors.base.served import ServedDetector
+from detectors.base.served import Scale, ServedDetector
 from detectors.base.wrong_items.explanation import explain
 from detectors.metarag.decomposition import Factoid, decompose
 from detectors.metarag.mutation import Variant, mutate
 from detectors.metarag.options import MetaRagOptions
-from detectors.metarag.scoring import factoid_score, response_score
-from detectors.metarag.verification import Check, ProbabilityVerifier, Verifier, WordVerifier
+from detectors.metarag.scoring import MIDWAY_TAU, PAPER_TAU, factoid_score, response_score
+from detectors.metarag.verification import SUPPORTED, Check, Verifier
 from scenarios.options import read_options
 from scenarios.text.spans import Region
 from scenarios.transcript import Judgement, Passage, TurnView, Unit
-
-PAPER_TAU = 0.5
-"""Threshold of the paper's experiments (section 4.2)."""
 
 
 class MetaRagDetector(ServedDetector):
@@ -50,34 +47,50 @@ class MetaRagDetector(ServedDetector):
             options = options.model_copy(update={"identity_thresholds": dict(context.identity_thresholds)})
         self._options = options
         self._verifier_names: tuple[str | None, ...] = options.verifiers or (context.model,)
-        self._verifier: Verifier = (
-            ProbabilityVerifier()
-            if options.reading == "probability"
-            else WordVerifier(options.verification_temperature)
+        self._verifier = Verifier(
+            None if options.reading == "auto" else options.reading, options.verification_temperature
         )
         self._decomposition = load_prompt("detectors.metarag", "decomposition")
         self._mutation = load_prompt("detectors.metarag", "mutation")
-        verifiers = [context.models.get(name) for name in self._verifier_names]
+        self._verifiers = {
+            f"verifier {index}": context.models.get(name) for index, name in enumerate(self._verifier_names)
+        }
         super().__init__(
             name,
             context,
             options,
-            (self._decomposition, self._mutation, *self._verifier.prompts),
-            untuned=PAPER_TAU,
-            published=options.reading == "word",
-            reading=("metarag", options.reading),
+            self._scale_of_verifiers,
             option="tau",
-            corrections=calibrations_of if options.reading == "probability" else lambda model: None,
             asked={
-                **{f"verifier {index}": client for index, client in enumerate(verifiers)},
+                **self._verifiers,
                 "decomposer": context.models.get(options.decomposer or context.model),
                 "mutator": context.models.get(options.mutator or context.model),
             },
+            judging=tuple(self._verifiers),
         )
-        # The models that decompose and mutate do not judge.
-        self.claim_check = ClaimCheck.by(
-            (client.endpoint.model for client in verifiers), self._verifier.prompts
+
+    def _scale_of_verifiers(self) -> Scale:
+        """Return the paper's scale if every verifier prints words."""
+        readings = [self._verifier.reading_of(client) for client in self._verifiers.values()]
+        by_word = set(readings) == {"word"}
+        first = calibrations_of(catalogue_name(self._verifiers["verifier 0"])).get(SUPPORTED)
+        return Scale(
+            (self._decomposition, self._mutation, self._verifier.prompt),
+            untuned=PAPER_TAU if by_word else MIDWAY_TAU,
+            published=by_word,
+            place=("metarag", readings[0]) if len(set(readings)) == 1 else None,
+            corrections=first if readings[0] == "probability" else None,
+            in_force={"reading": readings},
         )
+
+    @property
+    def _asks_fact(self) -> bool:
+        """Whether the fact itself is verified, too: not if all is as published."""
+        return not self.scale.published
+
+    def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:
+        """See `ServedDetector`: the models that decompose and mutate do not judge."""
+        return (self._verifier.prompt,)
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains without a reply, without evidence, and without factoids."""
@@ -116,18 +129,23 @@ class MetaRagDetector(ServedDetector):
                 count=self._options.mutations,
                 temperature=self._options.mutation_temperature,
             )
-            checks = await self._verify(session, evidence.text, variants)
+            asked = [("fact", Variant(relation="synonym", text=factoid.text))] if self._asks_fact else []
+            asked += _named(variants)
+            checks = await self._verify(session, evidence.text, [variant for _, variant in asked])
         except ModelError as error:
             return unit.model_copy(update={"details": {"error": str(error)}})
-        penalties = [sum(check.penalty for check in each) / len(each) for each in checks]
-        synonyms = [p for p, v in zip(penalties, variants, strict=True) if v.relation == "synonym"]
-        antonyms = [p for p, v in zip(penalties, variants, strict=True) if v.relation == "antonym"]
-        return unit.model_copy(
-            update={
-                "score": factoid_score(synonyms, antonyms),
-                "details": self._details(variants, checks, penalties),
-            }
+        names = [name for name, _ in asked]
+        penalties = {
+            name: sum(check.penalty for check in each) / len(each)
+            for name, each in zip(names, checks, strict=True)
+        }
+        score = factoid_score(
+            [penalty for name, penalty in penalties.items() if name.startswith("synonym")],
+            [penalty for name, penalty in penalties.items() if name.startswith("antonym")],
+            penalties.get("fact"),
         )
+        details = self._details(asked, checks, penalties)
+        return unit.model_copy(update={"score": score, "details": details})
 
     async def _verify(
         self, session: Session, evidence: str, variants: Sequence[Variant]
@@ -138,15 +156,15 @@ class MetaRagDetector(ServedDetector):
         return list(zip(*found, strict=True))
 
     def _details(
-        self, variants: Sequence[Variant], checks: Sequence[Sequence[Check]], penalties: Sequence[float]
+        self,
+        asked: Sequence[tuple[str, Variant]],
+        checks: Sequence[Sequence[Check]],
+        penalties: Mapping[str, float],
     ) -> dict[str, float | str | None]:
         details: dict[str, float | str | None] = {}
-        number = {"synonym": 0, "antonym": 0}
-        for variant, each, penalty in zip(variants, checks, penalties, strict=True):
-            number[variant.relation] += 1
-            key = f"{variant.relation} {number[variant.relation]}"
+        for (key, variant), each in zip(asked, checks, strict=True):
             details[key] = variant.text
-            details[f"{key} penalty"] = penalty
+            details[f"{key} penalty"] = penalties[key]
             for name, check in zip(self._verifier_names, each, strict=True):
                 prefix = f"{key} {name}" if len(each) > 1 else key
                 details |= {f"{prefix} P({word})": share for word, share in check.decisions.items()}
@@ -160,6 +178,16 @@ class MetaRagDetector(ServedDetector):
             tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics
         ]
         return min([self.threshold, *stricter])
+
+
+def _named(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
+    """Name variants by relation and number: `synonym 1`."""
+    number = {"synonym": 0, "antonym": 0}
+    named = []
+    for variant in variants:
+        number[variant.relation] += 1
+        named.append((f"{variant.relation} {number[variant.relation]}", variant))
+    return named
 
 
 def _skipped(region: Region, reply: str) -> Unit:

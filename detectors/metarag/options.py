@@ -19,13 +19,14 @@ class MetaRagOptions(Frozen):
     """N: variants of each relation for each factoid."""
     tau: Threshold | None = None
     """Score from which a factoid, and with it the reply, is flagged. None: the one tuned for the model if
-    there is one, else the paper's 0.5."""
+    there is one, else the paper's 0.5 for printed words, and 0.375 for probabilities."""
     identity_thresholds: dict[str, Threshold] | None = None
     """Stricter thresholds by topic, such as `pregnancy: 0.3`. Of the topics of the evidence, the lowest one
     counts if it is below `tau`. None: the scenario's."""
-    reading: Literal["probability", "word"] = "probability"
-    """How a verifier's decision is read. From the probabilities of Yes and No to two questions, which small
-    models need; or as the printed word YES, NO or NOT SURE, as in the paper."""
+    reading: Literal["auto", "probability", "word"] = "auto"
+    """How a verifier's decision is read: as the printed word YES, NO or NOT SURE, as in the paper, or from
+    the probabilities of its first word. `auto`: by `probability` for models of the catalogue, which are
+    small, where the endpoint gives log-probabilities; else by `word`."""
     decomposer: str | None = None
     """Model (a name under `models`) that splits replies into factoids. None: the detector's own."""
     mutator: str | None = None

@@ -14,20 +14,12 @@ PENALTIES: Mapping[Relation, Mapping[Decision, float]] = {
 }
 """Table 1: a synonym should be entailed by the context, an antonym contradicted."""
 
+PAPER_TAU = 0.5
+"""Threshold of the paper's experiments (section 4.2), for printed words: two NOT SURE reach it."""
 
-def decision_probabilities(supported: float, contradicted: float) -> dict[Decision, float]:
-    """Return a distribution over the three decisions from two probabilities (ours; the paper asks for a
-    word).
-
-    Support is decided first, contradiction only without support, so that the three sum to 1: P(YES) = s,
-    P(NO) = (1 - s) c, P(NOT SURE) = (1 - s) (1 - c).
-    """
-    unsupported = 1.0 - supported
-    return {
-        "YES": supported,
-        "NO": unsupported * contradicted,
-        "NOT SURE": unsupported * (1.0 - contradicted),
-    }
+MIDWAY_TAU = 0.375
+"""Threshold for probabilities, where noise moves S. It is midway between 0.5, the S of a baseless fact, and
+0.25, about that of a supported fact if a quarter of its variants are wrong."""
 
 
 def expected_penalty(relation: Relation, decisions: Mapping[Decision, float]) -> float:
@@ -35,15 +27,21 @@ def expected_penalty(relation: Relation, decisions: Mapping[Decision, float]) ->
     return sum(PENALTIES[relation][decision] * share for decision, share in decisions.items())
 
 
-def factoid_score(synonyms: Sequence[float], antonyms: Sequence[float]) -> float:
+def factoid_score(
+    synonyms: Sequence[float], antonyms: Sequence[float], unchanged: float | None = None
+) -> float:
     """Return S_i, equation 1: the mean penalty over the N synonym and the N antonym variants.
+
+    Args:
+        unchanged: penalty of the factoid itself, which then counts as one more synonym (ours).
 
     Raises:
         ValueError: there are no variants, or not as many of one kind as of the other.
     """
     if not synonyms or len(synonyms) != len(antonyms):
         raise ValueError(f"{len(synonyms)} synonym and {len(antonyms)} antonym penalties; N of each expected")
-    return (sum(synonyms) + sum(antonyms)) / (2 * len(synonyms))
+    penalties = [*synonyms, *antonyms, *([] if unchanged is None else [unchanged])]
+    return sum(penalties) / len(penalties)
 
 
 def response_score(factoids: Sequence[float]) -> float:

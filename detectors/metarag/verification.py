@@ -1,22 +1,36 @@
 """Step 3 of MetaRAG (section 3.4): compare each variant with the context; the result is a penalty of Table
-1."""
+1.
+
+Each variant is one question: YES, NO or NOT SURE? Six answered examples come first. Without them a small
+model's three answers tell nothing apart. All questions about a reply begin alike, so a server that caches
+prefixes reads examples and evidence once.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from statistics import fmean
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
+from agents.models.client import ModelClient
 from agents.models.errors import UnparseableAnswer
 from agents.models.model import Session
-from agents.models.prompt import Prompt, load_prompt
+from agents.models.prompt import load_prompt
 from agents.served_model import catalogue_name
-from detectors.base.evidence_questions import Question, calibration
+from detectors.base.evidence_questions import Calibration, calibration
 from detectors.base.judging import gather_all
 from detectors.metarag.mutation import Variant
-from detectors.metarag.scoring import Decision, Relation, decision_probabilities, expected_penalty
+from detectors.metarag.scoring import Decision, expected_penalty
 from scenarios.transcript import Frozen
+
+DecisionReading = Literal["probability", "word"]
+"""How a decision is read: from the probabilities of its first word, or as the printed word."""
+
+FIRST_WORDS: dict[str, Decision] = {"YES": "YES", "NO": "NO", "NOT": "NOT SURE"}
+"""The first word of each decision."""
+
+SUPPORTED = "verified"
+"""The probability of YES in `calibration.yaml`: a model may say it too easily."""
 
 _WORD = re.compile(r"\W*(yes|not[\s_-]+sure|no)\b", re.IGNORECASE)
 
@@ -30,71 +44,63 @@ class Check(Frozen):
     """Penalty of Table 1, or its expectation, in [0, 1]."""
 
 
-class Verifier(Protocol):
-    """A reading of a model's verdicts on the variants of a factoid."""
+def reading_for(client: ModelClient) -> DecisionReading:
+    """Return how a model's decisions are best read.
 
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        """The prompt files it uses."""
+    The models of the catalogue are small: what they print is often wrong where their probabilities still tell
+    one case from another. They need an endpoint with log-probabilities. Any other model prints a word, as in
+    the paper.
+    """
+    small = catalogue_name(client) is not None
+    return "probability" if small and client.abilities.log_probabilities else "word"
 
-    async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
-        """Return the verdicts of the session's model, one a variant, in order."""
-        ...
 
+class Verifier:
+    """Asks a model for a decision on each variant. One call a variant.
 
-class ProbabilityVerifier:
-    """Expected penalties from one question of one token a variant: does the evidence say this?
-
-    Whether the evidence contradicts a variant is not asked: small models answer such a question the wrong way
-    round. What it says of the opposite variants tells: the mean of their support is the probability of NO
-    where there is no support.
+    Args:
+        reading: how decisions are read; None: as is best for the model that is asked.
+        temperature: of printed words.
     """
 
-    def __init__(self) -> None:
-        self._stated = Question("stated")
-        self.prompts = (self._stated.prompt,)
-
-    async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
-        """See `Verifier.check`."""
-        stated = await gather_all(self._stated.ask(session, evidence, variant.text) for variant in variants)
-        model = catalogue_name(session.client)
-        support = [
-            calibration(model, f"entailed {variant.relation}").apply(answer)
-            for variant, answer in zip(variants, stated, strict=True)
-        ]
-        of = {
-            relation: fmean(s for s, v in zip(support, variants, strict=True) if v.relation == relation)
-            for relation in {variant.relation for variant in variants}
-        }
-        checks = []
-        for supported, variant in zip(support, variants, strict=True):
-            opposite: Relation = "antonym" if variant.relation == "synonym" else "synonym"
-            decisions = decision_probabilities(supported, of.get(opposite, 0.0))
-            checks.append(Check(decisions=decisions, penalty=expected_penalty(variant.relation, decisions)))
-        return checks
-
-
-class WordVerifier:
-    """The printed word, as in the paper: YES, NO or NOT SURE. One call a variant."""
-
-    def __init__(self, temperature: float) -> None:
-        self._prompt = load_prompt("detectors.metarag", "verification")
+    def __init__(self, reading: DecisionReading | None, temperature: float) -> None:
+        self.prompt = load_prompt("detectors.metarag", "verification")
+        self._reading = reading
         self._temperature = temperature
-        self.prompts = (self._prompt,)
+
+    def reading_of(self, client: ModelClient) -> DecisionReading:
+        """Return how the decisions of a model are read."""
+        return self._reading or reading_for(client)
 
     async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
-        """See `Verifier.check`."""
+        """Return the results of the session's model, one a variant, in order.
+
+        Raises:
+            UnparseableAnswer: the model makes none of the three decisions.
+            ModelError: no answer.
+        """
         return await gather_all(self._check(session, evidence, variant) for variant in variants)
 
     async def _check(self, session: Session, evidence: str, variant: Variant) -> Check:
-        answer = await session.text(
-            "verify",
-            self._prompt.fill(evidence=evidence, statement=variant.text),
-            temperature=self._temperature,
-            max_tokens=6,
-        )
-        decision = read_decision(answer)
-        return Check(decisions={decision: 1.0}, penalty=expected_penalty(variant.relation, {decision: 1.0}))
+        messages = self.prompt.fill(evidence=evidence, statement=variant.text)
+        if self.reading_of(session.client) == "probability":
+            shares = await session.choose("verify", messages, tuple(FIRST_WORDS))
+            decisions = corrected(
+                {FIRST_WORDS[word]: share for word, share in shares.items()},
+                calibration(catalogue_name(session.client), SUPPORTED),
+            )
+        else:
+            answer = await session.text("verify", messages, temperature=self._temperature, max_tokens=6)
+            decisions = {read_decision(answer): 1.0}
+        return Check(decisions=decisions, penalty=expected_penalty(variant.relation, decisions))
+
+
+def corrected(decisions: Mapping[Decision, float], correction: Calibration) -> dict[Decision, float]:
+    """Correct the probability of YES; the two others keep their ratio."""
+    yes = correction.apply(decisions["YES"])
+    others = decisions["NO"] + decisions["NOT SURE"]
+    shares = {word: decisions[word] / others if others else 0.5 for word in ("NO", "NOT SURE")}
+    return {"YES": yes, "NO": (1 - yes) * shares["NO"], "NOT SURE": (1 - yes) * shares["NOT SURE"]}
 
 
 def read_decision(answer: str) -> Decision:

@@ -24,7 +24,7 @@ from agents.models.prompt import dialogue, load_prompt
 from agents.tuned import EVEN_ODDS
 from detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
 from detectors.base.protocol import DetectorContext
-from detectors.base.served import ServedDetector
+from detectors.base.served import Scale, ServedDetector
 from scenarios.options import read_options
 from scenarios.text.spans import Region, spoken_sentences
 from scenarios.transcript import Frozen, Judgement, TurnView, Unit
@@ -62,9 +62,8 @@ class SelfCheckDetector(ServedDetector):
         self._sample_prompt = load_prompt("detectors.self_check", "sample")
         self._check_prompt = load_prompt("detectors.self_check", "check")
         prompts = (self._sample_prompt, self._check_prompt)
-        super().__init__(
-            name, context, options, prompts, untuned=EVEN_ODDS, reading=("self-check", "probability")
-        )
+        scale = Scale(prompts, untuned=EVEN_ODDS, place=("self-check", "probability"))
+        super().__init__(name, context, options, lambda: scale)
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains when the reply has no words and when it answers no question."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from agents.served_model import identities, model_warnings
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from chatbots.instructions import instructions_of
 from chatbots.protocol import parts_version
+from detectors.base.protocol import Detector
 from scenarios.attacks.attacked import Planted, attacked
 from scenarios.errors import UsageError
 from scenarios.packs.pack import Scenario
@@ -115,7 +116,6 @@ async def execute_experiment(
         cast = make_cast(experiment, scenario, pool, knowledge, detectors, replies)
         bots = experiment.chatbots if simulate else ()
         made = {bot.name: cast.chatbot(bot, experiment.seed) for bot in bots}
-        verifying = {name: claim_check_of(f"chatbot {name}", bot) for name, bot in made.items()}
         if simulate and not settings.fresh:
             check_folder(experiment, scenario, folder, branching)
         needed = simulate or needs_model(detectors)
@@ -124,6 +124,8 @@ async def execute_experiment(
             async with served(pool, settings, needed) as revision:
                 if needed and scenario.documents and not pool.recording.replaying:
                     await build_knowledge(knowledge, settings.quiet)
+                warn_of(detectors)
+                verifying = {name: claim_check_of(f"chatbot {name}", bot) for name, bot in made.items()}
                 parts = {name: parts_version(bot) for name, bot in made.items()}
                 branched = branching is not None
                 made_by = makers(experiment, identities(pool), parts, branched) if simulate else None
@@ -334,6 +336,13 @@ async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> As
             for sentence in model_warnings(pool):
                 _log.warning(sentence)
         yield revision
+
+
+def warn_of(detectors: Iterable[Detector]) -> None:
+    """Log what a user should know of detectors whose models are served."""
+    for detector in detectors:
+        for sentence in detector.warnings:
+            _log.warning(sentence)
 
 
 def open_recording(settings: Settings) -> Recording:

@@ -25,11 +25,16 @@ def read_tables(text: str) -> Iterator[tuple[str, Table]]:
             before = line
 
 
+def name_of(row: dict[str, str]) -> str:
+    """The detector of a row."""
+    return row["detector"].split("`")[1]
+
+
 def measured(data: str) -> dict[str, dict[str, str]]:
     """The rows of a data set in docs/detectors.md, by detector."""
     text = (ROOT / "docs" / "detectors.md").read_text(encoding="utf-8")
     [rows] = [rows for before, rows in read_tables(text) if before.startswith(f"**{data}")]
-    return {row["detector"].strip("`"): row for row in rows}
+    return {name_of(row): row for row in rows}
 
 
 def number(cell: str) -> str:
@@ -44,11 +49,6 @@ def readme_table(heading: str) -> Table:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     [rows] = [rows for _, rows in read_tables(text) if heading in rows[0]]
     return rows
-
-
-def name_of(row: dict[str, str]) -> str:
-    """The detector of a row of the README."""
-    return row["detector"].split("`")[1]
 
 
 def test_numbers_of_gold_are_those_of_the_recordings() -> None:

@@ -40,9 +40,9 @@ async def judged(kind: str, options: dict[str, Any], script: Script, recording: 
     ("kind", "options", "script"),
     [
         ("halludetect", {"reading": "probability"}, test_halludetect.probabilities),
-        ("halludetect", {}, test_halludetect_mixture.stated),
+        ("halludetect", {"reading": "mixture"}, test_halludetect_mixture.stated),
         ("halludetect", {"reading": "word"}, LISTS),
-        ("metarag", {}, test_metarag.Model()),
+        ("metarag", {"reading": "probability"}, test_metarag.Model()),
         ("metarag", {"reading": "word"}, test_metarag.Model(word=True)),
     ],
 )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 import pytest
 
 from detectors.base.protocol import Detector, DetectorContext
 from detectors.registry import make_detector
+from scenarios.transcript import Passage, TurnView
 from tests.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"
@@ -15,17 +20,19 @@ FOREIGN = "other/model"
 KINDS = ("halludetect", "metarag", "logic-graph", "direct-judge")
 
 
-async def made(kind: str, name: str, root: str | None) -> Detector:
+async def made(
+    kind: str, name: str, root: str | None, options: Mapping[str, Any] = MappingProxyType({})
+) -> Detector:
     """A detector, made before its model is served under that name and the endpoint says what it is."""
-    pool, _ = scripted_pool(lambda _: "", name, root)
-    detector = make_detector(kind, kind, DetectorContext(models=pool))
+    pool, _ = scripted_pool(lambda _: {"Yes": 1.0}, name, root)
+    detector = make_detector(kind, kind, DetectorContext(models=pool, options=options))
     await pool.check()
     return detector
 
 
 @pytest.mark.parametrize(
     ("kind", "tuned", "published"),
-    [("metarag", 0.4, 0.5), ("logic-graph", 0.22, 0.6), ("direct-judge", 0.34, 0.5)],
+    [("metarag", 0.42, 0.5), ("logic-graph", 0.22, 0.6), ("direct-judge", 0.34, 0.5)],
 )
 async def test_thresholds_are_those_tuned_for_the_model(kind: str, tuned: float, published: float) -> None:
     served = [(OURS, ROOT), ("mine", ROOT), (OURS, None), (OURS, FOREIGN), ("mine", FOREIGN)]
@@ -47,11 +54,58 @@ async def test_two_models_under_one_name_give_different_verdicts(kind: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "root", "protocol"),
-    [("mine", ROOT, "tuned"), (OURS, FOREIGN, "untuned")],
+    ("name", "root", "protocol", "steps"),
+    [
+        ("mine", ROOT, "tuned", {"halludetect.stated"}),
+        (OURS, FOREIGN, "published", {"halludetect.analysis"}),
+    ],
 )
-async def test_halludetects_mixture_goes_by_the_model(name: str, root: str, protocol: str) -> None:
-    assert (await made("halludetect", name, root)).threshold_protocol == protocol
+async def test_halludetect_reads_as_published_where_nothing_was_learnt_for_the_model(
+    name: str, root: str, protocol: str, steps: set[str]
+) -> None:
+    detector = await made("halludetect", name, root)
+    passage = Passage(id="a#0", document="a", text="The pool opens at 6.")
+    judgement = await detector.detect(TurnView(question="", passages=(passage,), reply="It opens at 7."))
+    assert {call.purpose for call in judgement.calls} == steps
+    assert (detector.threshold, detector.threshold_protocol) == (4.0, protocol)
+
+
+@pytest.mark.parametrize(
+    ("name", "root", "reading"),
+    [
+        ("mine", ROOT, "mixture"),
+        (OURS, FOREIGN, "word"),
+        ("mine", None, "word"),
+        ("smollm2-135m", None, "probability"),
+    ],
+)
+async def test_the_reading_that_is_chosen_gives_the_same_verdicts_as_the_same_reading_given(
+    name: str, root: str | None, reading: str
+) -> None:
+    versions = [
+        (await made("halludetect", name, root, options)).version for options in ({}, {"reading": reading})
+    ]
+    assert versions[0] == versions[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "root", "log_probabilities", "reading", "threshold"),
+    [
+        ("mine", ROOT, True, "probability", None),
+        ("mine", ROOT, False, "word", 0.5),
+        (OURS, FOREIGN, True, "word", 0.5),
+    ],
+)
+async def test_metarag_reads_probabilities_of_small_models_and_the_words_of_others(
+    name: str, root: str, log_probabilities: bool, reading: str, threshold: float | None
+) -> None:
+    pool, _ = scripted_pool(lambda _: "", name, root)
+    detector = make_detector("metarag", "metarag", DetectorContext(models=pool))
+    await pool.check()
+    pool.get().abilities = pool.get().abilities.model_copy(update={"log_probabilities": log_probabilities})
+    given = make_detector("metarag", "metarag", DetectorContext(models=pool, options={"reading": reading}))
+    assert detector.version == given.version
+    assert threshold is None or (detector.threshold, detector.threshold_protocol) == (threshold, "published")
 
 
 async def test_a_detector_that_asks_no_model_does_not_depend_on_it() -> None:
@@ -64,9 +118,11 @@ async def test_a_detector_that_asks_no_model_does_not_depend_on_it() -> None:
     [
         ("halludetect", {"reading": "word"}, "published"),
         ("halludetect", {"reading": "probability"}, "untuned"),
-        ("halludetect", {}, "untuned"),
+        ("halludetect", {"reading": "mixture"}, "untuned"),
+        ("halludetect", {}, "published"),
         ("metarag", {"reading": "word"}, "published"),
-        ("metarag", {}, "untuned"),
+        ("metarag", {"reading": "probability"}, "untuned"),
+        ("metarag", {}, "published"),
         ("logic-graph", {}, "untuned"),
         ("direct-judge", {}, "untuned"),
         ("self-check", {}, "untuned"),
@@ -80,3 +136,22 @@ async def test_only_the_papers_own_reading_has_its_published_threshold(
     detector = make_detector(kind, kind, DetectorContext(models=pool, options=options))
     await pool.check()
     assert detector.threshold_protocol == protocol
+
+
+@pytest.mark.parametrize(
+    ("root", "reading", "warned"),
+    [
+        (ROOT, "word", True),
+        (ROOT, "auto", False),
+        (ROOT, "probability", False),
+        (ROOT, "mixture", False),
+        (FOREIGN, "auto", False),
+    ],
+)
+async def test_who_asks_a_small_model_for_lists_is_warned(root: str, reading: str, warned: bool) -> None:
+    detector = await made("halludetect", "mine", root, {"reading": reading})
+    said = [
+        "halludetect: qwen2.5-coder-1.5b is too small for `reading: word`, whose filter it does not follow: "
+        "most clean replies are flagged (docs/methods.md). Leave `reading` out."
+    ]
+    assert list(detector.warnings) == (said if warned else [])

@@ -13,6 +13,7 @@ import pytest
 
 from agents.models.model import ModelPool
 from agents.models.recording import Recording
+from chatbots.guarded.policy import load_policy
 from scenarios.transcript import Judgement, TurnView
 from tests.detectors import vignettes
 from tests.detectors.vignettes import GROUNDED, HELPLINE, IBUPROFEN, NOTICE, RECORDING, REFUGEE, TRIPURA
@@ -52,7 +53,7 @@ async def test_halludetect_flags_the_invented_address_and_phone_numbers(pool: Mo
     found = flagged(judgement, TRIPURA)
     assert any("The address is:State Consumer Dispute Redressal Commission" in text for text in found)
     assert any("0381-232-0325 or 0381-232-0326" in text for text in found)
-    assert all((span.severity or 0) >= 4 and span.reason for span in judgement.spans or ())
+    assert all((span.score or 0) >= 4 and span.reason for span in judgement.spans or ())
 
 
 async def test_halludetect_lets_the_offer_and_the_real_helpline_pass(pool: ModelPool) -> None:
@@ -68,22 +69,33 @@ async def test_halludetect_does_not_flag_the_email_that_the_user_gave(pool: Mode
     assert (judgement.flagged, flagged(judgement, NOTICE)) == (False, [])
 
 
+GENERAL = load_policy("metarag").thresholds.general
+SENSITIVE = load_policy("metarag").thresholds.sensitive
+"""The thresholds of the built-in policy."""
+
+
 async def test_metarag_flags_ibuprofen_at_the_general_threshold(pool: ModelPool) -> None:
-    judgement = await vignettes.judged(pool, "metarag", IBUPROFEN, tau=0.5)
-    assert (judgement.score or 0) >= 0.5
+    """The evidence contradicts it: S = 0.92 in the paper."""
+    judgement = await vignettes.judged(pool, "metarag", IBUPROFEN, tau=GENERAL)
+    assert judgement.score == pytest.approx(0.80, abs=0.005)
     assert any("safe throughout pregnancy" in unit.text for unit in judgement.units)
     [place] = [(span.start, span.end) for span in judgement.spans or ()]
     assert "safe throughout pregnancy" in IBUPROFEN.reply[place[0] : place[1]]
 
 
 async def test_metarag_flags_refugee_protection_at_the_identity_threshold(pool: ModelPool) -> None:
-    judgement = await vignettes.judged(pool, "metarag", REFUGEE, tau=0.5, identity_thresholds={"asylum": 0.3})
-    assert judgement.flagged
-    assert (judgement.score or 0) >= 0.3
+    """The evidence does not tell: S = 0.5 in the paper, between a general and a stricter threshold."""
+    flags = [
+        (await vignettes.judged(pool, "metarag", REFUGEE, tau=GENERAL, identity_thresholds=own)).flagged
+        for own in ({}, {"asylum": SENSITIVE})
+    ]
+    assert flags == [False, True]
+    judgement = await vignettes.judged(pool, "metarag", REFUGEE)
+    assert judgement.score == pytest.approx(0.51, abs=0.005)
 
 
 async def test_metarag_lets_a_grounded_fact_pass(pool: ModelPool) -> None:
-    judgement = await vignettes.judged(pool, "metarag", GROUNDED, tau=0.5)
+    judgement = await vignettes.judged(pool, "metarag", GROUNDED, tau=SENSITIVE)
     assert (judgement.outcome, judgement.flagged) == ("scored", False)
 
 
@@ -97,7 +109,7 @@ async def test_halludetect_lets_a_true_sentence_beside_each_example_pass(pool: M
 async def test_metarag_lets_a_true_sentence_beside_each_example_pass_at_the_strictest_threshold(
     pool: ModelPool, name: str
 ) -> None:
-    judgement = await vignettes.judged(pool, "metarag", vignettes.TRUE_BESIDE[name], tau=0.3)
+    judgement = await vignettes.judged(pool, "metarag", vignettes.TRUE_BESIDE[name], tau=SENSITIVE)
     assert (judgement.outcome, judgement.flagged) == ("scored", False)
 
 

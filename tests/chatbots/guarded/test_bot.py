@@ -32,24 +32,24 @@ def policy(tmp_path: Path, *lines: str) -> str:
 async def test_a_reply_below_the_threshold_passes_unchanged() -> None:
     reply, record = await asked(guarded(Says("It smells [1]."), Finds(0.49)), GENERAL)
     assert reply.text == "It smells [1]."
-    assert (record.action, record.shown, record.threshold) == ("passed", 0, 0.5)
-    assert record.reason == "H = 0.49 is below τ = 0.50"
+    assert (record.action, record.shown, record.threshold) == ("passed", 0, 0.55)
+    assert record.reason == "H = 0.49 is below τ = 0.55"
     assert not record.escalated
 
 
 async def test_the_same_score_is_flagged_on_a_sensitive_topic_and_made_again() -> None:
     bot = Says("It is safe.", "It is not tested.")
-    reply, record = await asked(guarded(bot, Finds(0.3, 0.29)), SENSITIVE)
-    assert (record.sensitive, record.threshold) == (True, 0.3)
+    reply, record = await asked(guarded(bot, Finds(0.49, 0.48)), SENSITIVE)
+    assert (record.sensitive, record.threshold) == (True, 0.49)
     assert record.topics == {"pregnancy": "'pregnant' in the question"}
     assert (record.action, record.shown) == ("cured", 1)
     assert reply.text == "It is not tested [1]."
     assert record.marked == "⟦It is safe⟧ [no source]."
-    assert record.reason == "H fell from 0.30 to 0.29 when the reply was made again"
+    assert record.reason == "H fell from 0.49 to 0.48 when the reply was made again"
 
 
 async def test_a_general_reply_is_marked_and_shown() -> None:
-    reply, record = await asked(guarded(Says("It smells of roses."), Finds(0.5)), GENERAL)
+    reply, record = await asked(guarded(Says("It smells of roses."), Finds(0.6)), GENERAL)
     assert reply.text == record.marked == "⟦It smells of roses⟧ [no source]."
     assert (record.action, record.shown) == ("marked", 0)
 
@@ -61,7 +61,7 @@ async def test_what_persists_on_a_sensitive_topic_is_withheld_and_handed_over() 
     assert (record.action, record.shown, record.refused) == ("human", None, True)
     assert record.marked == "⟦Quite safe⟧ [no source]."
     assert record.reason == (
-        "H = 0.80 reaches τ = 0.30 on the topic pregnancy: unsupported is “It is safe.”; made again, H = 0.70"
+        "H = 0.80 reaches τ = 0.49 on the topic pregnancy: unsupported is “It is safe.”; made again, H = 0.70"
     )
     assert [view.reply for view in detector.views] == ["It is safe.", "Quite safe."]
 

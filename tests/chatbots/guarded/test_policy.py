@@ -28,10 +28,10 @@ def judged(score: float, flagged: bool) -> Judgement:
     return Judgement(outcome="scored", score=score, flagged=flagged, spans=())
 
 
-def test_the_built_in_policy_has_the_papers_thresholds_and_the_whole_ladder() -> None:
+def test_the_built_in_policy_has_fitted_thresholds_and_the_whole_ladder() -> None:
     found = load_policy("metarag")
     assert built_in_policies() == ["metarag"]
-    assert (found.thresholds.general, found.thresholds.sensitive) == (0.5, 0.3)
+    assert (found.thresholds.general, found.thresholds.sensitive) == (0.55, 0.49)
     assert found.ladder.general == ("highlight", "cite")
     assert found.ladder.sensitive == ("highlight", "cite", "regenerate", "abstain", "human")
 

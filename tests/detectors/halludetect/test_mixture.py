@@ -1,4 +1,4 @@
-"""HalluDetect's default reading: one question a sentence on the own passages, and the learnt mixture."""
+"""HalluDetect's reading `mixture`: one question a sentence on the own passages, weighed by learnt weights."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def stated(body: dict[str, Any]) -> str | dict[str, float]:
 
 def detector(script: Script, **options: Any) -> tuple[HalluDetectDetector, list[dict[str, Any]]]:
     pool, transport = scripted_pool(script)
-    context = DetectorContext(models=pool, options=options)
+    context = DetectorContext(models=pool, options={"reading": "mixture", **options})
     return HalluDetectDetector("halludetect", context), transport.requests
 
 
@@ -77,8 +77,8 @@ async def test_without_a_mixture_the_answer_alone_decides() -> None:
     judgement = await judge.detect(VIEW)
     assert (judge.threshold, judge.threshold_protocol) == (4.0, "untuned")
     assert [unit.score for unit in judgement.units] == pytest.approx([1.6, 4.6, 1.0])
-    assert [(span.text, span.severity) for span in judgement.spans or ()] == [
-        ("Call 555-0134 for cheaper tickets.", pytest.approx(4.6))
+    assert [(span.text, span.severity, span.probability) for span in judgement.spans or ()] == [
+        ("Call 555-0134 for cheaper tickets.", None, pytest.approx(0.8))
     ]
 
 
@@ -117,12 +117,12 @@ async def test_with_a_mixture_the_reply_is_weighed_as_a_whole(monkeypatch: pytes
 
 
 async def test_weights_are_part_of_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, _ = detector(stated)
+    plain = detector(stated)[0].version
     weights = Weights(intercept=0.0, weights={"unsupported": 1.0})
     mixture = Mixture(sentence=weights, reply=Weights(intercept=0.0, weights={"any": 1.0}))
     monkeypatch.setattr("detectors.halludetect.detector.mixture_of", lambda model: mixture)
     learnt, _ = detector(stated)
-    assert plain.version != learnt.version
+    assert learnt.version != plain
 
 
 async def test_what_the_user_said_needs_no_question() -> None:

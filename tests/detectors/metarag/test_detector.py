@@ -53,14 +53,15 @@ class Model:
 
     def _verdict(self, asked: str) -> str | dict[str, float]:
         statement = asked.split("Statement:")[1].strip().split("\n")[0]
-        true = ("opens" in statement) == statement.startswith("same")
+        true = ("opens" in statement) != statement.startswith("opposite")
         if self.word:
             return "YES" if true else "NO"
-        return {"Yes": 0.99, "No": 0.01} if true else {"Yes": 0.01, "No": 0.99}
+        return {"YES": 0.99, "NO": 0.01} if true else {"YES": 0.01, "NO": 0.99}
 
 
 def detector(pool: ModelPool, **options: Any) -> MetaRagDetector:
-    return MetaRagDetector("metarag", DetectorContext(models=pool, seed=5, options=options))
+    given = {"reading": "probability", **options}
+    return MetaRagDetector("metarag", DetectorContext(models=pool, seed=5, options=given))
 
 
 async def test_a_refuted_factoid_is_flagged_and_a_supported_one_passes() -> None:
@@ -89,29 +90,45 @@ async def test_every_variant_is_asked_about_and_every_call_is_in_the_ledger() ->
     steps = [call.purpose for call in judgement.calls]
     assert steps.count("metarag.decompose") == 1
     assert steps.count("metarag.mutate") == 2
-    assert steps.count("metarag.stated") == 2 * 3 * 2
-    assert len(judgement.calls) == len(transport.requests) == 15
+    assert steps.count("metarag.verify") == 2 * (1 + 2 * 3)
+    assert len(judgement.calls) == len(transport.requests) == 17
     details = judgement.units[0].details
     assert [key for key in details if key.endswith("penalty")] == [
-        f"{relation} {number} penalty" for relation in ("synonym", "antonym") for number in (1, 2, 3)
+        "fact penalty",
+        *(f"{relation} {number} penalty" for relation in ("synonym", "antonym") for number in (1, 2, 3)),
     ]
 
 
-async def test_what_the_evidence_says_of_the_opposite_tells_what_it_contradicts() -> None:
+async def test_a_penalty_is_expected_over_the_probabilities_of_the_three_decisions() -> None:
     def half_sure(body: dict[str, Any]) -> str | dict[str, float]:
         asked = last_user(body)
         if "Statement:" not in asked:
             return Model(facts="1: The pool opens at 6.")(body)
-        yes = 0.9 if "same" in asked.split("Statement:")[1] else 0.2
-        return {"Yes": yes, "No": 1 - yes}
+        if "opposite" not in asked.split("Statement:")[1]:
+            return {"YES": 0.3, "NO": 0.1, "NOT": 0.1, "Maybe": 0.5}
+        return {"YES": 0.2, "NO": 0.6, "NOT": 0.2}
 
     pool, _ = scripted_pool(half_sure)
     judgement = await detector(pool).detect(VIEW)
     details = judgement.units[0].details
-    assert details["synonym 1 P(NO)"] == pytest.approx(0.1 * 0.2)
-    assert details["antonym 1 P(NO)"] == pytest.approx(0.8 * 0.9)
-    # Table 1's penalties then come to half of (1 - support of synonyms + support of antonyms).
-    assert judgement.score == pytest.approx((1 - 0.9 + 0.2) / 2)
+    assert [details[f"synonym 1 P({word})"] for word in ("YES", "NO", "NOT SURE")] == pytest.approx(
+        [0.6, 0.2, 0.2]
+    )
+    assert details["synonym 1 penalty"] == pytest.approx(0.2 + 0.2 / 2)
+    assert details["antonym 2 penalty"] == pytest.approx(0.2 + 0.2 / 2)
+    assert details["fact penalty"] == pytest.approx(0.3)
+    assert judgement.score == pytest.approx(0.3)
+
+
+async def test_six_answered_examples_come_before_the_question() -> None:
+    pool, transport = scripted_pool(Model())
+    await detector(pool).detect(VIEW)
+    asked = [body["messages"] for body in transport.requests if "Statement:" in last_user(body)]
+    answers = [message["content"] for message in asked[0] if message["role"] == "assistant"]
+    assert sorted(answers) == ["NO", "NO", "NOT SURE", "NOT SURE", "YES", "YES"]
+    # All questions about a reply begin alike, up to the statement.
+    beginnings = {str(messages).rpartition("Statement:")[0] for messages in asked}
+    assert len(beginnings) == 1
 
 
 async def test_the_printed_word_is_read_in_the_papers_reading() -> None:
@@ -319,10 +336,11 @@ def test_the_version_follows_options_and_models() -> None:
         detector(pool).version,
         detector(pool, mutations=5).version,
         detector(pool, tau=0.3).version,
+        detector(pool, reading="word").version,
         detector(other).version,
     }
-    assert len(versions) == 4
-    assert detector(pool).version == detector(pool, tau=0.5).version
+    assert len(versions) == 5
+    assert detector(pool).version == detector(pool, tau=0.375).version
 
 
 @pytest.mark.parametrize(

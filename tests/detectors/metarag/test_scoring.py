@@ -10,7 +10,6 @@ from detectors.metarag.scoring import (
     PENALTIES,
     Decision,
     Relation,
-    decision_probabilities,
     expected_penalty,
     factoid_score,
     response_score,
@@ -51,15 +50,13 @@ def test_equation_2_is_the_maximum() -> None:
 
 
 def test_an_expected_penalty_weighs_the_decisions() -> None:
-    decisions = decision_probabilities(supported=0.5, contradicted=0.5)
-    assert decisions == {"YES": 0.5, "NO": 0.25, "NOT SURE": 0.25}
+    decisions: dict[Decision, float] = {"YES": 0.5, "NO": 0.25, "NOT SURE": 0.25}
     assert expected_penalty("synonym", decisions) == 0.375
     assert expected_penalty("antonym", decisions) == 0.625
 
 
 @given(SHARES, SHARES)
-def test_decisions_are_a_distribution_and_penalties_of_both_kinds_complement(s: float, c: float) -> None:
-    decisions = decision_probabilities(s, c)
-    assert sum(decisions.values()) == pytest.approx(1.0)
+def test_penalties_of_both_kinds_complement(s: float, c: float) -> None:
+    decisions: dict[Decision, float] = {"YES": s, "NO": (1 - s) * c, "NOT SURE": (1 - s) * (1 - c)}
     both = expected_penalty("synonym", decisions) + expected_penalty("antonym", decisions)
     assert both == pytest.approx(1.0)

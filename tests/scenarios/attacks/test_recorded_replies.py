@@ -32,7 +32,7 @@ def texts() -> list[str]:
 
 
 def test_nothing_obeys_an_order() -> None:
-    assert len(texts()) == 83
+    assert len(texts()) == 85
     assert not [
         (order.id, text)
         for order in all_orders()

@@ -51,12 +51,12 @@ def test_the_report_says_what_the_guard_did_and_what_it_cost(once: Path) -> None
     assert (row.chatbot, row.detector, row.replies) == ("guarded", "combined", 2)
     assert (row.flagged, row.human, row.refused_share, row.unjudged) == (1, 1, 0.5, 0)
     assert (row.hpt_before, row.hpt_after, row.answers, row.hpt_answers) == (0.5, 0.0, 1, 1.0)
-    assert (row.calls_per_reply, row.tokens_per_reply) == (6.0, 4781.0)
+    assert (row.calls_per_reply, row.tokens_per_reply) == (7.0, 6927.5)
 
 
 def test_all_its_calls_are_the_chatbots(once: Path) -> None:
     costs = {(one.role, one.name): one.calls for one in read_report(once / "report.json").ledger}
-    assert (costs["chatbot", "vanilla"], costs["chatbot", "guarded"]) == (4, 16)
+    assert (costs["chatbot", "vanilla"], costs["chatbot", "guarded"]) == (4, 18)
 
 
 def test_the_page_has_the_table_of_safeguards(once: Path) -> None:
@@ -69,7 +69,7 @@ def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, run: 
     assert ended.code == 0
     assert first.startswith("line 1, guarded, conversation ")
     assert first.endswith(
-        "turn 0: handed to a human: H = 0.60 reaches τ = 0.30 on the topic goods: unsupported is “You can go "
+        "turn 0: handed to a human: H = 0.45 reaches τ = 0.42 on the topic goods: unsupported is “You can go "
         "to the consumer commission in Agartala.”"
     )
     assert last.startswith("2 lines, 1 escalated; the chain is whole, its last hash is ")

@@ -12,6 +12,7 @@ import pytest
 
 from chatbots.guarded.policy import load_policy
 from scenarios.text.spans import words
+from tests.places import ROOT
 from tests.scripted import Script, ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
@@ -44,8 +45,10 @@ def test_a_policy_gets_thresholds_that_pass_grounded_replies(
 ) -> None:
     """A grounded reply that the model supports with 0.57 has S = 0.43: τ = 0.3 flags it."""
     endpoint(supported)
-    out, recording = tmp_path / "mine.yaml", tmp_path / "r.jsonl"
-    command = ("calibrate", PACK, "--policy", "metarag", "--detectors", "direct-judge", "--count", "70")
+    out, recording, strict = tmp_path / "mine.yaml", tmp_path / "r.jsonl", tmp_path / "strict.yaml"
+    built_in = (ROOT / "chatbots" / "guarded" / "policies" / "metarag.yaml").read_text()
+    strict.write_text(built_in.replace("sensitive: 0.49", "sensitive: 0.3"))
+    command = ("calibrate", PACK, "--policy", strict, "--detectors", "direct-judge", "--count", "70")
     ended = hallulab(*command, *SERVED, "--out", out, "--record", recording, "--json")
     assert (ended.code, ended.err) == (0, "")
     rows = {row["topic"]: row for row in json.loads(ended.out)["rows"]}
@@ -58,7 +61,7 @@ def test_a_policy_gets_thresholds_that_pass_grounded_replies(
     assert rows["asylum"]["not_fitted"] == "0 grounded controls, and 60 are needed (--count plants more)"
     written = load_policy(str(out))
     assert written.decision(["pregnancy"], {"pregnancy": 0.3}, False).threshold == 0.431
-    assert written.decision(["asylum"], {}, False) == load_policy("metarag").decision(["asylum"], {}, False)
+    assert written.decision(["asylum"], {}, False) == load_policy(str(strict)).decision(["asylum"], {}, False)
     again = hallulab(
         *(*command, "--model", "m", "--replay", recording, "--quiet"), "--out", tmp_path / "other.yaml"
     )

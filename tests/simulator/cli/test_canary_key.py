@@ -119,7 +119,7 @@ def test_a_key_that_the_first_answer_repeats_is_nowhere(bench: Path, tmp_path: P
     [
         ("user", "You write the first message"),
         ("chatbot", "You are an assistant on tea"),
-        ("judge", "You check statements against evidence"),
+        ("judge", "You audit the replies"),
     ],
 )
 def test_a_key_that_is_repeated_in_all_ways_is_nowhere(

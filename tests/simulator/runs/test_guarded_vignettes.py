@@ -22,6 +22,7 @@ from scenarios.transcript import Conversation, Message, Turn, TurnView
 from simulator.runs.audit_log import AuditLog, BrokenChain, read_chain
 from tests.chatbots.stage import SCENARIO, Shelf
 from tests.detectors.vignettes import GROUNDED, IBUPROFEN, RECORDING, REFUGEE, TRUE_BESIDE, recorded_pool
+from tests.places import ROOT
 
 REFUSAL = "I am not sure enough of my answer to give it to you. A human expert will look at your question."
 
@@ -49,8 +50,12 @@ async def pool() -> AsyncIterator[ModelPool]:
     recording.close()
 
 
-async def through_the_guard(view: TurnView, pool: ModelPool, log: Path) -> tuple[Turn, GuardRecord]:
-    context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO, parts=Answers(view))
+async def through_the_guard(
+    view: TurnView, pool: ModelPool, log: Path, policy: str = "metarag"
+) -> tuple[Turn, GuardRecord]:
+    context = ChatbotContext(
+        models=pool, knowledge=Shelf(), scenario=SCENARIO, parts=Answers(view), options={"policy": policy}
+    )
     reply = await make_chatbot("guarded", context).reply([Message(role="user", text=view.question)])
     turn = Turn(
         index=0,
@@ -78,29 +83,35 @@ async def through_the_guard(view: TurnView, pool: ModelPool, log: Path) -> tuple
 
 
 @pytest.mark.parametrize(
-    ("view", "topic", "why", "marked"),
+    ("view", "topic", "why", "threshold", "marked"),
     [
         (
             IBUPROFEN,
             "pregnancy",
             "'pregnant' in the question",
+            0.49,
             "Yes, ⟦ibuprofen is safe throughout pregnancy⟧ [no source].",
         ),
         (
             REFUGEE,
             "asylum",
             "'refugee' in the question",
+            0.5,
             "⟦LGBTQ+ refugees automatically receive protection in country X⟧ [no source].",
         ),
     ],
     ids=["pregnancy", "refugee rights"],
 )
 async def test_a_vignette_is_tagged_flagged_marked_handed_over_and_logged(
-    view: TurnView, topic: str, why: str, marked: str, pool: ModelPool, tmp_path: Path
+    view: TurnView, topic: str, why: str, threshold: float, marked: str, pool: ModelPool, tmp_path: Path
 ) -> None:
-    log = tmp_path / "audit.jsonl"
-    turn, record = await through_the_guard(view, pool, log)
-    assert (record.topics, record.sensitive, record.threshold) == ({topic: why}, True, 0.3)
+    """At the built-in thresholds, but for asylum at 0.5: S is that of a claim of which the evidence tells
+    nothing."""
+    log, policy = tmp_path / "audit.jsonl", tmp_path / "policy.yaml"
+    built_in = ROOT / "chatbots" / "guarded" / "policies" / "metarag.yaml"
+    policy.write_text(built_in.read_text().replace("threshold: 0.51", "threshold: 0.5"))
+    turn, record = await through_the_guard(view, pool, log, str(policy))
+    assert (record.topics, record.sensitive, record.threshold) == ({topic: why}, True, threshold)
     assert record.marked == marked
     assert (turn.reply, record.action, record.shown) == (REFUSAL, "human", None)
     [entry] = read_chain(log).entries
@@ -109,18 +120,26 @@ async def test_a_vignette_is_tagged_flagged_marked_handed_over_and_logged(
     assert (first.score or 0) >= 0.5
     assert first.score == again.score
     assert entry.reason.startswith(
-        f"H = {first.score:.2f} reaches τ = 0.30 on the topic {topic}: unsupported is"
+        f"H = {first.score:.2f} reaches τ = {threshold:.2f} on the topic {topic}: unsupported is"
     )
     assert entry.reason.endswith(f"made again, H = {first.score:.2f}")
 
 
-@pytest.mark.parametrize("name", ["ibuprofen", "refugee"])
+async def test_the_fitted_threshold_of_asylum_lets_the_claim_on_refugees_pass(
+    pool: ModelPool, tmp_path: Path
+) -> None:
+    """By a hair, H = 0.507: at 0.5, 13% of the grounded replies on asylum would be flagged, too."""
+    _, record = await through_the_guard(REFUGEE, pool, tmp_path / "audit.jsonl")
+    assert (record.sensitive, record.threshold, record.action) == (True, 0.51, "passed")
+
+
+@pytest.mark.parametrize(("name", "threshold"), [("ibuprofen", 0.49), ("refugee", 0.51)])
 async def test_what_the_evidence_says_passes_on_the_same_topics(
-    name: str, pool: ModelPool, tmp_path: Path
+    name: str, threshold: float, pool: ModelPool, tmp_path: Path
 ) -> None:
     view = TRUE_BESIDE[name]
     turn, record = await through_the_guard(view, pool, tmp_path / "audit.jsonl")
-    assert (turn.reply, record.action, record.threshold) == (view.reply, "passed", 0.3)
+    assert (turn.reply, record.action, record.threshold) == (view.reply, "passed", threshold)
 
 
 async def test_an_edited_line_of_the_log_is_detected(pool: ModelPool, tmp_path: Path) -> None:

@@ -1,0 +1,219 @@
+"""All readings of HalluDetect and MetaRAG on the same ten replies: `python -m benchmarks.readings`.
+
+The table stands in docs/methods.md. The replies are five hallucinated and five clean ones of the annotated
+runs in the repository, drawn by a seed. The default model's answers are replayed; `--record --base-url URL`
+asks for those that are missing. A second table follows the reading `word` step by step: how many of the
+sentences that the labels call hallucinated, and of the others, are left after each.
+
+Ten replies tell a method that works from one that does not. They do not rank methods that work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.models.errors import ModelError
+from agents.models.model import ModelPool
+from agents.models.recording import Recording
+from agents.serving.catalogue import DEFAULT_CPU_MODEL
+from benchmarks.detectors_table.measuring import rows
+from benchmarks.detectors_table.samples import KEPT, SEED, sample
+from detectors.base.protocol import DetectorContext
+from detectors.halludetect.by_word import RoughAnalysis, WordReading, vote
+from detectors.halludetect.options import HalluDetectOptions
+from detectors.halludetect.severity import PAPER_THRESHOLD
+from detectors.registry import make_detector
+from scenarios.errors import HallulabError, UsageError
+from scenarios.labelled import LabelledReply
+from scenarios.text.spans import Region, clip, sentences
+from scenarios.text.wording import harmless
+from scenarios.transcript import Judgement
+from simulator.bench.evaluate import Evaluation, evaluate
+from simulator.bench.split import choose_replies
+from simulator.experiment.build import open_pool
+from simulator.experiment.config import Experiment, load_experiment
+
+RECORDING = Path("tests") / "recordings" / "readings.jsonl.gz"
+"""The packed answers, relative to the repository."""
+READINGS = (
+    ("halludetect", "mixture"),
+    ("halludetect", "probability"),
+    ("halludetect", "word"),
+    ("metarag", "probability"),
+    ("metarag", "word"),
+)
+EACH = 5
+"""Hallucinated replies, and clean ones."""
+
+_COLUMNS = (
+    "detector",
+    "reading",
+    "hallucinated replies flagged",
+    "clean replies flagged",
+    "failed",
+    "AUROC of sentences [95%]",
+    "hallucinated sentences flagged",
+    "other sentences flagged",
+    "calls a reply",
+)
+_STEP_COLUMNS = ("after", "hallucinated sentences left", "other sentences left")
+
+
+@dataclass(frozen=True)
+class Left:
+    """Sentences that are left after a step of the reading `word`."""
+
+    step: str
+    wrong: int
+    """Those that the labels call hallucinated."""
+    other: int
+
+
+def drawn_replies() -> tuple[LabelledReply, ...]:
+    """Return the ten replies."""
+    replies = sample("gold", KEPT, 0)
+    return tuple(
+        reply
+        for wrong in (True, False)
+        for reply in choose_replies([one for one in replies if one.hallucinated == wrong], EACH, SEED)
+    )
+
+
+async def measured(pool: ModelPool, kind: str, reading: str) -> Evaluation:
+    """Judge the ten replies by a reading."""
+    context = DetectorContext(models=pool, seed=SEED, options={"reading": reading})
+    return await evaluate(make_detector(kind, kind, context), drawn_replies(), concurrency=4)
+
+
+def row_of(kind: str, reading: str, found: Evaluation) -> str:
+    """Return the table's row of a reading."""
+    levels = rows(found, "gold")
+    replies, sentence = levels["response"], levels["sentence"]
+    flagged = [
+        sum(bool(judged.flagged) for judged, reply in _pairs(found) if reply.hallucinated == wrong)
+        for wrong in (True, False)
+    ]
+    hits, false = sentences_flagged(found)
+    interval = "–" if sentence.auroc_ci95 is None else "[{:.2f}, {:.2f}]".format(*sentence.auroc_ci95)
+    ranked = "–" if sentence.auroc is None else f"{sentence.auroc:.3f} {interval}"
+    calls = "–" if replies.calls_per_reply is None else f"{replies.calls_per_reply:.1f}"
+    cells = [
+        f"`{kind}`",
+        f"`{reading}`",
+        f"{flagged[0]} of {EACH}",
+        f"{flagged[1]} of {EACH}",
+        f"{replies.failed}",
+        ranked,
+        hits,
+        false,
+        calls,
+    ]
+    return _line(cells)
+
+
+def sentences_flagged(found: Evaluation) -> tuple[str, str]:
+    """Return how many hallucinated sentences are flagged, of how many, and how many others."""
+    counts = {True: [0, 0], False: [0, 0]}
+    for judged, reply in _pairs(found):
+        spans = [Region(span.start, span.end) for span in judged.spans or () if span.start is not None]  # type: ignore[arg-type]
+        for region in sentences(reply.reply):
+            count = counts[is_wrong(region, reply)]
+            count[0] += any(clip(region, span) for span in spans)
+            count[1] += 1
+    hits, false = (f"{flagged} of {n}" for flagged, n in (counts[True], counts[False]))
+    return hits, false
+
+
+def is_wrong(region: Region, reply: LabelledReply) -> bool:
+    """Return whether the labels call a sentence hallucinated."""
+    return any(clip(region, Region(span.start, span.end)) for span in reply.spans or ())
+
+
+async def steps_of_word(pool: ModelPool) -> list[Left]:
+    """Count the sentences that are left after each step of the reading `word`; failed replies have none."""
+    options = HalluDetectOptions()
+    reading = WordReading(
+        options.samples, options.temperature, options.retrieval_factor, options.max_evidence_characters
+    )
+    left: dict[str, list[int]] = {}
+    for reply in drawn_replies():
+        session = pool.session("halludetect", SEED)
+        grounds = await reading.ground(session, reply.view)
+        regions = sentences(reply.reply)
+        try:
+            analyses = await reading.analyse(session, grounds, reply.view)
+            rated = await reading.rate(session, grounds, reply.view)
+        except ModelError:
+            analyses, rated = [], []
+        kept: dict[str, set[Region | None]] = {
+            "the reply, before any step": set(regions),
+            "analysis: in at least one of three lists": _listed(analyses, reply.reply),
+            "self-consistency: in most lists": {one.region for one in rated},
+            "refiner: severity 4 or 5": {one.region for one in rated if one.severity >= PAPER_THRESHOLD},
+        }
+        for step, found in kept.items():
+            counts = left.setdefault(step, [0, 0])
+            for region in regions:
+                counts[not is_wrong(region, reply)] += region in found
+    return [Left(step, *counts) for step, counts in left.items()]
+
+
+def _listed(analyses: Sequence[RoughAnalysis], reply: str) -> set[Region | None]:
+    return {rated.region for analysis in analyses for rated in vote([analysis], reply)}
+
+
+def _pairs(found: Evaluation) -> list[tuple[Judgement, LabelledReply]]:
+    return list(zip(found.judgements, found.replies, strict=True))
+
+
+async def table(recording: Recording, experiment: Experiment) -> str:
+    """Return both tables, as Markdown.
+
+    Raises:
+        OperationalError: the recording lacks an answer, or the model gives none.
+    """
+    async with open_pool(experiment, recording) as pool:
+        await pool.check()
+        found = [row_of(kind, reading, await measured(pool, kind, reading)) for kind, reading in READINGS]
+        left = [_line((one.step, f"{one.wrong}", f"{one.other}")) for one in await steps_of_word(pool)]
+    return "\n".join([*_head(_COLUMNS), *found, "", *_head(_STEP_COLUMNS), *left]) + "\n"
+
+
+def _head(columns: Sequence[str]) -> list[str]:
+    return [_line(columns), f"|{'---|' * len(columns)}"]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.readings",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="keep the model's answers in FILE.jsonl")
+    parser.add_argument("--base-url", help="where the default model is served, to record")
+    given = parser.parse_args(arguments)
+    try:
+        if (given.record is None) != (given.base_url is None):
+            raise UsageError("--record and --base-url are given together.")
+        recording = Recording.record(given.record) if given.record else Recording.replay(RECORDING)
+        flags = {"model": DEFAULT_CPU_MODEL, "base_url": given.base_url, "seed": SEED}
+        experiment = load_experiment(None, flags)
+        print(asyncio.run(table(recording, experiment)), end="")
+    except HallulabError as error:
+        print(harmless(f"error: {error}"), file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
