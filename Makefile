@@ -12,7 +12,7 @@ PERSONAS ?= $(shell if grep -qs avx512 /proc/cpuinfo || command -v nvidia-smi >/
 # What Python compiles is kept: each process of a test run would else compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-slow soak live replay bench lint format browser clean
+.PHONY: setup demo test test-slow soak live replay numbers bench lint format browser clean
 
 setup: $(STAMP)
 
@@ -44,6 +44,10 @@ live: $(STAMP) browser  ## the tests that start a real vLLM
 
 replay: $(STAMP)  ## the recorded run, offline, into runs/replay
 	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --replay $(RECORDING) --fresh --out runs/replay
+
+numbers: replay  ## every number of the README and the docs that recordings allow; tests hold the pages to them
+	$(BIN)/python -m benchmarks.detectors_table --docs docs/detectors.md
+	for module in readings left_out handoff corrected_gold planted_report personas; do $(BIN)/python -m benchmarks.$$module || exit 1; done
 
 bench: $(STAMP)  ## the numbers of the README
 	$(BIN)/python -m benchmarks.orchestration
