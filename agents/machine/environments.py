@@ -50,8 +50,7 @@ def python_environment(
     Raises:
         OperationalError: it cannot be made (with pip's reason), or the disk is full.
     """
-    key = hashlib.sha256(f"{requirements}\n{sys.version}".encode()).hexdigest()[:12]
-    folder = target.with_name(f"{target.name}-{key}")
+    folder = environment_folder(target, requirements)
     python = folder / "bin" / "python"
     if (folder / STAMP).is_file():
         return python
@@ -64,6 +63,17 @@ def python_environment(
             _require(_installed(python, install, _InstallProgress(owner, total, on_progress)), owner)
             (folder / STAMP).write_text(requirements, encoding="utf-8")
     return python
+
+
+def environment_folder(target: Path, requirements: str) -> Path:
+    """Return the folder of an environment; arguments as for `python_environment`."""
+    key = hashlib.sha256(f"{requirements}\n{sys.version}".encode()).hexdigest()[:12]
+    return target.with_name(f"{target.name}-{key}")
+
+
+def is_made(target: Path, requirements: str) -> bool:
+    """Return whether there is a whole environment; arguments as for `python_environment`."""
+    return (environment_folder(target, requirements) / STAMP).is_file()
 
 
 def _installed(python: Path, install: Sequence[str], progress: Callable[[str], None]) -> Ended:

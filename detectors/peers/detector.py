@@ -27,7 +27,7 @@ from detectors.base.judging import (
     judge,
 )
 from detectors.base.protocol import Detector, DetectorContext, Traits
-from detectors.peers.environment import peer_python, peer_requirements
+from detectors.peers.environment import has_environment, peer_python, peer_requirements
 from detectors.peers.process import Answerer, Worker
 from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text
 from scenarios.errors import OperationalError, UsageError
@@ -39,6 +39,9 @@ from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 WORKERS = Path(__file__).with_name("workers")
 """Folder of the workers' programs."""
+
+PACKAGES = "1.1 to 2.0 GB on disk"
+"""Size of a peer's environment."""
 
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
@@ -72,6 +75,8 @@ class PeerDetector(Detector):
     """Its published threshold."""
     weights: ClassVar[str | None]
     """Folder or hub name of its published weights."""
+    weights_size: ClassVar[str | None] = None
+    """How large these are."""
     threshold: float
     traits = Traits(needs_model=False)
     schema: ClassVar[type[PeerOptions]] = PeerOptions
@@ -106,6 +111,14 @@ class PeerDetector(Detector):
         """The request whose turn it is; read and set by `_handover`."""
         self._handover = threading.Lock()
         self._numbers = count()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:  # type: ignore[override] # it depends on what is there
+        """See `Detector.warnings`: what the first reply fetches, and how large it is."""
+        fetched = [] if has_environment(self.peer) else [f"its packages ({PACKAGES})"]
+        if self.weights_size is not None and self._configured.weights == self.weights:
+            fetched.append(f"the weights {self.weights} from the hub, once ({self.weights_size})")
+        return (f"{self.name} fetches {' and '.join(fetched)}.",) if fetched else ()
 
     @cached_property
     def version(self) -> str:  # type: ignore[override] # a cached property is writable
@@ -250,6 +263,7 @@ class LettuceDetectDetector(PeerDetector):
     peer = "lettucedetect"
     published = 0.5
     weights = "KRLabsOrg/lettucedect-base-modernbert-en-v1"
+    weights_size = "about 0.6 GB"
 
 
 class HhemOptions(PeerOptions):
@@ -268,6 +282,7 @@ class HhemDetector(PeerDetector):
     peer = "hhem"
     published = 0.5
     weights = "vectara/hallucination_evaluation_model"
+    weights_size = "about 0.5 GB"
     schema = HhemOptions
     model_options = ("weights", "foundation")
 
@@ -278,6 +293,7 @@ class MiniCheckDetector(PeerDetector):
     peer = "minicheck"
     published = 0.5
     weights = "lytang/MiniCheck-Flan-T5-Large"
+    weights_size = "about 3 GB"
 
 
 class RefCheckerDetector(PeerDetector):

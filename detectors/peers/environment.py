@@ -11,7 +11,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from agents.machine.cache import cache_dir
-from agents.machine.environments import python_environment
+from agents.machine.environments import is_made, python_environment
 from agents.machine.progress_events import Listener, silent
 
 
@@ -29,15 +29,25 @@ def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener =
         OperationalError: it cannot be made (pip's reason is given) or the disk is full.
     """
     pins = peer_requirements(peer)
-    shared = next(name for name, others in _requirements().items() if others == pins)
     return python_environment(
-        (cache or cache_dir()) / "peers" / shared,
+        _target(peer, cache or cache_dir()),
         "\n".join(pins),
         ["--only-binary=:all:", *pins],
         owner=peer,
         total=None,
         on_progress=on_progress,
     )
+
+
+def has_environment(peer: str) -> bool:
+    """Return whether a peer's environment is there already."""
+    return is_made(_target(peer, cache_dir()), "\n".join(peer_requirements(peer)))
+
+
+def _target(peer: str, cache: Path) -> Path:
+    pins = peer_requirements(peer)
+    shared = next(name for name, others in _requirements().items() if others == pins)
+    return cache / "peers" / shared
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agents.claim_check import ClaimCheck
+from agents.machine.environments import STAMP, environment_folder
 from detectors.base.protocol import DetectorContext
 from detectors.peers import detector as peers
 from detectors.peers.detector import (
@@ -21,7 +22,7 @@ from detectors.peers.detector import (
     PeerDetector,
     RefCheckerDetector,
 )
-from detectors.peers.environment import peer_python, peer_requirements
+from detectors.peers.environment import has_environment, peer_python, peer_requirements
 from scenarios.errors import OperationalError, UsageError
 from scenarios.transcript import Judgement, Passage, TurnView
 from tests.detectors.peers.test_process import FRAME
@@ -138,6 +139,46 @@ async def test_an_environment_that_cannot_be_made_fails_every_judgement(
     assert judgement.outcome == "failed"
     assert judgement.error is not None
     assert judgement.error.startswith("cannot make hhem's environment: No matching distribution found")
+
+
+@pytest.mark.parametrize(
+    ("made_already", "own_weights", "fetched"),
+    [
+        (
+            False,
+            False,
+            f"its packages ({peers.PACKAGES}) and the weights WEIGHTS from the hub, once (about 0.5 GB)",
+        ),
+        (True, False, "the weights WEIGHTS from the hub, once (about 0.5 GB)"),
+        (False, True, f"its packages ({peers.PACKAGES})"),
+        (True, True, None),
+    ],
+)
+def test_what_a_peer_fetches_is_said_with_its_size(
+    made_already: bool,
+    own_weights: bool,
+    fetched: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(peers, "has_environment", lambda peer: made_already)
+    (tmp_path / "config.json").write_text("{}")
+    options = {"weights": str(tmp_path)} if own_weights else {}
+    detector = made(HhemDetector, **options)
+    hub = "vectara/hallucination_evaluation_model"
+    said = [] if fetched is None else [f"peer fetches {fetched.replace('WEIGHTS', hub)}."]
+    assert list(detector.warnings) == said
+
+
+def test_an_environment_is_there_once_it_is_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path))
+    assert not has_environment("hhem")
+    pins = "\n".join(peer_requirements("hhem"))
+    folder = environment_folder(tmp_path / "peers" / "hhem", pins)
+    folder.mkdir(parents=True)
+    (folder / STAMP).write_text(pins)
+    assert has_environment("hhem")
+    assert has_environment("minicheck")
 
 
 async def test_the_served_model_is_asked_through_our_ledger() -> None:
