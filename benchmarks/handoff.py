@@ -8,25 +8,21 @@ are replayed; `--record FILE --base-url URL` asks a server of the model that was
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from agents.models.recording import Recording
-from agents.serving.catalogue import DEFAULT_CPU_MODEL
+from benchmarks.recorded_answers import run_recorded
 from chatbots.agent import AgentBot
 from chatbots.protocol import ChatbotContext, ChatbotError
-from scenarios.errors import HallulabError, UsageError
 from scenarios.packs.pack import Persona
 from scenarios.packs.pack_files import load_scenario
-from scenarios.text.wording import harmless
 from scenarios.transcript import Message
 from simulator.experiment.build import build_knowledge, open_pool
 from simulator.experiment.casting import make_knowledge
-from simulator.experiment.config import Experiment, load_experiment
+from simulator.experiment.config import Experiment
 
 RECORDING = Path("tests") / "recordings" / "handoff.jsonl.gz"
 """The packed answers, relative to the repository."""
@@ -70,26 +66,14 @@ def table(outcomes: Counter[str]) -> str:
     return "\n".join([f"| who answered, of {TURNS} turns | turns |", "|---|---|", *rows]) + "\n"
 
 
+async def measured(recording: Recording, experiment: Experiment) -> str:
+    """Return the table of what the recorded answers give; errors as `count_outcomes`."""
+    return table(await count_outcomes(recording, experiment))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Count and print; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.handoff",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--record", type=Path, metavar="FILE", help="keep the model's answers in FILE.jsonl")
-    parser.add_argument("--base-url", help="where the default model is served, to record")
-    given = parser.parse_args(arguments)
-    try:
-        if (given.record is None) != (given.base_url is None):
-            raise UsageError("--record and --base-url are given together.")
-        recording = Recording.record(given.record) if given.record else Recording.replay(RECORDING)
-        experiment = load_experiment(None, {"model": DEFAULT_CPU_MODEL, "base_url": given.base_url})
-        print(table(asyncio.run(count_outcomes(recording, experiment))), end="")
-    except HallulabError as error:
-        print(harmless(f"error: {error}"), file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+    return run_recorded("handoff", __doc__, RECORDING, measured, arguments)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ Ten replies tell a method that works from one that does not. They do not rank me
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,23 +18,21 @@ from pathlib import Path
 from agents.models.errors import ModelError
 from agents.models.model import ModelPool
 from agents.models.recording import Recording
-from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from benchmarks.detectors_table.measuring import rows
 from benchmarks.detectors_table.samples import KEPT, SEED, sample
+from benchmarks.recorded_answers import run_recorded
 from detectors.base.protocol import DetectorContext
 from detectors.halludetect.by_word import RoughAnalysis, WordReading, vote
 from detectors.halludetect.options import HalluDetectOptions
 from detectors.halludetect.severity import PAPER_THRESHOLD
 from detectors.registry import make_detector
-from scenarios.errors import HallulabError, UsageError
 from scenarios.labelled import LabelledReply
 from scenarios.text.spans import Region, clip, sentences
-from scenarios.text.wording import harmless
 from scenarios.transcript import Judgement
 from simulator.bench.evaluate import Evaluation, evaluate
 from simulator.bench.split import choose_replies
 from simulator.experiment.build import open_pool
-from simulator.experiment.config import Experiment, load_experiment
+from simulator.experiment.config import Experiment
 
 RECORDING = Path("tests") / "recordings" / "readings.jsonl.gz"
 """The packed answers, relative to the repository."""
@@ -194,25 +190,7 @@ def _line(cells: Sequence[str]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.readings",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--record", type=Path, metavar="FILE", help="keep the model's answers in FILE.jsonl")
-    parser.add_argument("--base-url", help="where the default model is served, to record")
-    given = parser.parse_args(arguments)
-    try:
-        if (given.record is None) != (given.base_url is None):
-            raise UsageError("--record and --base-url are given together.")
-        recording = Recording.record(given.record) if given.record else Recording.replay(RECORDING)
-        flags = {"model": DEFAULT_CPU_MODEL, "base_url": given.base_url, "seed": SEED}
-        experiment = load_experiment(None, flags)
-        print(asyncio.run(table(recording, experiment)), end="")
-    except HallulabError as error:
-        print(harmless(f"error: {error}"), file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+    return run_recorded("readings", __doc__, RECORDING, table, arguments)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from detectors.halludetect.options import HalluDetectOptions, Kind
 from detectors.halludetect.reading import Rated, Reading
 from detectors.halludetect.severity import PAPER_THRESHOLD
 from scenarios.options import read_options
-from scenarios.transcript import Judgement, Span, TurnView, Unit
+from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 
 class HalluDetectDetector(ServedDetector):
@@ -88,17 +88,17 @@ class HalluDetectDetector(ServedDetector):
     def _scale_of_model(self) -> Scale:
         """Return the paper's scale if lists are written as in the paper."""
         model = catalogue_name(self._client)
-        corrections: dict[Kind, Callable[[str | None], Any]] = {
-            "mixture": mixture_of,
-            "probability": calibrations_of,
-            "word": lambda model: None,
-        }
+        corrections: Frozen | Mapping[str, Any] | None = None
+        if self._kind == "mixture":
+            corrections = mixture_of(model)
+        elif self._kind == "probability":
+            corrections = calibrations_of(model)
         return Scale(
             (reformulation_prompt(), *self._reading.prompts),
             untuned=PAPER_THRESHOLD,
             published=self._kind == "word",
             place=("halludetect", self._kind),
-            corrections=corrections[self._kind](model),
+            corrections=corrections,
             in_force={"reading": self._kind},
         )
 

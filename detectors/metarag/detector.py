@@ -28,6 +28,9 @@ from scenarios.options import read_options
 from scenarios.text.spans import Region
 from scenarios.transcript import Judgement, Passage, TurnView, Unit
 
+FACT = "fact"
+"""The name of the fact itself among its variants."""
+
 
 class MetaRagDetector(ServedDetector):
     """Splits a reply into facts and checks synonyms and antonyms of each against the evidence (S, 0-1).
@@ -129,21 +132,21 @@ class MetaRagDetector(ServedDetector):
                 count=self._options.mutations,
                 temperature=self._options.mutation_temperature,
             )
-            asked = [("fact", Variant(relation="synonym", text=factoid.text))] if self._asks_fact else []
-            asked += _named(variants)
+            asked = _named(variants)
+            if self._asks_fact:
+                asked = [(FACT, Variant(relation="synonym", text=factoid.text)), *asked]
             checks = await self._verify(session, evidence.text, [variant for _, variant in asked])
         except ModelError as error:
             return unit.model_copy(update={"details": {"error": str(error)}})
-        names = [name for name, _ in asked]
         penalties = {
             name: sum(check.penalty for check in each) / len(each)
-            for name, each in zip(names, checks, strict=True)
+            for (name, _), each in zip(asked, checks, strict=True)
         }
-        score = factoid_score(
-            [penalty for name, penalty in penalties.items() if name.startswith("synonym")],
-            [penalty for name, penalty in penalties.items() if name.startswith("antonym")],
-            penalties.get("fact"),
+        synonyms, antonyms = (
+            [penalties[name] for name, variant in asked if variant.relation == relation and name != FACT]
+            for relation in ("synonym", "antonym")
         )
+        score = factoid_score(synonyms, antonyms, penalties.get(FACT))
         details = self._details(asked, checks, penalties)
         return unit.model_copy(update={"score": score, "details": details})
 

@@ -108,13 +108,12 @@ def write_tables(folder: Path, ragtruth: Path | None = None, supporting: Path | 
 
 def scored_sentences(study: Study) -> list[Row]:
     """Return each sentence of the test part with its label, its best passage, and its scores."""
-    batch = study.batch
-    chunk = study.scores["rf"].features.matches["tfidf"].chunk
-    passages = np.where(chunk >= 0, batch.chunk_passage[chunk], -1).tolist()
-    rows = _scored(study, batch.sentences, [study.sentences(method) for method in METHODS])
+    pieces = study.batch.sentences
+    passages = attributed(study.scores["rf"], "tfidf", pieces.reply, pieces.start).tolist()
+    rows = _scored(study, pieces, [study.sentences(method) for method in METHODS])
     return [
         {**row, "Evidence": study.test[reply].passages[passage].id if passage >= 0 else ""}
-        for row, reply, passage in zip(rows, batch.sentences.reply.tolist(), passages, strict=True)
+        for row, reply, passage in zip(rows, pieces.reply.tolist(), passages, strict=True)
     ]
 
 
