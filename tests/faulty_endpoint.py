@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.stub_endpoint import StubProtocol, completion, http_response, reply
+from tests.served import stop_listening
 
 CLOSED_S = 0.1
 """Seconds for which connections are refused."""
@@ -81,7 +82,7 @@ class FaultyEndpoint:
 
     async def _reopened(self) -> None:
         assert self._server is not None
-        self._server.close()
+        await stop_listening(self._server)
         await asyncio.sleep(CLOSED_S)
         await self.open()
 
@@ -90,10 +91,7 @@ class FaultyEndpoint:
         if self._closed is not None:
             await self._closed
         assert self._server is not None
-        self._server.close()
-        # A connection that was accepted is made two turns of the loop later.
-        for _ in range(3):
-            await asyncio.sleep(0)
+        await stop_listening(self._server)
         for connection in [*self.connections]:
             connection.abort()
         await asyncio.sleep(0)  # `connection_lost` is called in the next turn
