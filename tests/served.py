@@ -36,7 +36,7 @@ def served(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[str]:
     class Protocol(StubProtocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             super().connection_made(transport)
-            self.answer = answer  # type: ignore[misc]
+            self.answer = answer  # type: ignore[assignment]
             connections.append(self._transport)
 
     loop = asyncio.new_event_loop()
