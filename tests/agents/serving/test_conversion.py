@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -39,10 +38,9 @@ MODEL = CatalogueModel(
 
 CONVERTS = """
 import pathlib, sys
-script, source, target = sys.argv[-3:]
-source, target = pathlib.Path(source), pathlib.Path(target)
-content = source.read_text() if source.is_file() else (source / "model.safetensors").read_text()
-(target / "model.safetensors").write_text(content + " " + pathlib.Path(script).name)
+script, source, target, form = sys.argv[-4:]
+name = pathlib.Path(script).stem
+(pathlib.Path(target) / name).write_text(f"{name} {form} {pathlib.Path(source).read_text()}")
 """
 
 FAILS = "import sys\nprint('RuntimeError: out of memory')\nsys.exit(1)\n"
@@ -80,15 +78,13 @@ def environment(folder: Path, script: str) -> ServerEnvironment:
     return ServerEnvironment(kind="cpu", python=python)
 
 
-@pytest.mark.parametrize(
-    ("form", "content"),
-    [("bf16", "gguf convert_gguf.py"), ("w8a8", "gguf convert_gguf.py quantize_w8a8.py")],
-)
+@pytest.mark.parametrize("form", ["bf16", "w8a8"])
 def test_weights_are_converted_and_nothing_else_is_left(
-    cache: Path, tmp_path: Path, form: WeightFormat, content: str
+    cache: Path, tmp_path: Path, form: WeightFormat
 ) -> None:
     folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form=form, cache=cache)
-    assert (folder / "model.safetensors").read_text() == content
+    assert (folder / "convert_gguf").read_text() == f"convert_gguf {form} gguf"
+    assert (folder / "describe_gguf").read_text() == f"describe_gguf {form} gguf"
     assert [path for path in folder.parent.iterdir() if path.is_dir()] == [folder]
 
 
@@ -99,7 +95,7 @@ def test_a_second_start_converts_and_fetches_nothing(cache: Path, tmp_path: Path
 
 def test_weights_are_fetched_to_be_converted(empty_cache: Path, tmp_path: Path) -> None:
     folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form="bf16", cache=empty_cache)
-    assert (folder / "model.safetensors").read_text() == "gguf convert_gguf.py"
+    assert (folder / "convert_gguf").read_text() == "convert_gguf bf16 gguf"
 
 
 def test_weights_are_fetched_ahead_only_while_no_folder_has_been_made_of_them(
@@ -114,7 +110,7 @@ def test_weights_are_fetched_ahead_only_while_no_folder_has_been_made_of_them(
     assert not (cache / "weights").exists()
 
 
-@pytest.mark.parametrize("damaged", ["weights/toy/model.gguf", "models/*/model.safetensors"])
+@pytest.mark.parametrize("damaged", ["weights/toy/model.gguf", "models/*/convert_gguf"])
 def test_corrupted_weights_are_said_in_either_form(cache: Path, tmp_path: Path, damaged: str) -> None:
     served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
     (path,) = cache.glob(damaged)
@@ -130,32 +126,6 @@ def test_a_failed_conversion_gives_its_reason_and_leaves_nothing(cache: Path, tm
         "cannot convert toy (convert_gguf.py ended with exit code 1): RuntimeError: out of memory"
     )
     assert [path for path in (cache / "models").iterdir() if path.is_dir()] == []
-
-
-def test_projections_become_int8_and_the_rest_stays(tmp_path: Path) -> None:
-    import torch
-    from safetensors.torch import load_file, save_file
-
-    from agents.serving.quantize_w8a8 import main
-
-    source = tmp_path / "source"
-    source.mkdir()
-    projection = torch.tensor([[127.0, -63.5], [0.0, 0.0], [-2.54, 0.02]])
-    norm = torch.tensor([1.5], dtype=torch.bfloat16)
-    save_file({"q_proj.weight": projection, "norm.weight": norm}, source / "model.safetensors")
-    (source / "config.json").write_text('{"model_type": "toy"}')
-    (source / "tokenizer.json").write_text("{}")
-    main(source, tmp_path / "target")
-    tensors = load_file(tmp_path / "target" / "model.safetensors")
-    assert tensors["q_proj.weight"].tolist() == [[127, -64], [0, 0], [-127, 1]]
-    assert tensors["q_proj.weight"].dtype == torch.int8
-    assert torch.allclose(
-        tensors["q_proj.weight_scale"], torch.tensor([[1.0], [1e-8 / 127], [0.02]]), rtol=1e-6
-    )
-    assert torch.equal(tensors["norm.weight"], norm)
-    config = json.loads((tmp_path / "target" / "config.json").read_text())
-    assert config["quantization_config"]["format"] == "int-quantized"
-    assert (tmp_path / "target" / "tokenizer.json").exists()
 
 
 @pytest.mark.parametrize(
