@@ -26,9 +26,10 @@ from scenarios.errors import HallulabError, OperationalError
 from scenarios.files.digest import digest
 from scenarios.options import read_options
 from scenarios.packs.pack import Scenario
+from scenarios.text.courtesies import is_courtesy
 from scenarios.transcript import Call, Message, Passage, Step
 
-SHARED_PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", *STRATEGY_PROMPTS)
+SHARED_PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", "chatbots/courtesy", *STRATEGY_PROMPTS)
 """The prompt files of every chatbot of ours."""
 
 
@@ -97,8 +98,9 @@ class RagChatbot(ABC):
             "chatbot", turn_seed(self.context.seed, history), self.context.model
         )
         work = Work(tuple(history), session)
+        asked = self.answer_courtesy if is_courtesy(work.question) else self.answer
         with failures_as_chatbot_errors(session.calls):
-            text = await self.answer(work)
+            text = await asked(work)
         return Reply(
             text=text,
             query=work.query,
@@ -106,6 +108,19 @@ class RagChatbot(ABC):
             steps=tuple(work.steps),
             calls=tuple(session.calls),
         )
+
+    async def answer_courtesy(self, work: Work) -> str:
+        """Answer thanks, a greeting or a goodbye (`is_courtesy`). One call, and no search.
+
+        The papers do not say what happens then. A search for "Thank you" finds any documents, and bots then
+        talk about them.
+        """
+        work.note("courtesy", "The message asks nothing, so nothing is searched.")
+        scenario = self.context.scenario
+        system = self._prompts["courtesy"].fill(
+            domain=scenario.domain, assistant=scenario.assistant.rstrip(".")
+        )
+        return await self.write(work, "courtesy", "draft", [*system, *as_chat(work.history)])
 
     async def reformulate(self, work: Work) -> None:
         """Rewrite the user's message as a stand-alone query. One call, also for a first message."""

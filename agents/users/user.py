@@ -30,10 +30,12 @@ from agents.models.prompt import ChatMessage, dialogue, load_prompt
 from agents.roles import answer_as
 from agents.served_model import catalogue_name
 from agents.tuned import EVEN_ODDS, tuned_number
+from agents.users.asking import asks_something, question_of
 from agents.users.user_flaws import MIN_TURNS, message_flaws
 from agents.users.user_prompts import USER_PROMPTS
 from scenarios.files.digest import digest
 from scenarios.packs.pack import Persona
+from scenarios.text.courtesies import is_courtesy
 from scenarios.transcript import Call, Frozen, Message
 
 TEMPERATURE = 0.7
@@ -120,7 +122,8 @@ class SimulatedUser:
         """Decide whether to go on after `history` (empty, or ending with a reply), and what to say.
 
         A message that asks nothing, or has a flaw (`message_flaws`), is tried once more with a higher
-        temperature and another seed. The second message is kept, flawed or not.
+        temperature and another seed. The second message is kept, flawed or not. If it asks nothing either
+        while a goal is open, the goal's own question follows it, or replaces it if it only thanks.
 
         Raises:
             UserFailed: the model gave no answer.
@@ -128,7 +131,7 @@ class SimulatedUser:
         replies = sum(message.role == "assistant" for message in history)
         session = self._pool.session("user", turn_seed(self._seed, self._persona.id, replies), self._model)
         try:
-            wanted = self._persona.goals[0]
+            wanted, is_open = self._persona.goals[0], True
             if replies >= max(self._min_turns, 1):
                 open_goal = await self._first_open_goal(session, history)
                 if open_goal is None:
@@ -137,8 +140,11 @@ class SimulatedUser:
                     return UserMove(text=None, stop="gave_up", calls=tuple(session.calls))
                 wanted = open_goal
             elif replies:
-                wanted = await self._first_open_goal(session, history) or self._persona.goals[-1]
+                open_goal = await self._first_open_goal(session, history)
+                wanted, is_open = open_goal or self._persona.goals[-1], open_goal is not None
             text = await self._say(session, history, wanted)
+            if is_open and not asks_something(text):
+                text = f"{'' if is_courtesy(text) else text} {question_of(wanted)}".lstrip()
         except ModelError as error:
             raise UserFailed(str(error), session.calls) from error
         return UserMove(text=text, calls=tuple(session.calls))

@@ -21,6 +21,7 @@ from detectors.halludetect.own_evidence import adds_support, nearest_passages
 from detectors.halludetect.reading import Rated
 from detectors.halludetect.severity import HARMLESS, severity
 from detectors.halludetect.user_said import repeats_user
+from scenarios.text.courtesies import is_courtesy
 from scenarios.text.spans import Region, words
 from scenarios.transcript import Passage, TurnView
 
@@ -56,7 +57,7 @@ class MixtureReading:
         shown = format_evidence(nearest_passages(view.passages, view.reply, self._room), self._room)
         query = None
         found: tuple[Passage, ...] = ()
-        if view.knowledge is not None:
+        if view.knowledge is not None and not is_courtesy(view.question):
             query = await reformulate(session, view.history, view.question)
             found = await view.knowledge.search(query, self._factor * max(len(view.passages), 1))
         return Grounds(

@@ -10,6 +10,7 @@ from typing import Any
 from agents.models.model import Session
 from agents.retrieval.reformulation import reformulation_prompt
 from agents.served_model import catalogue_name
+from detectors.base.courtesy import claims_nothing
 from detectors.base.evidence_questions import calibrations_of
 from detectors.base.judging import Abstention, best_passage
 from detectors.base.protocol import DetectorContext, Traits
@@ -23,6 +24,7 @@ from detectors.halludetect.options import HalluDetectOptions, Kind
 from detectors.halludetect.reading import Rated, Reading
 from detectors.halludetect.severity import PAPER_THRESHOLD
 from scenarios.options import read_options
+from scenarios.text.spans import sentences
 from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 
@@ -103,11 +105,13 @@ class HalluDetectDetector(ServedDetector):
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
-        """See `ServedDetector`. Abstains when the reply has no words and when there is no evidence."""
+        """See `ServedDetector`. Abstains when the reply has no words, and when it claims something and there
+        is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
         grounds = await self._reading.ground(session, view)
-        if not grounds.passages and not grounds.found:
+        claims = not all(claims_nothing(region.of(view.reply)) for region in sentences(view.reply))
+        if claims and not grounds.passages and not grounds.found:
             raise Abstention("there is no evidence")
         rated = await self._reading.rate(session, grounds, view)
         score = self._reading.overall(rated, grounds, view)

@@ -8,6 +8,7 @@ from agents.models.model import Session
 from agents.models.prompt import Prompt, dialogue
 from agents.retrieval.reformulation import reformulate
 from detectors.base.judging import format_evidence
+from scenarios.text.courtesies import is_courtesy
 from scenarios.text.spans import sentences
 from scenarios.transcript import Frozen, Message, Passage, TurnView
 
@@ -62,7 +63,7 @@ async def gather_grounds(
     """
     query = None
     found: tuple[Passage, ...] = ()
-    if view.knowledge is not None:
+    if view.knowledge is not None and not is_courtesy(view.question):
         query = await reformulate(session, view.history, view.question)
         found = await view.knowledge.search(query, factor * max(len(view.passages), 1))
     memory = await _memory(session, view.history, memory_prompt) if view.history else None

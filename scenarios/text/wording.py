@@ -27,6 +27,11 @@ _KEPT = "\n\u200c\u200d"
 """Line breaks, and characters that join letters or keep them apart in Indian scripts, Persian and emoji."""
 
 
+def listed(names: Sequence[str]) -> str:
+    """Join names for a sentence: `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
 def harmless(text: str) -> str:
     """Return lines that a terminal takes for nothing but text; models, servers and strangers may write them.
 

@@ -13,6 +13,7 @@ from simulator.measure.attacks import Attacked
 from simulator.measure.concentration import Concentrations
 from simulator.measure.conversations import Auditing, Flaw, Lengths
 from simulator.measure.costs import Costs
+from simulator.measure.flagged import Flagging
 from simulator.measure.judged_turns import Annotations, JudgedTurns
 from simulator.measure.metrics import ByDetector, Counting
 from simulator.measure.safeguards import Guarding
@@ -57,6 +58,7 @@ class RunCounts:
         self.judged = JudgedTurns(annotations or {})
         self.costs = Costs(chatbots, detectors)
         self.flags = Flags(detectors)
+        self.flagging = Flagging(detectors)
         self.lengths = Lengths()
         self.auditing = Auditing()
         self.guarding = Guarding(detectors)
@@ -80,6 +82,7 @@ class RunCounts:
         self.judged.add(conversation, verdicts)
         self.costs.add(conversation, verdicts)
         self.flags.add(verdicts)
+        self.flagging.add(conversation, verdicts)
         self.lengths.add(conversation)
         self.auditing.add(conversation, flaws)
         self.guarding.add(conversation, verdicts)

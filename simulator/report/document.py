@@ -24,6 +24,7 @@ from simulator.measure.conversations import Audit, ChatStatistics
 from simulator.measure.costs import Cost, Efficiency
 from simulator.measure.finding import Finding, findings
 from simulator.measure.fixed_prefix import FixedPrefix
+from simulator.measure.flagged import Flagged
 from simulator.measure.metrics import Row, rows
 from simulator.measure.prevalence import Known
 from simulator.measure.safeguards import Safeguards
@@ -64,6 +65,8 @@ class RunReport(Frozen):
     """Requirements of intervals."""
     imported: bool = False
     """Whether the conversations were imported, so that there is no simulated user to audit."""
+    flagged: Flagged | None = None
+    """What all detectors flag together; None: an earlier version of hallulab wrote the report."""
     findings: tuple[Finding, ...]
     """Which chatbot hallucinates least, by detector."""
     rows: tuple[Row, ...]
@@ -183,6 +186,7 @@ def build_report(
     unknown = set() if personas is None else counts.personas - set(personas)
     return RunReport(
         imported=imported,
+        flagged=counts.flagging.flagged(chatbots),
         findings=findings(tallies, found, comparisons),
         rows=found,
         corrected=tuple(row for row in corrected if row.depth is None),

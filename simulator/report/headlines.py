@@ -1,27 +1,94 @@
-"""Findings in words: first on the page, and below the table of the terminal."""
+"""Findings in words: first on the page and in the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.text.wording import counted, number, with_interval
+from scenarios.text.wording import counted, in_brief, listed, noun, number, with_interval
 from simulator.measure.finding import Finding
+from simulator.measure.flagged import Flagged
 from simulator.measure.metrics import Row
 from simulator.report.document import RunReport
 from simulator.report.self_judging import mark
 
 
 def headlines(report: RunReport) -> list[str]:
-    """Write a few sentences a detector: the best chatbot, if the test names one, else what is lacking."""
-    return [_headline(finding, report.by(finding.detector)) for finding in report.findings]
+    """Write what was found in the replies, then whether that ranks the chatbots."""
+    found = [] if report.flagged is None else [_found(report.flagged, report.detectors)]
+    return [*found, *_ranking(report)]
 
 
-def interval_lines(rows: Sequence[Row]) -> list[str]:
-    """Explain why rows with a number have no interval."""
-    scored = [row for row in rows if row.hpt_1 is not None]
+def _found(flagged: Flagged, detectors: Sequence[str]) -> str:
+    """Say how many replies all detectors flag, whose they are, and what is wrong with one."""
+    by = detectors[0] if len(detectors) == 1 else "both detectors" if len(detectors) == 2 else "all detectors"
+    replies = f"{flagged.scored} {noun(flagged.scored, 'reply', 'replies')}"
+    left = flagged.replies - flagged.scored
+    apart = f" ({left} more {'was' if left == 1 else 'were'} not scored by {by})" if left else ""
+    if not flagged.scored:
+        return f"None of {flagged.replies} {noun(flagged.replies, 'reply', 'replies')} was scored by {by}."
+    if not flagged.by_all:
+        some = f"; {flagged.by_some} by some of them" if flagged.by_some else ""
+        return f"None of {replies} is flagged by {by}{some}{apart}."
+    often = ""
+    if flagged.their_share is not None:
+        share = "{} of {}".format(*flagged.their_share)
+        each = " each" if len(flagged.most_often) > 1 else ""
+        often = f", most often those of {listed(flagged.most_often)} ({share}{each})"
+    example = ""
+    if flagged.example is not None:
+        one = flagged.example
+        example = f' For example, {one.chatbot} says "{in_brief(one.text)}" {one.reason}'
+    are = "is" if flagged.by_all == 1 else "are"
+    return f"{flagged.by_all} of {replies} {are} flagged by {by}{often}{apart}.{example}"
+
+
+def _ranking(report: RunReport) -> list[str]:
+    """Say which chatbot hallucinates least, or in one sentence how many personas would tell."""
+    open_ones = [finding for finding in report.findings if finding.undecided]
+    said = [
+        _headline(finding, report.by(finding.detector))
+        for finding in report.findings
+        if not finding.undecided
+    ]
+    if not open_ones:
+        return said
+    personas = max(finding.pairs or 0 for finding in open_ones)
+    by = f" by {listed([finding.detector for finding in open_ones])}" if said else ""
+    needed: dict[str, list[str]] = {}
+    for finding in open_ones:
+        if finding.personas_needed is not None:
+            count = f"{finding.personas_needed:,}"
+            named = count if len(report.findings) == 1 else f"{count} by {finding.detector}"
+            needed.setdefault(" from ".join(finding.undecided), []).append(named)
+    estimates = [f"{listed(counts)} to tell {pair}" for pair, counts in needed.items()]
+    least = max(finding.least_personas for finding in open_ones)
+    chatbots = f"{len(report.chatbots)} chatbots"
+    more = f"about {listed(estimates)}" if estimates else f"at least {least} for a test of {chatbots}"
+    have = counted(personas, "persona")
+    if personas < report.intervals.least:
+        are = "is" if personas == 1 else "are"
+        sentence = (
+            f"{have} {are} too few to rank the chatbots{by}: {report.intervals.least} are needed for an "
+            f"interval, {more}."
+        )
+    else:
+        sentence = f"{have} do not tell which chatbot hallucinates least{by}; needed are {more}."
+    unscored = list(dict.fromkeys(name for finding in open_ones for name in finding.not_scored))
+    return [*said, sentence, *([f"Nothing was scored of {listed(unscored)}."] if unscored else [])]
+
+
+def planning_lines(report: RunReport) -> list[str]:
+    """Say of each detector what the number of personas in the headline rests on."""
+    return [_needed(finding) for finding in report.findings if finding.undecided]
+
+
+def interval_lines(report: RunReport) -> list[str]:
+    """Explain why rows with a number have no interval; nothing where too few personas are the headline."""
+    scored = [row for row in report.rows if row.hpt_1 is not None]
     reasons = {row.no_interval for row in scored}
     if len(reasons) == 1 and None not in reasons:
-        return [f"Each chatbot: {reasons.pop()}."]
+        said = any(finding.undecided for finding in report.findings)
+        return [] if said else [f"Each chatbot: {reasons.pop()}."]
     lacking: dict[tuple[str, str], list[str]] = {}
     for row in scored:
         if row.no_interval is not None:
@@ -43,22 +110,17 @@ def _headline(finding: Finding, rows: Sequence[Row]) -> str:
             f"{by}, {best.chatbot}{mark(best)} hallucinates least: {_rate(best)}, which the paired test "
             "tells from every other chatbot (p < 0.05 after Holm's correction)."
         )
-    sentences = [f"{by}, these conversations do not tell which chatbot hallucinates least."]
-    if finding.not_scored:
-        sentences.append(f"Nothing was scored of {', '.join(finding.not_scored)}.")
-    if finding.undecided:
-        sentences.append(_needed(finding, len(rows)))
-    return " ".join(sentences)
+    unscored = f" Nothing was scored of {listed(finding.not_scored)}." if finding.not_scored else ""
+    return f"{by}, nothing tells which chatbot hallucinates least.{unscored}"
 
 
-def _needed(finding: Finding, chatbots: int) -> str:
+def _needed(finding: Finding) -> str:
     """Say how many personas would tell the undecided two apart, and whether more seeds would help."""
     two = " and ".join(finding.undecided)
     if finding.personas_needed is None:
         return (
-            f"How many personas would cannot be estimated from {two}, which have the fewest: "
-            f"{finding.not_estimated}. With {chatbots} chatbots the test needs "
-            f"{finding.least_personas} personas at the least."
+            f"{finding.detector}: {two} have the fewest. How many personas would tell them apart is not "
+            f"estimated: {finding.not_estimated}."
         )
     seeds = ""
     if finding.seed_share is not None:
@@ -67,9 +129,9 @@ def _needed(finding: Finding, chatbots: int) -> str:
             "variance at most; the rest takes more personas."
         )
     return (
-        f"{two}, which have the fewest, differ by {number(finding.difference, 2)} per turn with "
-        f"{counted(finding.pairs or 0, 'persona')}: about {finding.personas_needed:,} would be needed to "
-        f"tell them apart (80% power).{seeds}"
+        f"{finding.detector}: {two} have the fewest. They differ by {number(finding.difference, 2)} per turn "
+        f"with {counted(finding.pairs or 0, 'persona')}; about {finding.personas_needed:,} would tell them "
+        f"apart (80% power).{seeds}"
     )
 
 

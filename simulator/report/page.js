@@ -3,6 +3,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const COLOURS = 6;
+  const MOST_LISTED = 12;
   const hidden = { detectors: new Set(), chatbots: new Set() };
   const lanes = document.getElementById("lanes");
   const panel = document.getElementById("finding");
@@ -255,11 +256,52 @@
     for (let turn = 0; turn < turns; turn += 1) {
       for (const chatbot of columns) {
         const chat = item.chats[chatbot];
-        if (chat && turn < chat.turns.length) cells.push(cell(chat.turns[turn], chatbot, turn));
+        if (chat && turn < chat.turns.length) {
+          const shownTurn = cell(chat.turns[turn], chatbot, turn);
+          shownTurn.id = `reply-${chatbot}-${turn}`;
+          if (flaggedBySome(chat.turns[turn]).length) shownTurn.classList.add("disputed");
+          cells.push(shownTurn);
+        }
         else cells.push(make("div", "cell gone", chat ? "The conversation has ended." : "No conversation with this persona and seed."));
       }
     }
     lanes.replaceChildren(...cells);
+  }
+
+  /* Return the detectors that flag a reply which others, of all that are there, do not flag. */
+  function flaggedBySome(turn) {
+    const flags = turn.verdicts.map((verdict) => verdict.flagged);
+    if (flags.some((flag) => flag !== true && flag !== false)) return [];
+    const flagging = data.detectors.filter((_, detector) => flags[detector]);
+    return flagging.length < flags.length ? flagging : [];
+  }
+
+  function disputes() {
+    const found = [];
+    data.cases.forEach((item, place) => item.chats.forEach((chat, chatbot) => (chat ? chat.turns : []).forEach((turn, position) => {
+      const flagging = flaggedBySome(turn);
+      if (flagging.length) found.push({ place, chatbot, position, flagging });
+    })));
+    return found;
+  }
+
+  function listDisputes(found) {
+    const box = document.getElementById("disputes");
+    box.hidden = found.length === 0;
+    box.append(make("p", "", `The detectors disagree on ${found.length === 1 ? "1 reply" : `${found.length} replies`}. Read ${found.length === 1 ? "it" : "these"} first${found.length > MOST_LISTED ? `; here are ${MOST_LISTED}` : ""}:`));
+    const list = make("ul", "");
+    for (const one of found.slice(0, MOST_LISTED)) {
+      const item = data.cases[one.place];
+      const button = make("button", "", `${item.persona.name || item.persona.id}, ${data.chatbots[one.chatbot]}, turn ${item.turn + one.position + 1}`);
+      button.type = "button";
+      button.addEventListener("click", () => {
+        go(one.place);
+        const reply = document.getElementById(`reply-${one.chatbot}-${one.position}`);
+        if (reply) reply.scrollIntoView({ block: "center", inline: "center" });
+      });
+      list.append(make("li", "", button, ` flagged by ${one.flagging.join(", ")} only`));
+    }
+    box.append(list);
   }
 
   function key(item) {
@@ -328,5 +370,7 @@
   document.getElementById("previous").addEventListener("click", () => go(current - 1));
   document.getElementById("next").addEventListener("click", () => go(current + 1));
   document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
-  go(0);
+  const disputed = disputes();
+  listDisputes(disputed);
+  go(disputed.length ? disputed[0].place : 0);
 })();

@@ -18,7 +18,7 @@ from simulator.report.correcting import correction_lines
 from simulator.report.counting import RunCounts
 from simulator.report.document import RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
-from simulator.report.headlines import headlines, interval_lines
+from simulator.report.headlines import headlines, interval_lines, planning_lines
 from simulator.report.markup import asset, embedded, render
 from simulator.report.pages import PageFile
 from simulator.report.self_judging import mark
@@ -81,7 +81,8 @@ def render_page(
         },
         fixed_prefix_lines=fixed_prefix_lines(report),
         headlines=headlines(report),
-        interval_lines=interval_lines(report.rows),
+        interval_lines=interval_lines(report),
+        planning_lines=planning_lines(report),
         notes=notes(report),
         model_lines=model_lines(report),
         mark=mark,

@@ -21,7 +21,7 @@ from simulator.report.columns import NARROW, Column, terminal_table
 from simulator.report.correcting import CorrectedRow, correction_lines
 from simulator.report.document import RunReport
 from simulator.report.fixed_prefix import fixed_prefix_lines
-from simulator.report.headlines import headlines, interval_lines
+from simulator.report.headlines import headlines, interval_lines, planning_lines
 from simulator.report.self_judging import mark, self_judging_notes
 from simulator.report.tables import (
     ATTACKS,
@@ -44,16 +44,19 @@ def standard_output() -> Console:
 
 
 def print_report(report: RunReport, console: Console | None = None) -> None:
-    """Print the table, the findings, and their limits (failures, abstentions, the simulated user's flaws)."""
+    """Print the findings, the table, and its limits (failures, abstentions, the simulated user's flaws)."""
     console = console or standard_output()
     narrow = console.width < NARROW
+    for sentence in headlines(report):
+        console.print(Text(one_line(sentence)))
+    console.print()
     console.print(table(report, narrow))
     if report.attacks:
         console.print(Text("\nunder attack:"), attack_table(report.attacks, narrow), sep="\n")
     if report.safeguards:
         console.print()
         console.print(terminal_table(SAFEGUARDS, [report.safeguards], narrow=narrow))
-    found = (*headlines(report), *interval_lines(report.rows), *fixed_prefix_lines(report))
+    found = (*planning_lines(report), *interval_lines(report), *fixed_prefix_lines(report))
     if report.fixed_prefix is not None:
         console.print(_grouped(FIXED_PREFIX, report.fixed_prefix.rows, report.detectors, narrow))
     if report.is_corrected:

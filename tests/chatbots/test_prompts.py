@@ -17,6 +17,7 @@ from tests.chatbots.stage import stage
 FOLDER = Path(chatbots.__file__).parent / "prompts"
 PLACEHOLDERS = {
     "frame": {"domain", "assistant", "evidence"},
+    "courtesy": {"domain", "assistant"},
     "generation": {"domain", "functions"},
     "careful_generation": {"functions"},
     "editor": {"conversation", "draft"},

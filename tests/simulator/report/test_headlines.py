@@ -1,4 +1,4 @@
-"""The first sentences of the page, which stand below the terminal's table, too."""
+"""The first sentences of the page and of the terminal."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from simulator.measure.finding import Finding
+from simulator.measure.flagged import Example, Flagged
 from simulator.measure.metrics import Row, row
 from simulator.report.document import RunReport
-from simulator.report.headlines import headlines, interval_lines
+from simulator.report.headlines import headlines, interval_lines, planning_lines
 from tests.simulator.counted import build_report
 
 
@@ -23,7 +24,7 @@ def report(finding: dict[str, Any], *rows: Row, **rates: float | None) -> RunRep
         **{"least_personas": 6, **finding},
     )
     empty = build_report([], [], chatbots=[], detectors=[], flaws={})
-    return empty.model_copy(update={"rows": rows, "findings": (found,)})
+    return empty.model_copy(update={"rows": rows, "findings": (found,), "flagged": None})
 
 
 def line(chatbot: str, rate: float | None, detector: str = "d", **fields: Any) -> Row:
@@ -43,18 +44,29 @@ def test_a_best_that_is_judged_by_its_own_verifier_has_the_sign() -> None:
     assert headlines(made)[0].startswith("By d, b† hallucinates least")
 
 
-def test_else_it_says_that_these_conversations_do_not_tell_and_how_many_would() -> None:
+def test_too_few_personas_are_said_with_what_an_interval_and_a_test_need() -> None:
     undecided = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.25, "personas_needed": 1616}
-    assert headlines(report(undecided, a=0.5, b=0.25, c=0.75)) == [
-        "By d, these conversations do not tell which chatbot hallucinates least. a and b, which have the "
-        "fewest, differ by 0.25 per turn with 2 personas: about 1,616 would be needed to tell them apart "
-        "(80% power)."
+    made = report(undecided, a=0.5, b=0.25, c=0.75)
+    assert headlines(made) == [
+        "2 personas are too few to rank the chatbots: 6 are needed for an interval, about 1,616 to tell "
+        "a from b."
+    ]
+    assert planning_lines(made) == [
+        "d: a and b have the fewest. They differ by 0.25 per turn with 2 personas; about 1,616 would tell "
+        "them apart (80% power)."
+    ]
+
+
+def test_enough_personas_for_an_interval_may_still_not_tell() -> None:
+    undecided = {"undecided": ["a", "b"], "pairs": 9, "difference": 0.25, "personas_needed": 40}
+    assert headlines(report(undecided, a=0.5, b=0.25)) == [
+        "9 personas do not tell which chatbot hallucinates least; needed are about 40 to tell a from b."
     ]
 
 
 def test_where_personas_have_several_seeds_it_says_what_more_of_them_can_do() -> None:
     undecided = {"undecided": ["a", "b"], "pairs": 9, "difference": 0.25, "personas_needed": 40}
-    [sentence] = headlines(report({**undecided, "seed_share": 0.25}, a=0.5, b=0.25))
+    [sentence] = planning_lines(report({**undecided, "seed_share": 0.25}, a=0.5, b=0.25))
     assert sentence.endswith(
         "(80% power). More seeds of the same personas can remove 25% of this difference's variance at most; "
         "the rest takes more personas."
@@ -63,10 +75,14 @@ def test_where_personas_have_several_seeds_it_says_what_more_of_them_can_do() ->
 
 def test_what_cannot_be_estimated_is_said_with_the_least_that_the_test_needs() -> None:
     found = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.0, "not_estimated": "they do not differ"}
-    assert headlines(report({**found, "least_personas": 7}, a=0.5, b=0.5, c=1.0)) == [
-        "By d, these conversations do not tell which chatbot hallucinates least. How many personas would "
-        "cannot be estimated from a and b, which have the fewest: they do not differ. With 3 chatbots the "
-        "test needs 7 personas at the least."
+    made = report({**found, "least_personas": 7}, a=0.5, b=0.5, c=1.0)
+    assert headlines(made) == [
+        "2 personas are too few to rank the chatbots: 6 are needed for an interval, at least 7 for a test of "
+        "3 chatbots."
+    ]
+    assert planning_lines(made) == [
+        "d: a and b have the fewest. How many personas would tell them apart is not estimated: they do not "
+        "differ."
     ]
 
 
@@ -77,13 +93,50 @@ def test_what_cannot_be_estimated_is_said_with_the_least_that_the_test_needs() -
         ({"a": 0.5}, "By d, a hallucinates 0.50 per turn; there is no other to compare with."),
         (
             {"a": 0.5, "b": None},
-            "By d, these conversations do not tell which chatbot hallucinates least. "
-            "Nothing was scored of b.",
+            "By d, nothing tells which chatbot hallucinates least. Nothing was scored of b.",
         ),
     ],
 )
 def test_where_there_is_nothing_to_compare(rates: dict[str, float | None], sentence: str) -> None:
     assert headlines(report({}, **rates)) == [sentence]
+
+
+EXAMPLE = Example(
+    conversation="c", chatbot="b", turn=1, text="Call 15100.", reason='The evidence has "1915" for it.'
+)
+FLAGGED = Flagged(
+    replies=20, scored=20, by_all=7, by_some=3, most_often=("b",), their_share=(3, 4), example=EXAMPLE
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {},
+            "7 of 20 replies are flagged by both detectors, most often those of b (3 of 4). For example, b "
+            'says "Call 15100." The evidence has "1915" for it.',
+        ),
+        (
+            {"by_all": 1, "most_often": (), "their_share": None, "example": None},
+            "1 of 20 replies is flagged by both detectors.",
+        ),
+        (
+            {"scored": 16, "most_often": ("a", "b"), "example": None},
+            "7 of 16 replies are flagged by both detectors, most often those of a and b (3 of 4 each) (4 "
+            "more were not scored by both detectors).",
+        ),
+        (
+            {"by_all": 0, "example": None},
+            "None of 20 replies is flagged by both detectors; 3 by some of them.",
+        ),
+        ({"scored": 0}, "None of 20 replies was scored by both detectors."),
+    ],
+)
+def test_first_comes_what_was_found(changed: dict[str, Any], sentence: str) -> None:
+    rows = [line("a", 0.5, "d"), line("a", 0.5, "e")]
+    made = report({}, *rows).model_copy(update={"flagged": FLAGGED.model_copy(update=changed)})
+    assert headlines(made)[0] == sentence
 
 
 def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5) -> Row:
@@ -93,16 +146,21 @@ def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5)
 
 def test_one_reason_for_all_is_said_once() -> None:
     rows = [lacking("d", "a", 2), lacking("e", "b", 2), lacking("e", "c", 0, None)]
-    assert interval_lines(rows) == ["Each chatbot: 2 personas; 6 needed for an interval."]
+    assert interval_lines(report({}, *rows)) == ["Each chatbot: 2 personas; 6 needed for an interval."]
 
 
 def test_several_reasons_name_their_rows() -> None:
     rows = [lacking("d", "a", 2), lacking("d", "b", 2), lacking("d", "c", 9), lacking("e", "a", 3)]
-    assert interval_lines(rows) == [
+    assert interval_lines(report({}, *rows)) == [
         "d, a, b: 2 personas; 6 needed for an interval.",
         "e, a: 3 personas; 6 needed for an interval.",
     ]
 
 
 def test_rows_with_intervals_need_no_sentence() -> None:
-    assert interval_lines([lacking("d", "a", 6)]) == []
+    assert interval_lines(report({}, lacking("d", "a", 6))) == []
+
+
+def test_too_few_personas_are_not_said_twice() -> None:
+    rows = [lacking("d", "a", 2), lacking("d", "b", 2)]
+    assert interval_lines(report({"undecided": ["a", "b"], "pairs": 2}, *rows)) == []

@@ -172,6 +172,29 @@ def test_where_two_detectors_agree_the_panel_shows_both(chromium: webdriver.Chro
 
 
 @in_browser
+def test_replies_on_which_the_detectors_disagree_are_read_first(
+    chromium: webdriver.Chrome, tmp_path: Path
+) -> None:
+    chats = [conversation("a", ["Fine."]), conversation("b", ["Fine.", "Odd."], persona="dev")]
+    verdicts = [
+        *(scored("a", 0, [], detector=name) for name in ("d", "e")),
+        *(scored("b", 0, [], detector=name) for name in ("d", "e")),
+        scored("b", 1, [None], detector="d"),
+        scored("b", 1, [], detector="e"),
+    ]
+    report = build_report(chats, verdicts, chatbots=["vanilla"], detectors=["d", "e"], flaws={})
+    show(chromium, tmp_path, render_page(report, chats, verdicts, flaws={}, personas={}))
+    assert find(chromium, "#disputes")[0].text == (
+        "The detectors disagree on 1 reply. Read it first:\ndev, vanilla, turn 2 flagged by d only"
+    )
+    assert [cell.get_attribute("id") for cell in find(chromium, ".cell.disputed")] == ["reply-0-1"]
+    find(chromium, "#previous")[0].click()
+    assert find(chromium, ".cell.disputed") == []
+    find(chromium, "#disputes button")[0].click()
+    assert len(find(chromium, ".cell.disputed")) == 1
+
+
+@in_browser
 def test_chatbots_stand_side_by_side(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page(seeds=2))
     heads = find(chromium, ".cell.head h3")
@@ -281,7 +304,8 @@ def hint(html: str) -> list[str]:
 
 def test_three_personas_have_no_interval_anywhere_but_the_reason() -> None:
     html = page()
-    assert hint(html) == ["Each chatbot: 3 personas; 6 needed for an interval."]
+    assert hint(html) == []
+    assert "3 personas are too few to rank the chatbots: 6 are needed for an interval" in html
     assert "95%" not in html
     assert 'class="whisker"' not in html
     assert 'class="ci">[' not in html
@@ -297,11 +321,9 @@ def test_six_personas_have_intervals() -> None:
     assert "there is no interval." not in html
 
 
-def test_the_first_sentence_says_that_the_conversations_do_not_tell() -> None:
+def test_the_first_sentence_says_what_was_found() -> None:
     first = re.findall(r'<p class="finding-line">(.*?)</p>', page())[0]
-    assert first.startswith(
-        "By halludetect, these conversations do not tell which chatbot hallucinates least."
-    )
+    assert first.startswith("21 of 38 replies are flagged by both detectors")
 
 
 def test_a_chatbot_that_is_judged_by_its_own_verifier_has_a_sign_with_the_reason() -> None:

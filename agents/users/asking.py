@@ -1,0 +1,73 @@
+"""Whether a message asks something, and the question that a goal of a persona makes. Text rules, no model."""
+
+from __future__ import annotations
+
+import re
+
+from scenarios.text.courtesies import is_courtesy
+
+_ASKED = re.compile(
+    r"\?"
+    r"|(?:\A|[.,;:!]\s+)(?:(?:and|but|so|ok|okay|then|please)\W+)*"
+    r"(?:what|when|where|who|whom|whose|which|why|how|do|does|did|is|are|was|were|can|could|would|will|should"
+    r"|may|must|have|has)\b"
+    r"|\b(?:please|kindly) \w+|\b(?:tell|give|send|show|write|help|explain to) me\b"
+    r"|\bi(?:'d| would)? (?:need|want|like|wish)\b|\b(?:want|need|like) to know\b"
+    r"|\bi (?:do not|don't) know\b",
+    re.IGNORECASE,
+)
+_LEARN = re.compile(r"(?:learn|find out|understand|know|see|hear|ask)\s+", re.IGNORECASE)
+_GET = re.compile(r"(?:get|receive|obtain)\s+", re.IGNORECASE)
+_TO_DO = re.compile(r"(how|where)\s+to\s+", re.IGNORECASE)
+_PERSON = re.compile(
+    r"\b(?:she|he)(?: (?P<verb>is|was|has|does|(?!always|perhaps|sometimes)\w+[^\Ws]s))?\b"
+    r"|\bhim\b|\b(?P<own>his|her)(?= \w)(?! (?:and|or|as|at|by|for|from|in|of|on|to|when|while|with)\b)"
+    r"|\bher\b",
+    re.IGNORECASE,
+)
+_IRREGULAR = {"is": "am", "was": "was", "has": "have", "does": "do", "goes": "go"}
+
+
+def asks_something(message: str) -> bool:
+    """Return whether a user's message asks or requests something. A courtesy does not."""
+    return not is_courtesy(message) and _ASKED.search(message.replace("’", "'")) is not None
+
+
+def question_of(goal: str) -> str:
+    """Return the question of a persona who pursues `goal`: goals are written about her, questions by her.
+
+    `Learn how to reach it, and its number` becomes `How can I reach it, and its number?`, `Learn whether he
+    can refuse` becomes `Can you tell me whether I can refuse?`, and `Get a draft of the notice` becomes `Can
+    you give me a draft of the notice?`.
+    """
+    plain = _as_first_person(goal.strip().rstrip(".?!"))
+    learnt = _LEARN.sub("", plain, count=1) if _LEARN.match(plain) else None
+    if learnt is None:
+        got = _GET.match(plain)
+        wish = (
+            f"help me to {plain[:1].lower()}{plain[1:]}" if got is None else f"give me {plain[got.end() :]}"
+        )
+        return f"Can you {wish}?"
+    to_do = _TO_DO.match(learnt)
+    if to_do is not None:
+        return f"{to_do[1].capitalize()} can I {learnt[to_do.end() :]}?"
+    return f"Can you tell me {learnt}?"
+
+
+def _as_first_person(goal: str) -> str:
+    def own(found: re.Match[str]) -> str:
+        if found["own"]:
+            return "my"
+        if found[0].lower() in ("him", "her"):
+            return "me"
+        verb = found["verb"]
+        return "I" if verb is None else f"I {_IRREGULAR.get(verb) or _plain_form(verb)}"
+
+    return _PERSON.sub(own, goal)
+
+
+def _plain_form(verb: str) -> str:
+    """Return a verb without the ending of the third person: `tries` becomes `try`."""
+    if verb.endswith("ies"):
+        return f"{verb[:-3]}y"
+    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios.transcript import Conversation, Passage, Span, Turn, Verdict
+from simulator.measure.flagged import Flagged, Flagging
+
+HELPLINE = Passage(id="h#1", document="h", text="The National Consumer Helpline is 1915. The police is 100.")
+
+
+def spoken(chatbot: str, *replies: str) -> Conversation:
+    turns = tuple(
+        Turn(index=index, user="What is the helpline?", query="q", passages=(HELPLINE,), reply=reply)
+        for index, reply in enumerate(replies)
+    )
+    return Conversation(
+        id=chatbot,
+        scenario="s",
+        persona="p",
+        chatbot=chatbot,
+        model="m",
+        seed=0,
+        turns=turns,
+        stop_reason="max_turns",
+    )
+
+
+def judged(chat: Conversation, **flags: tuple[bool | None, ...]) -> Mapping[str, Mapping[int, Verdict]]:
+    """Verdicts by detector: flagged with the whole reply, clean, or failed."""
+
+    def verdict(detector: str, turn: Turn, flag: bool | None) -> Verdict:
+        span = Span(start=0, end=len(turn.reply), text=turn.reply, reason="r")
+        fields: dict[str, Any] = (
+            {"outcome": "failed", "error": "e"}
+            if flag is None
+            else {"outcome": "scored", "score": 0.5, "flagged": flag, "spans": (span,) if flag else ()}
+        )
+        return Verdict(conversation=chat.id, turn=turn.index, detector=detector, version="v", **fields)
+
+    return {
+        name: {turn.index: verdict(name, turn, flag) for turn, flag in zip(chat.turns, given, strict=True)}
+        for name, given in flags.items()
+    }
+
+
+def counted(*chats: tuple[Conversation, Mapping[str, Mapping[int, Verdict]]]) -> Flagged:
+    flagging = Flagging(["d", "e"])
+    for chat, verdicts in chats:
+        flagging.add(chat, verdicts)
+    return flagging.flagged([chat.chatbot for chat, _ in chats])
+
+
+def test_replies_are_counted_that_all_flag_that_some_flag_and_that_some_did_not_score() -> None:
+    chat = spoken("a", "Call 1915.", "Call 15100.", "Call 15100.", "Call 100.")
+    made = counted((chat, judged(chat, d=(False, True, True, True), e=(False, True, False, None))))
+    assert (made.replies, made.scored, made.by_all, made.by_some) == (4, 3, 1, 1)
+
+
+def test_the_chatbot_with_the_largest_share_is_named_with_its_numbers() -> None:
+    often, seldom = spoken("often", "Call 15100.", "Call 1915."), spoken("seldom", "Call 1915.", "Call 1915.")
+    made = counted(
+        (seldom, judged(seldom, d=(False, False), e=(False, False))),
+        (often, judged(often, d=(True, False), e=(True, False))),
+    )
+    assert (made.most_often, made.their_share) == (("often",), (1, 2))
+
+
+def test_where_all_have_the_same_share_none_is_named() -> None:
+    one, other = spoken("one", "Call 15100."), spoken("other", "Call 15100.")
+    made = counted((one, judged(one, d=(True,), e=(True,))), (other, judged(other, d=(True,), e=(True,))))
+    assert (made.most_often, made.their_share) == ((), None)
+
+
+def test_the_example_is_the_one_that_shows_best_what_is_wrong() -> None:
+    chat = spoken("a", "It is kind.", "The National Consumer Helpline is 15100.")
+    made = counted((chat, judged(chat, d=(True, True), e=(True, True))))
+    assert made.example is not None
+    assert (made.example.turn, made.example.text) == (1, "The National Consumer Helpline is 15100.")
+    assert '"1915"' in made.example.reason
+
+
+def test_without_a_reply_there_is_nothing() -> None:
+    assert counted() == Flagged(
+        replies=0, scored=0, by_all=0, by_some=0, most_often=(), their_share=None, example=None
+    )
