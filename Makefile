@@ -6,13 +6,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MODEL ?= qwen2.5-coder-1.5b
 RECORDING := tests/recordings/demo.jsonl.gz
-# Without AVX512 (and without a GPU) the 1.5B model takes 8 minutes for one persona.
-PERSONAS ?= $(shell if grep -qs avx512 /proc/cpuinfo || command -v nvidia-smi >/dev/null; then echo 2; else echo 1; fi)
-
+HEADLINE := tests/recordings/headline.jsonl.gz
 # What Python compiles is kept: each process of a test run would else compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-slow soak live replay numbers bench lint format browser clean
+.PHONY: setup demo test test-slow soak live replay replay-headline numbers bench lint format browser clean
 
 setup: $(STAMP)
 
@@ -24,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)  ## set up everything, then the main job on a real served model, into runs/demo
 	$(BIN)/hallulab serve $(MODEL) --prepare
-	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --limit $(PERSONAS) --out runs/demo -- --enforce-eager
+	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --out runs/demo -- --enforce-eager
 
 test: $(STAMP) browser  ## the tests that one waits for, on all cores
 	$(BIN)/python -m pytest
@@ -44,6 +42,10 @@ live: $(STAMP) browser  ## the tests that start a real vLLM
 
 replay: $(STAMP)  ## the recorded run, offline, into runs/replay
 	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --replay $(RECORDING) --fresh --out runs/replay
+
+replay-headline: $(STAMP)  ## the recorded headline experiment, offline, into runs/headline, and its tables
+	$(BIN)/hallulab run -c docs/headline.yaml --model $(MODEL) --replay $(HEADLINE) --fresh --out runs/headline
+	$(BIN)/python -m benchmarks.headline runs/headline
 
 numbers: replay  ## every number of the README and the docs that recordings allow; tests hold the pages to them
 	$(BIN)/python -m benchmarks.detectors_table --docs docs/detectors.md

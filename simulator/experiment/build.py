@@ -121,9 +121,12 @@ async def execute_experiment(
         needed = simulate or needs_model(detectors)
         with folder.claimed():
             held = _held(folder, settings.fresh, simulate)
-            async with served(pool, settings, needed) as revision:
-                if needed and scenario.documents and not pool.recording.replaying:
-                    await build_knowledge(knowledge, settings.quiet)
+            searched = needed and bool(scenario.documents) and not pool.recording.replaying
+            async with (
+                _embedding(knowledge, searched) as embedded,
+                served(pool, settings, needed) as revision,
+            ):
+                await embedded
                 warn_of(detectors)
                 verifying = {name: claim_check_of(f"chatbot {name}", bot) for name, bot in made.items()}
                 parts = {name: parts_version(bot) for name, bot in made.items()}
@@ -261,6 +264,17 @@ async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
 
     with shown_progress(quiet) as on_progress:
         await asyncio.to_thread(knowledge.build, on_progress)
+
+
+@asynccontextmanager
+async def _embedding(knowledge: KnowledgeBase, searched: bool) -> AsyncIterator[asyncio.Future[None]]:
+    """Make the vectors while the model server starts and shows its progress; yield what to wait for."""
+    task = asyncio.ensure_future(build_knowledge(knowledge, quiet=True) if searched else asyncio.sleep(0))
+    try:
+        yield task
+    finally:
+        # If the server did not start, its error is the one to tell.
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def with_model(experiment: Experiment) -> Experiment:

@@ -123,7 +123,7 @@ def test_the_shift_moves_the_even_odds() -> None:
 
 def test_only_tuned_models_have_a_correction_or_a_threshold() -> None:
     assert calibration("gpt-x", "unsupported") == Calibration()
-    assert tuned_threshold("metarag", "probability", "qwen2.5-coder-1.5b") == 0.42
+    assert tuned_threshold("metarag", "probability", "qwen2.5-coder-1.5b") == 0.44
     assert tuned_threshold("metarag", "word", "qwen2.5-coder-1.5b") is None
     assert tuned_threshold("direct-judge", "reply", "qwen2.5-coder-1.5b") == 0.34
     assert tuned_threshold("halludetect", "probability", "gpt-x") is None

@@ -22,7 +22,6 @@ from scenarios.transcript import Conversation, Message, Turn, TurnView
 from simulator.runs.audit_log import AuditLog, BrokenChain, read_chain
 from tests.chatbots.stage import SCENARIO, Shelf
 from tests.detectors.vignettes import GROUNDED, IBUPROFEN, RECORDING, REFUGEE, TRUE_BESIDE, recorded_pool
-from tests.places import ROOT
 
 REFUSAL = "I am not sure enough of my answer to give it to you. A human expert will look at your question."
 
@@ -96,7 +95,7 @@ async def through_the_guard(
             REFUGEE,
             "asylum",
             "'refugee' in the question",
-            0.5,
+            0.51,
             "⟦LGBTQ+ refugees automatically receive protection in country X⟧ [no source].",
         ),
     ],
@@ -105,32 +104,21 @@ async def through_the_guard(
 async def test_a_vignette_is_tagged_flagged_marked_handed_over_and_logged(
     view: TurnView, topic: str, why: str, threshold: float, marked: str, pool: ModelPool, tmp_path: Path
 ) -> None:
-    """At the built-in thresholds, but for asylum at 0.5: S is that of a claim of which the evidence tells
-    nothing."""
-    log, policy = tmp_path / "audit.jsonl", tmp_path / "policy.yaml"
-    built_in = ROOT / "chatbots" / "guarded" / "policies" / "metarag.yaml"
-    policy.write_text(built_in.read_text().replace("threshold: 0.51", "threshold: 0.5"))
-    turn, record = await through_the_guard(view, pool, log, str(policy))
+    """At the thresholds of the built-in policy."""
+    log = tmp_path / "audit.jsonl"
+    turn, record = await through_the_guard(view, pool, log)
     assert (record.topics, record.sensitive, record.threshold) == ({topic: why}, True, threshold)
     assert record.marked == marked
     assert (turn.reply, record.action, record.shown) == (REFUSAL, "human", None)
     [entry] = read_chain(log).entries
     assert (entry.escalated, entry.action) == (True, "human")
     first, again = entry.attempts
-    assert (first.score or 0) >= 0.5
+    assert (first.score or 0) >= threshold
     assert first.score == again.score
     assert entry.reason.startswith(
         f"H = {first.score:.2f} reaches τ = {threshold:.2f} on the topic {topic}: unsupported is"
     )
     assert entry.reason.endswith(f"made again, H = {first.score:.2f}")
-
-
-async def test_the_fitted_threshold_of_asylum_lets_the_claim_on_refugees_pass(
-    pool: ModelPool, tmp_path: Path
-) -> None:
-    """By a hair, H = 0.507: at 0.5, 13% of the grounded replies on asylum would be flagged, too."""
-    _, record = await through_the_guard(REFUGEE, pool, tmp_path / "audit.jsonl")
-    assert (record.sensitive, record.threshold, record.action) == (True, 0.51, "passed")
 
 
 @pytest.mark.parametrize(("name", "threshold"), [("ibuprofen", 0.49), ("refugee", 0.51)])

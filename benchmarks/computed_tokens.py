@@ -1,0 +1,151 @@
+"""What a run made the server compute, by role: `python -m benchmarks.computed_tokens RUN [RUN ...]`.
+
+Computed tokens are those read and not out of the server's cache, and those written. An answer that several
+calls share (equal requests of a run are asked once) counts once, for the role that stands first in the
+table. The counts are those that the server told when it answered, so a replay has the ones of its recording.
+Of several runs, such as one before a change and one after it, each has a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scenarios.errors import HallulabError, UsageError
+from scenarios.text.wording import harmless
+from scenarios.transcript import Call
+from simulator.runs.folder import RunFolder
+from simulator.runs.journals import Journals
+
+BOTS = "chatbot"
+"""The role that others are compared with."""
+
+
+@dataclass
+class Computed:
+    """The requests of a role, or of one step of it."""
+
+    requests: int = 0
+    """Answers of the server."""
+    read: int = 0
+    """Tokens of their prompts."""
+    cached: int = 0
+    """Those out of the server's cache."""
+    written: int = 0
+    """Tokens of their answers."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that were computed."""
+        return self.read - self.cached + self.written
+
+    def add(self, call: Call) -> None:
+        """Count an answer."""
+        self.requests += 1
+        self.read += call.prompt_tokens or 0
+        self.cached += call.cached_tokens or 0
+        self.written += call.completion_tokens or 0
+
+    def join(self, other: Computed) -> None:
+        """Count what another one counted."""
+        self.requests += other.requests
+        self.read += other.read
+        self.cached += other.cached
+        self.written += other.written
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a table of each run; return the exit code, as of `hallulab`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.computed_tokens",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folder")
+    parser.add_argument("--steps", action="store_true", help="a line for each step of a role, too")
+    given = parser.parse_args(arguments)
+    try:
+        for run in given.runs:
+            print(f"{run.name}: {table(run, given.steps)}")
+    except HallulabError as error:
+        print(harmless(f"error: {error}"), file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    return 0
+
+
+def table(run: Path, steps: bool = False) -> str:
+    """Return the table of a run folder, with the number of its replies before it.
+
+    Raises:
+        UsageError: it is no run folder, has no reply, or its server told no tokens.
+    """
+    folder = RunFolder(run)
+    folder.require()
+    journals = folder.read_journals()
+    replies = sum(len(conversation.turns) for conversation in journals.conversations)
+    found = computed(journals)
+    if not replies or not any(one.tokens for one in found.values()):
+        raise UsageError(f"{run}: there is no reply of which the server told its tokens.")
+    roles: dict[str, Computed] = {}
+    for purpose, one in found.items():
+        roles.setdefault(purpose.partition(".")[0], Computed()).join(one)
+    whole = Computed()
+    for one in roles.values():
+        whole.join(one)
+    bots = roles.get(BOTS, Computed()).tokens
+    lines = [
+        f"{replies} replies",
+        "",
+        "| role | requests a reply | read | of these cached | written | computed | of the bots' |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for role, one in roles.items():
+        lines.append(_line(role, one, replies, bots))
+        if steps:
+            lines += [
+                _line(f"– {step}", found[f"{role}.{step}"], replies, 0)
+                for step in (name.partition(".")[2] for name in found if name.startswith(f"{role}."))
+            ]
+    return "\n".join([*lines, _line("together", whole, replies, 0), ""])
+
+
+def computed(journals: Journals) -> dict[str, Computed]:
+    """Return what each step computed, by its purpose; each answer of the server once."""
+    found: dict[str, Computed] = {}
+    known = set()
+    for call in _calls(journals):
+        answer = (
+            call.model, call.latency_s, call.prompt_tokens, call.completion_tokens, call.cached_tokens,
+        )  # fmt: skip
+        if answer not in known:
+            known.add(answer)
+            found.setdefault(call.purpose, Computed()).add(call)
+    return found
+
+
+def _calls(journals: Journals) -> Iterator[Call]:
+    """Yield the calls of users, chatbots and detectors, in this order."""
+    chats = [
+        call
+        for conversation in journals.conversations
+        for call in (*conversation.calls, *(call for turn in conversation.turns for call in turn.calls))
+    ]
+    for role in ("user", BOTS):
+        yield from (call for call in chats if call.purpose.partition(".")[0] == role)
+    yield from (call for call in chats if call.purpose.partition(".")[0] not in ("user", BOTS))
+    for verdict in journals.verdicts:
+        yield from verdict.calls
+
+
+def _line(name: str, one: Computed, replies: int, bots: int) -> str:
+    ratio = f"{one.tokens / bots:.2f}" if bots else ""
+    each = [one.read, one.cached, one.written, one.tokens]
+    cells = [name, f"{one.requests / replies:.1f}", *(f"{count / replies:.0f}" for count in each), ratio]
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

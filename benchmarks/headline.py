@@ -1,0 +1,168 @@
+"""The tables of docs/chatbots.md, from the report of the headline run: `python -m benchmarks.headline RUN`.
+
+`make replay-headline` makes the run again from its recording, into `runs/headline`, and prints them. Beside
+our numbers stand those of the HalluDetect paper (tables 3 and 5, appendix B.8), as it prints them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.computed_tokens import table as computed_table
+from scenarios.errors import HallulabError, UsageError
+from scenarios.text.wording import counted, harmless, number, with_interval
+from simulator.measure.sample_size import ALPHA
+from simulator.report.document import RunReport, read_report
+from simulator.report.headlines import headlines
+from simulator.runs.folder import RunFolder
+
+PAPER = {
+    "vanilla": (2, 0.8165, 0.7901, 0.9383, 0.9436, 0.6000, 3.13, 782.63),
+    "prompt-engineered": (2, 0.7692, 0.8944, 0.9400, 0.9343, 0.6333, 3.23, 850.27),
+    "editor": (3, 0.4476, 0.4744, 0.9564, 0.9547, 0.5667, 3.43, 813.97),
+    "fact-checker": (4, 0.5872, 0.5861, 0.9589, 0.9597, 0.5000, 3.37, 860.80),
+    "agent": (3, 0.4159, 0.4279, 0.9613, 0.9638, 0.4667, 3.47, 999.00),
+}
+"""Llama 3.1 8B, 30 chats a chatbot: inferences a response, HPT-1, HPT-2, TokAcc-1, TokAcc-2, share of
+hallucinated chats (table 3); mean number of turns and of tokens (table 5)."""
+PAPER_COST = 2.52
+"""HalluDetect's tokens a chat over those of the Vanilla chatbot (B.8)."""
+THEIRS = "the paper's"
+
+_COLUMNS = (
+    "judged by",
+    "chatbot",
+    "calls a reply",
+    "HPT-1 [95%]",
+    "HPT-2",
+    "TokAcc-1, % [95%]",
+    "TokAcc-2, %",
+    "hallucinated chats, %",
+    "coverage, %",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables; return the exit code, as of `hallulab`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.headline",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder with a report")
+    given = parser.parse_args(arguments)
+    try:
+        print(page(given.run), end="")
+    except HallulabError as error:
+        print(harmless(f"error: {error}"), file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    return 0
+
+
+def page(run: Path) -> str:
+    """Return all tables of a run as Markdown.
+
+    Raises:
+        UsageError: it is no run folder with a report, or its server told no tokens.
+    """
+    report = read_report(RunFolder(run).report)
+    parts = (
+        " ".join(headlines(report)),
+        _rates(report),
+        _differences(report),
+        _lengths(report),
+        _cost(report),
+        f"Computed tokens by role, over {computed_table(run).strip()}",
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _rates(report: RunReport) -> str:
+    """Return each detector's table of chatbots, then the paper's."""
+    lines: list[tuple[str, ...]] = []
+    for row in (row for detector in report.detectors for row in report.by(detector)):
+        accuracy = None if row.tokacc_1 is None else 100 * row.tokacc_1
+        interval = None if row.tokacc_1_ci95 is None else [100 * end for end in row.tokacc_1_ci95]
+        lines.append(
+            (
+                row.detector,
+                row.chatbot,
+                number(row.calls_per_reply, 1),
+                with_interval(row.hpt_1, row.hpt_1_ci95, 2),
+                number(row.hpt_2, 2),
+                with_interval(accuracy, interval, 1),
+                number(row.tokacc_2, 1, 100),
+                number(row.hallucinated_chats, 0, 100),
+                number(row.coverage, 0, 100),
+            )
+        )
+    for chatbot, (calls, hpt_1, hpt_2, tokacc_1, tokacc_2, chats, *_) in PAPER.items():
+        percent = [f"{100 * share:.1f}" for share in (tokacc_1, tokacc_2)]
+        lines.append(
+            (THEIRS, chatbot, str(calls), f"{hpt_1:.2f}", f"{hpt_2:.2f}", *percent, f"{100 * chats:.0f}", "")
+        )
+    return _markdown(_COLUMNS, lines)
+
+
+def _differences(report: RunReport) -> str:
+    """Say which differences the paired tests find."""
+    found = []
+    for detector in report.detectors:
+        held = [
+            line
+            for line in report.comparisons
+            if line.detector == detector and line.p_holm is not None and line.p_holm < ALPHA
+        ]
+        said = [
+            f"{line.a} − {line.b} {line.metric.upper().replace('_', '-').replace('TOKACC', 'TokAcc')} "
+            f"{with_interval(line.difference, line.ci95, 2)} (p = {line.p_holm:.3f})"
+            for line in held
+        ]
+        found.append(
+            f"By {detector}, these differences hold: {'; '.join(said)}."
+            if said
+            else f"By {detector}, no difference holds."
+        )
+    return " ".join(found)
+
+
+def _lengths(report: RunReport) -> str:
+    """Return the lengths of conversations beside the paper's."""
+    lines = [
+        (
+            one.chatbot,
+            number(one.turns_mean, 1),
+            number(one.tokens_mean, 0),
+            f"{PAPER[one.chatbot][6]:.1f}",
+            f"{PAPER[one.chatbot][7]:.0f}",
+        )
+        for one in report.conversations
+        if one.chatbot in PAPER
+    ]
+    return _markdown(("chatbot", "turns", "tokens", f"turns, {THEIRS}", f"tokens, {THEIRS}"), lines)
+
+
+def _cost(report: RunReport) -> str:
+    """Say what each detector costs, in tokens of the Vanilla chatbot."""
+    said = [
+        f"{one.name} {number(one.relative_to_vanilla, 2)} times in {number(one.calls_per_chat, 1)} calls"
+        for one in report.efficiency
+        if one.role == "detector"
+    ]
+    chats = counted(max((one.conversations for one in report.efficiency), default=0), "conversation")
+    return (
+        f"Tokens read and written a conversation, as multiples of Vanilla's ({chats} a chatbot): "
+        f"{', '.join(said)}; in the paper HalluDetect {PAPER_COST} times in 23 calls."
+    )
+
+
+def _markdown(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    head = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in lines)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
