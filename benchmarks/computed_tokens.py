@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scenarios.errors import HallulabError, UsageError
-from scenarios.text.wording import harmless
+from scenarios.text.wording import harmless, noun
 from scenarios.transcript import Call
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals
@@ -97,7 +97,7 @@ def table(run: Path, steps: bool = False) -> str:
         whole.join(one)
     bots = roles.get(BOTS, Computed()).tokens
     lines = [
-        f"{replies} replies",
+        f"{replies} {noun(replies, 'reply', 'replies')}",
         "",
         "| role | requests a reply | read | of these cached | written | computed | of the bots' |",
         "|---|---:|---:|---:|---:|---:|---:|",

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.computed_tokens import table as computed_table
 from scenarios.errors import HallulabError, UsageError
 from scenarios.text.wording import counted, harmless, number, with_interval
 from simulator.measure.sample_size import ALPHA
@@ -66,7 +65,7 @@ def page(run: Path) -> str:
     """Return all tables of a run as Markdown.
 
     Raises:
-        UsageError: it is no run folder with a report, or its server told no tokens.
+        UsageError: it is no run folder with a report.
     """
     report = read_report(RunFolder(run).report)
     parts = (
@@ -75,7 +74,6 @@ def page(run: Path) -> str:
         _differences(report),
         _lengths(report),
         _cost(report),
-        f"Computed tokens by role, over {computed_table(run).strip()}",
     )
     return "\n\n".join(parts) + "\n"
 

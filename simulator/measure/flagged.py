@@ -11,6 +11,8 @@ from simulator.measure.metrics import ByDetector
 
 MOST_EXPLAINED = 200
 """Replies flagged by all detectors that are looked through for an example; large runs have thousands."""
+SHORT_ITEM = 40
+"""Characters up to which a wrong item is short: a number, a name, not half a sentence."""
 
 
 class Example(Frozen):
@@ -119,9 +121,10 @@ def _said_until(conversation: Conversation, turn: Turn) -> str:
 
 
 def _worth(found: Explanation) -> int:
-    """Return how well an example shows what is wrong: a number with the right one beside it shows it best."""
+    """Return how well an example shows what is wrong: best a short number with the right one beside it."""
     if not found.items:
         return 0
     first = found.items[0]
+    is_short = len(first.text) <= SHORT_ITEM
     has_number = any(character.isdigit() for character in first.text)
-    return 1 + has_number + 2 * bool(first.instead)
+    return 1 + is_short + 2 * (is_short and has_number) + bool(first.instead)

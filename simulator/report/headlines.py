@@ -13,9 +13,16 @@ from simulator.report.self_judging import mark
 
 
 def headlines(report: RunReport) -> list[str]:
-    """Write what was found in the replies, then whether that ranks the chatbots."""
-    found = [] if report.flagged is None else [_found(report.flagged, report.detectors)]
-    return [*found, *_ranking(report)]
+    """Write what was found in the replies, where to look first, then whether that ranks the chatbots."""
+    flagged = report.flagged
+    if flagged is None:
+        return _ranking(report)
+    disputed = (
+        f"The detectors disagree on {flagged.by_some} {noun(flagged.by_some, 'reply', 'replies')}, which the "
+        "page shows first."
+    )
+    found = _found(flagged, report.detectors)
+    return [found, *([disputed] if flagged.by_some else []), *_ranking(report)]
 
 
 def _found(flagged: Flagged, detectors: Sequence[str]) -> str:
@@ -23,12 +30,11 @@ def _found(flagged: Flagged, detectors: Sequence[str]) -> str:
     by = detectors[0] if len(detectors) == 1 else "both detectors" if len(detectors) == 2 else "all detectors"
     replies = f"{flagged.scored} {noun(flagged.scored, 'reply', 'replies')}"
     left = flagged.replies - flagged.scored
-    apart = f" ({left} more {'was' if left == 1 else 'were'} not scored by {by})" if left else ""
+    apart = f"; {left} more {'was' if left == 1 else 'were'} not scored by {by}" if left else ""
     if not flagged.scored:
         return f"None of {flagged.replies} {noun(flagged.replies, 'reply', 'replies')} was scored by {by}."
     if not flagged.by_all:
-        some = f"; {flagged.by_some} by some of them" if flagged.by_some else ""
-        return f"None of {replies} is flagged by {by}{some}{apart}."
+        return f"None of {replies} is flagged by {by}{apart}."
     often = ""
     if flagged.their_share is not None:
         share = "{} of {}".format(*flagged.their_share)

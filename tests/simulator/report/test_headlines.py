@@ -123,12 +123,12 @@ FLAGGED = Flagged(
         ),
         (
             {"scored": 16, "most_often": ("a", "b"), "example": None},
-            "7 of 16 replies are flagged by both detectors, most often those of a and b (3 of 4 each) (4 "
-            "more were not scored by both detectors).",
+            "7 of 16 replies are flagged by both detectors, most often those of a and b (3 of 4 each); 4 "
+            "more were not scored by both detectors.",
         ),
         (
             {"by_all": 0, "example": None},
-            "None of 20 replies is flagged by both detectors; 3 by some of them.",
+            "None of 20 replies is flagged by both detectors.",
         ),
         ({"scored": 0}, "None of 20 replies was scored by both detectors."),
     ],
@@ -136,7 +136,10 @@ FLAGGED = Flagged(
 def test_first_comes_what_was_found(changed: dict[str, Any], sentence: str) -> None:
     rows = [line("a", 0.5, "d"), line("a", 0.5, "e")]
     made = report({}, *rows).model_copy(update={"flagged": FLAGGED.model_copy(update=changed)})
-    assert headlines(made)[0] == sentence
+    assert headlines(made)[:2] == [
+        sentence,
+        "The detectors disagree on 3 replies, which the page shows first.",
+    ]
 
 
 def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5) -> Row:

@@ -51,7 +51,7 @@ def test_what_was_found_stands_first_and_then_whether_it_ranks_the_chatbots() ->
     first = " ".join(printed(example_report(), 200)).split("Calls/")[0]
     assert first.startswith(
         "21 of 38 replies are flagged by both detectors, most often those of vanilla and prompt-engineered "
-        "(6 of 8 each) (7 more were not scored by both detectors). For example, "
+        "(6 of 8 each); 7 more were not scored by both detectors. For example, "
     )
     assert first.rstrip().endswith(
         "3 personas are too few to rank the chatbots: 6 are needed for an interval, about 165 by halludetect "

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.computed_tokens import computed, main, table
+from scenarios.transcript import Call
+from simulator.runs.folder import RunFolder
+from simulator.runs.journals import Journals
+from tests.builders import conversation, scored
+
+
+def call(
+    purpose: str, latency_s: float, read: int, cached: int | None, written: int, replayed: bool = False
+) -> Call:
+    return Call(
+        purpose=purpose,
+        model="m",
+        prompt_tokens=read,
+        completion_tokens=written,
+        cached_tokens=cached,
+        latency_s=latency_s,
+        replayed=replayed,
+    )
+
+
+def journals() -> Journals:
+    """One reply: two requests of its chatbot, of which the detector shares one, and one of the detector."""
+    chat = conversation("a", ["x"])
+    asked = call("chatbot.reformulate", 1.0, 100, 60, 10)
+    shared = call("d.reformulate", 1.0, 100, 60, 10, replayed=True)
+    turn = chat.turns[0].model_copy(update={"calls": (asked, call("chatbot.generate", 2.0, 50, None, 5))})
+    verdict = scored("a", 0, [], detector="d").model_copy(
+        update={"calls": (shared, call("d.ask", 3.0, 40, 32, 1))}
+    )
+    return Journals([chat.model_copy(update={"turns": (turn,)})], [verdict])
+
+
+def test_a_shared_answer_counts_once_for_the_role_that_comes_first() -> None:
+    found = {purpose: one.tokens for purpose, one in computed(journals()).items()}
+    assert found == {"chatbot.reformulate": 50, "chatbot.generate": 55, "d.ask": 9}
+
+
+def test_the_table_has_each_role_a_reply_and_its_share_of_the_bots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "experiment.json").write_text("{}")
+    monkeypatch.setattr(RunFolder, "require", lambda self: None)
+    monkeypatch.setattr(RunFolder, "read_journals", lambda self: journals())
+    assert table(tmp_path, steps=True).splitlines() == [
+        "1 reply",
+        "",
+        "| role | requests a reply | read | of these cached | written | computed | of the bots' |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+        "| chatbot | 2.0 | 150 | 60 | 15 | 105 | 1.00 |",
+        "| – reformulate | 1.0 | 100 | 60 | 10 | 50 |  |",
+        "| – generate | 1.0 | 50 | 0 | 5 | 55 |  |",
+        "| d | 1.0 | 40 | 32 | 1 | 9 | 0.09 |",
+        "| – ask | 1.0 | 40 | 32 | 1 | 9 |  |",
+        "| together | 3.0 | 190 | 92 | 16 | 114 |  |",
+    ]
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
