@@ -58,10 +58,10 @@ def completion(request: dict[str, Any]) -> dict[str, Any]:
 def reply(request: dict[str, Any]) -> str:
     """Return three sentences that differ from request to request, so no two conversations are alike.
 
-    Where YES, NO or NOT SURE is asked for, it is one of these.
+    Where YES, NO or NOT SURE is asked for (in the system message), it is one of these.
     """
     number = zlib.crc32(json.dumps(request["messages"]).encode())
-    if "YES, NO" in str(request["messages"][-1].get("content")):
+    if "NOT SURE" in str(request["messages"][0].get("content")):
         return ("YES", "NO", "NOT SURE")[number % 3]
     return (
         f"Complaint {number} goes to the District Commission. It was filed within {number % 700} days. "

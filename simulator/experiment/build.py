@@ -122,11 +122,13 @@ async def execute_experiment(
         with folder.claimed():
             held = _held(folder, settings.fresh, simulate)
             searched = needed and bool(scenario.documents) and not pool.recording.replaying
+            starts = searched and not pool.get().endpoint.base_url
             async with (
-                _embedding(knowledge, searched) as embedded,
+                _embedding(knowledge, starts) as embedded,
                 served(pool, settings, needed) as revision,
             ):
-                await embedded
+                if searched:
+                    await (embedded or build_knowledge(knowledge, settings.quiet))
                 warn_of(detectors)
                 verifying = {name: claim_check_of(f"chatbot {name}", bot) for name, bot in made.items()}
                 parts = {name: parts_version(bot) for name, bot in made.items()}
@@ -267,14 +269,19 @@ async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
 
 
 @asynccontextmanager
-async def _embedding(knowledge: KnowledgeBase, searched: bool) -> AsyncIterator[asyncio.Future[None]]:
-    """Make the vectors while the model server starts and shows its progress; yield what to wait for."""
-    task = asyncio.ensure_future(build_knowledge(knowledge, quiet=True) if searched else asyncio.sleep(0))
+async def _embedding(knowledge: KnowledgeBase, starts: bool) -> AsyncIterator[asyncio.Task[None] | None]:
+    """Make the vectors while a model server starts here and shows its progress; yield what to wait for.
+
+    Args:
+        starts: whether a server is started; if not, nothing is made and None is yielded.
+    """
+    task = asyncio.create_task(build_knowledge(knowledge, quiet=True)) if starts else None
     try:
         yield task
     finally:
         # If the server did not start, its error is the one to tell.
-        await asyncio.gather(task, return_exceptions=True)
+        if task is not None and not task.done():
+            task.cancel()
 
 
 def with_model(experiment: Experiment) -> Experiment:

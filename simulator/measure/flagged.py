@@ -11,6 +11,8 @@ from simulator.measure.metrics import ByDetector
 
 MOST_EXPLAINED = 200
 """Replies flagged by all detectors that are looked through for an example; large runs have thousands."""
+LONGEST = 500
+"""Characters of a sentence at most that is looked at: nobody reads a longer example, and it takes long."""
 SHORT_ITEM = 40
 """Characters up to which a wrong item is short: a number, a name, not half a sentence."""
 
@@ -79,7 +81,8 @@ class Flagging:
             if flags == {True} and self._explained < MOST_EXPLAINED:
                 self._explained += 1
                 for span in (span for verdict in scored for span in verdict.spans or ()):
-                    self._keep_if_better(conversation, turn, span)
+                    if len(span.text) <= LONGEST:
+                        self._keep_if_better(conversation, turn, span)
 
     def _keep_if_better(self, conversation: Conversation, turn: Turn, span: Span) -> None:
         found = explain(span.text, turn.passages, _said_until(conversation, turn))

@@ -46,7 +46,6 @@ def one_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, objec
         "limit": 1,
         "min_turns": 1,
         "max_turns": 1,
-        "manners": ["own"],
     }
 
 

@@ -82,8 +82,9 @@ class Evidence:
     def share(self, wanted: Iterable[str], held: frozenset[str]) -> float:
         """Return the share of the different words wanted that are held, by weight; 0 if none are wanted."""
         weights = {stem: self.weight(stem) for stem in wanted}
-        whole = sum(weights.values())
-        return sum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
+        # Exact sums: stems come in an order that differs from process to process.
+        whole = math.fsum(weights.values())
+        return math.fsum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
 
     def best(
         self, wanted: frozenset[str], among: Iterable[Sentence] | None = None
@@ -98,7 +99,7 @@ class Evidence:
             among: sentences to look at; None: all.
         """
         weights = {stem: self.weight(stem) for stem in wanted}
-        whole = sum(weights.values())
+        whole = math.fsum(weights.values())
         found: Sentence | None = None
         rank = (0.0, 0)
         for sentence in self.sentences if among is None else among:

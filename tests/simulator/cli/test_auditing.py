@@ -24,8 +24,8 @@ EXPERIMENT = ROOT / "docs" / "guarded.yaml"
 
 
 def replayed(folder: Path, **flags: object) -> None:
-    """Run the experiment of docs/safeguards.md from the demo's recording."""
-    settings = Settings(replay=RECORDINGS / "demo.jsonl.gz", quiet=True)
+    """Run the experiment of docs/safeguards.md from the recording of the headline experiment."""
+    settings = Settings(replay=RECORDINGS / "headline.jsonl.gz", quiet=True)
     experiment = load_experiment(EXPERIMENT, flags)
     asyncio.run(execute_experiment(experiment, RunFolder(folder), settings, simulate=True))
 
@@ -50,13 +50,13 @@ def test_the_report_says_what_the_guard_did_and_what_it_cost(once: Path) -> None
     [row] = read_report(once / "report.json").safeguards
     assert (row.chatbot, row.detector, row.replies) == ("guarded", "combined", 2)
     assert (row.flagged, row.human, row.refused_share, row.unjudged) == (1, 1, 0.5, 0)
-    assert (row.hpt_before, row.hpt_after, row.answers, row.hpt_answers) == (0.5, 0.0, 1, 1.0)
-    assert (row.calls_per_reply, row.tokens_per_reply) == (7.0, 6927.5)
+    assert (row.hpt_before, row.hpt_after, row.answers, row.hpt_answers) == (2.0, 0.0, 1, 1.0)
+    assert (row.calls_per_reply, row.tokens_per_reply) == (22.0, 14770.0)
 
 
 def test_all_its_calls_are_the_chatbots(once: Path) -> None:
     costs = {(one.role, one.name): one.calls for one in read_report(once / "report.json").ledger}
-    assert (costs["chatbot", "vanilla"], costs["chatbot", "guarded"]) == (4, 18)
+    assert (costs["chatbot", "vanilla"], costs["chatbot", "guarded"]) == (4, 48)
 
 
 def test_the_page_has_the_table_of_safeguards(once: Path) -> None:
@@ -67,11 +67,11 @@ def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, run: 
     ended = hallulab("audit", run)
     first, last = ended.out.splitlines()
     assert ended.code == 0
-    assert first.startswith("line 1, guarded, conversation ")
-    assert first.endswith(
-        "turn 0: handed to a human: H = 0.45 reaches τ = 0.42 on the topic goods: unsupported is “You can go "
-        "to the consumer commission in Agartala.”"
-    )
+    assert first.startswith("line 2, guarded, conversation ")
+    assert (
+        "turn 0: handed to a human: H = 0.48 reaches τ = 0.44 on the topic goods: unsupported is “If your "
+        "refrigerator doesn't cool, you can demand a new one or a refund.”, “The user can start by "
+    ) in first
     assert last.startswith("2 lines, 1 escalated; the chain is whole, its last hash is ")
 
 
@@ -79,7 +79,7 @@ def test_json_has_the_escalated_lines_and_the_last_hash(hallulab: Hallulab, run:
     found = json.loads(hallulab("audit", run, "--json").out)
     lines = [json.loads(line) for line in (run / "audit.jsonl").read_text().splitlines()]
     assert (found["lines"], found["head"]) == (2, lines[1]["hash"])
-    assert found["escalated"] == [lines[0]]
+    assert found["escalated"] == [lines[1]]
 
 
 def test_an_edited_line_is_one_sentence_and_exit_code_1(hallulab: Hallulab, run: Path) -> None:
@@ -88,7 +88,7 @@ def test_an_edited_line_is_one_sentence_and_exit_code_1(hallulab: Hallulab, run:
     ended = hallulab("audit", run)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
-        f"error: {log}, line 1: the line was edited after it was written: its hash does not fit.\n"
+        f"error: {log}, line 2: the line was edited after it was written: its hash does not fit.\n"
     )
 
 
@@ -130,10 +130,10 @@ def test_a_run_adds_nothing_to_an_edited_log(
     log.write_text(log.read_text().replace('"human"', '"marked"', 1))
     edited = log.read_text()
     ended = hallulab(
-        "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "demo.jsonl.gz", "--out", run, "--quiet"
+        "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "headline.jsonl.gz", "--out", run, "--quiet"
     )
     assert (ended.code, log.read_text()) == (1, edited)
-    assert "line 1: the line was edited after it was written" in ended.err
+    assert "line 2: the line was edited after it was written" in ended.err
 
 
 def test_another_policy_is_another_experiment(
@@ -144,7 +144,7 @@ def test_another_policy_is_another_experiment(
     (tmp_path / "docs" / "guarded-policy.yaml").write_text(policy)
     monkeypatch.chdir(tmp_path)
     ended = hallulab(
-        "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "demo.jsonl.gz", "--out", run, "--quiet"
+        "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "headline.jsonl.gz", "--out", run, "--quiet"
     )
     assert ended.code == 2
     assert "holds another experiment (it differs in options of chatbot guarded)" in ended.err

@@ -84,7 +84,7 @@ def test_the_recorded_branches_give_the_numbers_of_the_docs(
     """All five chatbots after Vanilla's history, answered by the real model."""
     monkeypatch.chdir(tmp_path)
     replay = ("--replay", RECORDINGS / "branch.jsonl.gz", "--quiet")
-    config = ("-c", EXPERIMENT, "--limit", "1", "--model", MODEL)
+    config = ("-c", EXPERIMENT, "--personas", "upi-failed-transfer", "--model", MODEL)
     assert hallulab("run", *config, "--detectors", "halludetect", "--out", "runs/free", *replay).code == 0
     ended = hallulab("branch", "runs/free", "--out", "runs/fixed", *replay)
     assert (ended.code, ended.err) == (0, "")
@@ -92,12 +92,13 @@ def test_the_recorded_branches_give_the_numbers_of_the_docs(
     told = (ROOT / "docs" / "fixed-prefix.md").read_text(encoding="utf-8").split("```\n")
     tables, sentences = (part.splitlines() for part in told[1:4:2])
     assert len(tables) == 16
-    assert printed[: len(tables)] == tables
+    first = printed.index("") + 1
+    assert printed[first : first + len(tables)] == tables
     assert " ".join(sentences) in " ".join(printed)
     fixed = json.loads(Path("runs/fixed/report.json").read_text())["fixed_prefix"]
     assert {
         (row["free_hpt_1"], row["fixed_hpt_1"]) for row in fixed["rows"] if row["chatbot"] == "agent"
-    } == {(0.0, 0.5)}
+    } == {(0.5, 1.5)}
 
 
 def branch(hallulab: CommandLine, demo_replay: RunFolder, out: Path, *more: str | Path) -> tuple[int, str]:

@@ -230,7 +230,12 @@ def test_the_recorded_demo_answers_a_scripted_user(hallulab: CommandLine, tmp_pa
         (pack / "documents" / document.name).write_bytes(document.read_bytes())
     script = [{"id": "scripted", "messages": [turn.user for turn in simulated.turns]}]
     (pack / "personas.yaml").write_text(json.dumps({"personas": script}))
-    assert hallulab(*demo, *few, "--scenario", pack, "--out", tmp_path / "scripted").code == 0
+    assert (
+        hallulab(
+            *demo, *few, "--scenario", pack, "--personas", "scripted", "--out", tmp_path / "scripted"
+        ).code
+        == 0
+    )
     [scripted] = RunFolder(tmp_path / "scripted").read_conversations()
     assert [turn.reply for turn in scripted.turns] == [turn.reply for turn in simulated.turns]
     assert (simulated.stop_reason, scripted.stop_reason) == ("max_turns", "script_ended")

@@ -84,3 +84,9 @@ def test_without_a_reply_there_is_nothing() -> None:
     assert counted() == Flagged(
         replies=0, scored=0, by_all=0, by_some=0, most_often=(), their_share=None, example=None
     )
+
+
+def test_a_sentence_that_nobody_would_read_is_no_example() -> None:
+    chat = spoken("a", "It is 15100. " * 100)
+    made = counted((chat, judged(chat, d=(True,), e=(True,))))
+    assert (made.by_all, made.example) == (1, None)
