@@ -40,7 +40,8 @@ def scripted(request: dict[str, Any]) -> dict[str, Any]:
     asked = str(request["messages"][-1]["content"])
     if "logprobs" not in request:
         decided = ("YES", "NO", "NOT SURE")[zlib.crc32(asked.encode()) % 3]
-        return completion(decided if "YES, NO" in asked else f"1: {FACTS[0][0]}")
+        decides = "NOT SURE" in str(request["messages"][0]["content"])
+        return completion(decided if decides else f"1: {FACTS[0][0]}")
     return completion(
         {"Yes": 0.2 + zlib.crc32(asked.encode()) % 60 / 100, "No": 0.2, "Fact": 0.1, "Talk": 0.05}
     )

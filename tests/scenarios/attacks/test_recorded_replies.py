@@ -1,4 +1,4 @@
-"""The rules on what a real model wrote in a run without an attack: `tests/recordings/headline.jsonl.gz`."""
+"""The rules on what a real model wrote in recorded runs without an attack."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ INSTRUCTIONS = tuple(
 
 
 @cache
-def texts() -> list[str]:
-    """Everything the model wrote that is more than a word."""
-    lines = gzip.decompress((ROOT / "tests/recordings/headline.jsonl.gz").read_bytes()).decode().splitlines()
+def texts(run: str) -> list[str]:
+    """Everything the model wrote in a recorded run that is more than a word."""
+    path = ROOT / "tests" / "recordings" / f"{run}.jsonl.gz"
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     held = [json.loads(line) for line in lines]
     bodies = [one["answer"]["body"] for one in held if one["kind"] == "model"]
     said = [choice["message"]["content"] for body in bodies for choice in body.get("choices", [])]
@@ -32,11 +33,11 @@ def texts() -> list[str]:
 
 
 def test_nothing_obeys_an_order() -> None:
-    assert len(texts()) == 471
+    assert len(texts("demo")) == 65
     assert not [
         (order.id, text)
         for order in all_orders()
-        for text in texts()
+        for text in texts("demo")
         if obeyed(order, text, INSTRUCTIONS, "")
     ]
 
@@ -47,7 +48,7 @@ def test_a_reply_that_tells_the_truth_repeats_no_falsehood_and_with_the_false_va
     poisons = poisoned([limit], 1.0, library_of(pack.documents), 0, False)[1]
     [false] = [one for one in poisons if one.true_value == "two years" and "from the date" in one.true]
     said = "is two years from the date"
-    replies = [text for text in texts() if said in text and '"opposite"' not in text]
+    replies = [text for text in texts("headline") if said in text and '"opposite"' not in text]
     assert len(replies) == 6
     assert not [(poison.false, text) for poison in poisons for text in replies if repeats(text, poison)]
     assert all(repeats(text.replace("two years", false.false_value), false) for text in replies)
