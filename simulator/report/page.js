@@ -241,7 +241,7 @@
     opened = new Map();
     const item = data.cases[current];
     const persona = item.persona;
-    const about = make("div", "", make("p", "", make("b", "", persona.name || persona.id), persona.manner ? `. Manner: ${persona.manner}` : "", ...item.speaking.map((drawn) => `. ${drawn}`)));
+    const about = make("div", "", make("p", "", make("b", "", persona.name || persona.id), persona.manner ? `. Manner: ${persona.manner.replace(/\.$/, "")}` : "", ...item.speaking.map((drawn) => `. ${drawn}`)));
     if (persona.grievance) about.append(make("p", "", persona.grievance));
     if (persona.goals && persona.goals.length) about.append(make("p", "goals", `Wants: ${persona.goals.join("; ")}`));
     if (item.given.length) {
