@@ -8,9 +8,10 @@ from scenarios.text.courtesies import is_courtesy
 
 _ASKED = re.compile(
     r"\?"
-    r"|(?:\A|[.,;:!]\s+)(?:(?:and|but|so|ok|okay|then|please)\W+)*"
-    r"(?:what|when|where|who|whom|whose|which|why|how|do|does|did|is|are|was|were|can|could|would|will|should"
-    r"|may|must|have|has)\b"
+    r"|(?:\A|[.,;:!]\s+)(?:(?:and|but|so|ok|okay|then|please|thanks)\W+)*"
+    r"(?:(?:(?:after|at|by|for|from|in|on|since|till|to|until|with|within)\s+)?"
+    r"(?:what|when|where|who|whom|whose|which|why|how)"
+    r"|do|does|did|is|are|was|were|can|could|would|will|should|may|must|have|has)\b"
     r"|\b(?:please|kindly) \w+|\b(?:tell|give|send|show|write|help|explain to) me\b"
     r"|\bi(?:'d| would)? (?:need|want|like|wish)\b|\b(?:want|need|like) to know\b"
     r"|\bi (?:do not|don't) know\b",

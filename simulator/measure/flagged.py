@@ -47,7 +47,7 @@ class Flagged(Frozen):
     """The chatbots with the largest share of replies that every detector flags, in the order of the rows;
     empty where there is none, or all chatbots have the same."""
     their_share: tuple[int, int] | None
-    """Such replies of the first of them, and its scored ones."""
+    """Such replies of each of them, and its scored ones; None where these numbers differ or are none."""
     example: Example | None
     """One such reply, of a chatbot that is most often flagged if there is one."""
 
@@ -105,6 +105,7 @@ class Flagging:
         highest = max(shares.values(), default=0.0)
         most = tuple(name for name, share in shares.items() if share == highest > 0)
         most = most if len(most) < len(shares) else ()
+        counts = {(self._by_all[name], self._scored[name]) for name in most}
         examples = [self._examples[name] for name in most or chatbots if name in self._examples]
         return Flagged(
             replies=self._replies,
@@ -112,7 +113,7 @@ class Flagging:
             by_all=self._by_all.total(),
             by_some=self._disputed,
             most_often=most,
-            their_share=(self._by_all[most[0]], self._scored[most[0]]) if most else None,
+            their_share=counts.pop() if len(counts) == 1 else None,
             example=max(examples, key=lambda one: one[0])[1] if examples else None,
         )
 

@@ -35,11 +35,10 @@ def _found(flagged: Flagged, detectors: Sequence[str]) -> str:
         return f"None of {flagged.replies} {noun(flagged.replies, 'reply', 'replies')} was scored by {by}."
     if not flagged.by_all:
         return f"None of {replies} is flagged by {by}{apart}."
-    often = ""
+    often = f", most often those of {listed(flagged.most_often)}" if flagged.most_often else ""
     if flagged.their_share is not None:
-        share = "{} of {}".format(*flagged.their_share)
         each = " each" if len(flagged.most_often) > 1 else ""
-        often = f", most often those of {listed(flagged.most_often)} ({share}{each})"
+        often += " ({} of {}{})".format(*flagged.their_share, each)
     example = ""
     if flagged.example is not None:
         one = flagged.example

@@ -303,3 +303,20 @@ async def test_a_claim_is_supported_from_the_threshold_tuned_for_its_model(
     context, _, _ = stage({"verify": {"Yes": share, "No": 1 - share}}, served=served)
     reply = await make_chatbot("fact-checker", context).reply(LATER)
     assert (reply.text == DRAFT) == stands
+
+
+@pytest.mark.parametrize("kind", FIVE)
+async def test_a_courtesy_is_answered_in_one_call_without_a_search(kind: str) -> None:
+    thanks = (*LATER, Message(role="assistant", text="At 7."), Message(role="user", text="Thank you!"))
+    reply, transport, shelf = await reply_of(kind, history=thanks)
+    assert purposes(reply) == ["courtesy"]
+    assert (reply.query, reply.passages, shelf.searched) == ("", (), [])
+    assert [step.name for step in reply.steps] == ["courtesy", "draft"]
+    assert "only a courtesy" in transport.requests[0]["messages"][0]["content"]
+
+
+async def test_thanks_with_a_question_are_no_courtesy() -> None:
+    asked = (Message(role="user", text="Thank you! When does it open?"),)
+    reply, _, shelf = await reply_of("vanilla", history=asked)
+    assert purposes(reply) == ["reformulate", "generate"]
+    assert len(shelf.searched) == 1

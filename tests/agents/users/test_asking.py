@@ -10,6 +10,8 @@ from agents.users.asking import asks_something, question_of
     [
         "What is the fee?",
         "where do i complain",
+        "by when must I file",
+        "to whom do I go then",
         "Thanks. how long do i have",
         "please send me a draft",
         "I need the number of it",
@@ -20,7 +22,9 @@ def test_questions_and_requests_ask(message: str) -> None:
     assert asks_something(message)
 
 
-@pytest.mark.parametrize("message", ["Thank you.", "It cost 4850.", "I see, thanks for the info", ""])
+@pytest.mark.parametrize(
+    "message", ["Thank you.", "It cost 4850.", "In May I bought it.", "I see, thanks for the info", ""]
+)
 def test_thanks_and_facts_ask_nothing(message: str) -> None:
     assert not asks_something(message)
 

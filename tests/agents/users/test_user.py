@@ -263,3 +263,23 @@ def test_what_models_put_around_a_message_goes(raw: str, text: str) -> None:
 )
 def test_a_sentence_that_was_cut_off_is_dropped(raw: str, text: str) -> None:
     assert clean(raw, "Asha Rao", cut=True) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (("Thank you.", "Thanks a lot!"), "Can you tell me the deadline?"),
+        (("I see.", "It cost Rs 900."), "It cost Rs 900. Can you tell me the deadline?"),
+        (("Thank you.", "by when must I file"), "by when must I file"),
+    ],
+)
+async def test_a_user_with_an_open_goal_asks(said: Sequence[str], text: str) -> None:
+    model = Model({"Learn the fee": 0.95, "Learn the deadline": 0.1}, messages=said)
+    move, _ = await _next(model, ONE, served=TUNED)
+    assert (move.text, move.stop) == (text, None)
+
+
+async def test_where_no_goal_is_open_a_user_may_thank() -> None:
+    model = Model({"Learn the fee": 0.95, "Learn the deadline": 0.95}, messages=("Thank you.", "Thank you!"))
+    move, _ = await _next(model, ONE, served=TUNED)
+    assert move.text == "Thank you!"

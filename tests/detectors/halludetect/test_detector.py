@@ -195,6 +195,17 @@ async def test_with_nothing_to_judge_it_abstains(change: dict[str, Any], reason:
     assert requests == []
 
 
+@pytest.mark.parametrize("reading", ["probability", "mixture"])
+async def test_a_reply_to_thanks_that_claims_nothing_is_clean_without_evidence_or_search(
+    reading: str,
+) -> None:
+    judge, requests = detector(probabilities, reading=reading)
+    thanks = {"question": "Thank you!", "reply": "You are welcome!", "passages": (), "knowledge": Shelf()}
+    judgement = await judge.detect(VIEW.model_copy(update={**thanks, "history": ()}))
+    assert (judgement.outcome, judgement.flagged, judgement.spans) == ("scored", False, ())
+    assert requests == []
+
+
 async def test_cut_evidence_is_marked() -> None:
     judge, _ = detector(probabilities, max_evidence_characters=100)
     long = Passage(id="x#0", document="x", text="word " * 100)

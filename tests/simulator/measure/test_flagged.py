@@ -90,3 +90,14 @@ def test_a_sentence_that_nobody_would_read_is_no_example() -> None:
     chat = spoken("a", "It is 15100. " * 100)
     made = counted((chat, judged(chat, d=(True,), e=(True,))))
     assert (made.by_all, made.example) == (1, None)
+
+
+def test_where_equal_shares_have_different_numbers_none_are_given() -> None:
+    short, long = spoken("short", "Call 15100."), spoken("long", "Call 15100.", "Call 15100.")
+    clean = spoken("clean", "Call 1915.")
+    made = counted(
+        (short, judged(short, d=(True,), e=(True,))),
+        (long, judged(long, d=(True, True), e=(True, True))),
+        (clean, judged(clean, d=(False,), e=(False,))),
+    )
+    assert (made.most_often, made.their_share) == (("short", "long"), None)
