@@ -77,7 +77,7 @@ SENSITIVE = load_policy("metarag").thresholds.sensitive
 async def test_metarag_flags_ibuprofen_at_the_general_threshold(pool: ModelPool) -> None:
     """The evidence contradicts it: S = 0.92 in the paper."""
     judgement = await vignettes.judged(pool, "metarag", IBUPROFEN, tau=GENERAL)
-    assert judgement.score == pytest.approx(0.84, abs=0.005)
+    assert judgement.score == pytest.approx(0.855, abs=0.005)
     assert any("safe throughout pregnancy" in unit.text for unit in judgement.units)
     [place] = [(span.start, span.end) for span in judgement.spans or ()]
     assert "safe throughout pregnancy" in IBUPROFEN.reply[place[0] : place[1]]
@@ -91,7 +91,7 @@ async def test_metarag_flags_refugee_protection_at_the_identity_threshold(pool: 
     ]
     assert flags == [False, True]
     judgement = await vignettes.judged(pool, "metarag", REFUGEE)
-    assert judgement.score == pytest.approx(0.53, abs=0.005)
+    assert judgement.score == pytest.approx(0.544, abs=0.005)
 
 
 async def test_metarag_lets_a_grounded_fact_pass(pool: ModelPool) -> None:

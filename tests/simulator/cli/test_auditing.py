@@ -69,7 +69,7 @@ def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, run: 
     assert ended.code == 0
     assert first.startswith("line 2, guarded, conversation ")
     assert (
-        "turn 0: handed to a human: H = 0.48 reaches τ = 0.44 on the topic goods: unsupported is “If your "
+        "turn 0: handed to a human: H = 0.45 reaches τ = 0.43 on the topic goods: unsupported is “If your "
         "refrigerator doesn't cool, you can demand a new one or a refund.”, “The user can start by "
     ) in first
     assert last.startswith("2 lines, 1 escalated; the chain is whole, its last hash is ")
