@@ -17,6 +17,7 @@ from pathlib import Path
 from scenarios.errors import HallulabError, UsageError
 from scenarios.text.wording import harmless, noun
 from scenarios.transcript import Call
+from simulator.measure.costs import calls_of
 from simulator.runs.folder import RunFolder
 from simulator.runs.journals import Journals
 
@@ -128,14 +129,9 @@ def computed(journals: Journals) -> dict[str, Computed]:
 
 def _calls(journals: Journals) -> Iterator[Call]:
     """Yield the calls of users, chatbots and detectors, in this order."""
-    chats = [
-        call
-        for conversation in journals.conversations
-        for call in (*conversation.calls, *(call for turn in conversation.turns for call in turn.calls))
-    ]
-    for role in ("user", BOTS):
-        yield from (call for call in chats if call.purpose.partition(".")[0] == role)
-    yield from (call for call in chats if call.purpose.partition(".")[0] not in ("user", BOTS))
+    chats = [call for conversation in journals.conversations for call in calls_of(conversation)]
+    order = {"user": 0, BOTS: 1}
+    yield from sorted(chats, key=lambda call: order.get(call.role, len(order)))
     for verdict in journals.verdicts:
         yield from verdict.calls
 

@@ -42,13 +42,13 @@ def question_of(goal: str) -> str:
     you give me a draft of the notice?`.
     """
     plain = _as_first_person(goal.strip().rstrip(".?!"))
-    learnt = _LEARN.sub("", plain, count=1) if _LEARN.match(plain) else None
-    if learnt is None:
-        got = _GET.match(plain)
+    learn, got = _LEARN.match(plain), _GET.match(plain)
+    if learn is None:
         wish = (
             f"help me to {plain[:1].lower()}{plain[1:]}" if got is None else f"give me {plain[got.end() :]}"
         )
         return f"Can you {wish}?"
+    learnt = plain[learn.end() :]
     to_do = _TO_DO.match(learnt)
     if to_do is not None:
         return f"{to_do[1].capitalize()} can I {learnt[to_do.end() :]}?"

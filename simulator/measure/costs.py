@@ -79,7 +79,7 @@ class Costs:
     def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
         """Add the calls of a conversation and of the verdicts on it."""
         calls: dict[str, list[Call]] = defaultdict(list)
-        for call in _calls(conversation):
+        for call in calls_of(conversation):
             calls[call.role].append(call)
         for role, found in calls.items():
             self._roles[role, conversation.chatbot].add(spent(found))
@@ -113,7 +113,8 @@ class Costs:
         return tuple(lines)
 
 
-def _calls(conversation: Conversation) -> list[Call]:
+def calls_of(conversation: Conversation) -> list[Call]:
+    """Return every call of a conversation but those of detectors, the turns' first."""
     return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
 
 

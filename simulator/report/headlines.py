@@ -17,10 +17,7 @@ def headlines(report: RunReport) -> list[str]:
     flagged = report.flagged
     if flagged is None:
         return _ranking(report)
-    disputed = (
-        f"The detectors disagree on {flagged.by_some} {noun(flagged.by_some, 'reply', 'replies')}, which the "
-        "page shows first."
-    )
+    disputed = f"The detectors disagree on {_replies(flagged.by_some)}, which the page shows first."
     found = _found(flagged, report.detectors)
     return [found, *([disputed] if flagged.by_some else []), *_ranking(report)]
 
@@ -28,11 +25,11 @@ def headlines(report: RunReport) -> list[str]:
 def _found(flagged: Flagged, detectors: Sequence[str]) -> str:
     """Say how many replies all detectors flag, whose they are, and what is wrong with one."""
     by = detectors[0] if len(detectors) == 1 else "both detectors" if len(detectors) == 2 else "all detectors"
-    replies = f"{flagged.scored} {noun(flagged.scored, 'reply', 'replies')}"
+    replies = _replies(flagged.scored)
     left = flagged.replies - flagged.scored
     apart = f"; {left} more {'was' if left == 1 else 'were'} not scored by {by}" if left else ""
     if not flagged.scored:
-        return f"None of {flagged.replies} {noun(flagged.replies, 'reply', 'replies')} was scored by {by}."
+        return f"None of {_replies(flagged.replies)} was scored by {by}."
     if not flagged.by_all:
         return f"None of {replies} is flagged by {by}{apart}."
     often = f", most often those of {listed(flagged.most_often)}" if flagged.most_often else ""
@@ -45,6 +42,10 @@ def _found(flagged: Flagged, detectors: Sequence[str]) -> str:
         example = f' For example, {one.chatbot} says "{in_brief(one.text)}" {one.reason}'
     are = "is" if flagged.by_all == 1 else "are"
     return f"{flagged.by_all} of {replies} {are} flagged by {by}{often}{apart}.{example}"
+
+
+def _replies(number: int) -> str:
+    return f"{number} {noun(number, 'reply', 'replies')}"
 
 
 def _ranking(report: RunReport) -> list[str]:
