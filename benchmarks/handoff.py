@@ -20,9 +20,10 @@ from chatbots.protocol import ChatbotContext, ChatbotError
 from scenarios.packs.pack import Persona
 from scenarios.packs.pack_files import load_scenario
 from scenarios.transcript import Message
-from simulator.experiment.build import build_knowledge, open_pool
+from simulator.experiment.build import open_pool
 from simulator.experiment.casting import make_knowledge
 from simulator.experiment.config import Experiment
+from simulator.experiment.embedding import build_knowledge
 
 RECORDING = Path("tests") / "recordings" / "handoff.jsonl.gz"
 """The packed answers, relative to the repository."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,7 +15,6 @@ from agents.machine.progress import ProgressBars
 from agents.models.client import Endpoint
 from agents.models.model import DEFAULT_MODEL, ModelPool
 from agents.models.recording import Recording
-from agents.retrieval.knowledge import KnowledgeBase
 from agents.served_model import identities, model_warnings
 from agents.serving.catalogue import DEFAULT_CPU_MODEL
 from chatbots.instructions import instructions_of
@@ -29,6 +27,7 @@ from scenarios.packs.pack_files import load_scenario
 from simulator.experiment.branching import REPLIES, branch_jobs
 from simulator.experiment.casting import make_cast, make_detectors, make_knowledge, needs_model
 from simulator.experiment.config import Experiment
+from simulator.experiment.embedding import build_knowledge, embedding
 from simulator.experiment.execution import execute, long_lived_objects_left_alone
 from simulator.experiment.makers import Makers, makers
 from simulator.experiment.plan import Job, Plan, check_plan, plan
@@ -124,7 +123,7 @@ async def execute_experiment(
             searched = needed and bool(scenario.documents) and not pool.recording.replaying
             starts = searched and not pool.get().endpoint.base_url
             async with (
-                _embedding(knowledge, starts) as embedded,
+                embedding(knowledge, starts) as embedded,
                 served(pool, settings, needed) as revision,
             ):
                 if searched:
@@ -258,30 +257,6 @@ def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
     if not simulate and not held.of(folder.read_makers()).heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
     return held
-
-
-async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
-    """Make the vectors now, not in the first search."""
-    from agents.serving.terminal import shown_progress
-
-    with shown_progress(quiet) as on_progress:
-        await asyncio.to_thread(knowledge.build, on_progress)
-
-
-@asynccontextmanager
-async def _embedding(knowledge: KnowledgeBase, starts: bool) -> AsyncIterator[asyncio.Task[None] | None]:
-    """Make the vectors while a model server starts here and shows its progress; yield what to wait for.
-
-    Args:
-        starts: whether a server is started; if not, nothing is made and None is yielded.
-    """
-    task = asyncio.create_task(build_knowledge(knowledge, quiet=True)) if starts else None
-    try:
-        yield task
-    finally:
-        # If the server did not start, its error is the one to tell.
-        if task is not None and not task.done():
-            task.cancel()
 
 
 def with_model(experiment: Experiment) -> Experiment:

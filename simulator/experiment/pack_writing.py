@@ -28,9 +28,10 @@ from scenarios.packs.pack import Document, Scenario
 from scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario
 from scenarios.packs.written import persona_block, personas_file, scenario_file
 from scenarios.transcript import Passage
-from simulator.experiment.build import Settings, build_knowledge, open_pool, open_recording, served
+from simulator.experiment.build import Settings, open_pool, open_recording, served
 from simulator.experiment.chat_personas import Chat, ChatPersonas
 from simulator.experiment.config import Experiment
+from simulator.experiment.embedding import build_knowledge
 from simulator.experiment.persona_making import TRIES, Making, PersonaMaker
 
 
