@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from agents.models.prompt import Prompt
-from scenarios.errors import UsageError
-from scenarios.transcript import Frozen
+from hallulab.agents.models.prompt import Prompt
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Frozen
 
 
 class ClaimCheck(Frozen):
@@ -28,6 +28,12 @@ class ClaimCheck(Frozen):
     """The prompt files with which they are asked: name → version (`Prompt.version`)."""
     methods: tuple[str, ...] = ()
     """Detectors that judge for it, by class: a detector names itself, a guarded chatbot its guard."""
+
+    @field_validator("methods")
+    @classmethod
+    def _renamed(cls, methods: tuple[str, ...]) -> tuple[str, ...]:
+        """Run folders made before our packages were part of `hallulab` have their names without it."""
+        return tuple(f"hallulab.{name}" if name.startswith("detectors.") else name for name in methods)
 
     @classmethod
     def by(cls, models: Iterable[str], prompts: Iterable[Prompt]) -> Self:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
 
-from scenarios.errors import ReplayMiss
+from hallulab.scenarios.errors import ReplayMiss
 
 Result = TypeVar("Result")
 
@@ -15,7 +15,8 @@ def require_failure(error: BaseException) -> None:
     """Return if `error` is a failure of the code that raised it; raise if it must end the run.
 
     Other people's bots and detectors may raise `SystemExit`, `GeneratorExit`, `KeyboardInterrupt` and
-    cancellations, too. A stopped run cancels its tasks (`agents.machine.stopping`); that tells the two apart.
+    cancellations, too. A stopped run cancels its tasks (`hallulab.agents.machine.stopping`); that tells the
+    two apart.
 
     Raises:
         ReplayMiss: `error` is one.

@@ -15,44 +15,44 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agents.models.prompt import Prompt
-from scenarios.files.digest import digest
-from scenarios.transcript import Frozen
+from hallulab.agents.models.prompt import Prompt
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.transcript import Frozen
 
-FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
-"""Our packages."""
+OURS = "hallulab"
+"""The package that holds all of ours."""
 
 PLUMBING = (
     # The vocabulary, and the readers of data and options: what they read counts by its content.
-    "scenarios.datasets",
-    "scenarios.errors",
-    "scenarios.files",
-    "scenarios.labelled",
-    "scenarios.options",
-    "scenarios.packs",
-    "scenarios.plugins",
-    "scenarios.transcript",
+    "hallulab.scenarios.datasets",
+    "hallulab.scenarios.errors",
+    "hallulab.scenarios.files",
+    "hallulab.scenarios.labelled",
+    "hallulab.scenarios.options",
+    "hallulab.scenarios.packs",
+    "hallulab.scenarios.plugins",
+    "hallulab.scenarios.transcript",
     # How a request reaches a server, and how a server is started.
-    "agents.machine",
-    "agents.models.allowance",
-    "agents.models.base_url",
-    "agents.models.client",
-    "agents.models.errors",
-    "agents.models.received",
-    "agents.models.recording",
-    "agents.models.redaction",
-    "agents.models.replicas",
-    "agents.models.wire",
-    "agents.serving",
+    "hallulab.agents.machine",
+    "hallulab.agents.models.allowance",
+    "hallulab.agents.models.base_url",
+    "hallulab.agents.models.client",
+    "hallulab.agents.models.errors",
+    "hallulab.agents.models.received",
+    "hallulab.agents.models.recording",
+    "hallulab.agents.models.redaction",
+    "hallulab.agents.models.replicas",
+    "hallulab.agents.models.wire",
+    "hallulab.agents.serving",
     # Reports about results, and the handling of other people's failures.
-    "agents.claim_check",
-    "agents.foreign",
-    "agents.identity",
-    "agents.served_model",
-    "chatbots.protocol",
-    "detectors.base.checking",
-    "detectors.base.fitted",
-    "detectors.base.protocol",
+    "hallulab.agents.claim_check",
+    "hallulab.agents.foreign",
+    "hallulab.agents.identity",
+    "hallulab.agents.served_model",
+    "hallulab.chatbots.protocol",
+    "hallulab.detectors.base.checking",
+    "hallulab.detectors.base.fitted",
+    "hallulab.detectors.base.protocol",
 )
 """Modules and whole packages whose own code does not decide a result. What they import counts as if the
 component had imported it."""
@@ -73,7 +73,7 @@ def identity(
             `code_version`.
         options: the options in force: a pydantic model or a JSON value.
         prompts: the prompt files it uses.
-        models: the models it asks: role → `agents.served_model.identity_of`.
+        models: the models it asks: role → `hallulab.agents.served_model.identity_of`.
         seed: the seed of its requests; None if it asks no model or gets the seed with each call.
         learnt: tuned numbers or weights that no other argument holds; same types as `options`.
     """
@@ -112,7 +112,7 @@ def code_of(module: str, uncounted: Sequence[str] = PLUMBING, beyond: Sequence[s
     Raises:
         ValueError: there is no such module, or it has no Python source.
     """
-    packages = {*FLOORS, module.partition(".")[0]}
+    packages = {OURS, module.partition(".")[0]}
     found: dict[str, str] = {}
     seen: set[str] = set()
     waiting = [module]

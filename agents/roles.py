@@ -16,11 +16,11 @@ from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from autogen_core.model_context import UnboundedChatCompletionContext
 
-from agents.models.bridge import SessionClient, to_autogen
-from agents.models.model import Session
-from agents.models.prompt import ChatMessage, dialogue, load_prompt
-from scenarios.packs.pack import Specialist
-from scenarios.transcript import Message
+from hallulab.agents.models.bridge import SessionClient, to_autogen
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import ChatMessage, dialogue, load_prompt
+from hallulab.scenarios.packs.pack import Specialist
+from hallulab.scenarios.transcript import Message
 
 
 class Receptionist(BaseChatAgent):
@@ -63,7 +63,7 @@ class Receptionist(BaseChatAgent):
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> Response:
         """Choose a specialist for the last message."""
-        request = load_prompt("agents", "route").fill(
+        request = load_prompt("hallulab.agents", "route").fill(
             domain=self._domain,
             colleagues="\n".join(
                 f"{letter}. {one.title}: {one.duty}" for letter, one in self._by_letter.items()

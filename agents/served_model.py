@@ -2,8 +2,8 @@
 
 Anybody can serve any model under any name. vLLM lists for each model its `root`: a folder or a hub name.
 Folders made by `hallulab serve` end with the digest of their weights
-(`agents.serving.conversion.served_folder`). So `root` identifies a model of the catalogue, whatever its
-served name. If the endpoint or the recording gives no `root`, the served name decides.
+(`hallulab.agents.serving.conversion.served_folder`). So `root` identifies a model of the catalogue, whatever
+its served name. If the endpoint or the recording gives no `root`, the served name decides.
 
 Files of tuned numbers use the catalogue's names.
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from agents.models.client import ModelClient
-from agents.models.model import ModelPool
-from agents.serving.catalogue import CATALOGUE, GGUF_NAME, CatalogueModel
-from agents.serving.conversion import DIGEST_DIGITS
+from hallulab.agents.models.client import ModelClient
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME, CatalogueModel
+from hallulab.agents.serving.conversion import DIGEST_DIGITS
 
 
 def catalogue_name(client: ModelClient) -> str | None:

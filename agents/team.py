@@ -1,8 +1,8 @@
 """A team of AutoGen agents for models that call functions: a receptionist hands over to a specialist.
 
 The specialist calls a search function and answers; its answer ends the work. Handing over and the first
-search are required of the model. Small models do not call functions reliably; `agents.roles.route` asks them
-for one token instead.
+search are required of the model. Small models do not call functions reliably; `hallulab.agents.roles.route`
+asks them for one token instead.
 Source: HalluDetect, appendix A.1.5 and D.5 (AgentBot). The paper does not say how agents hand over; we use
 AutoGen's `Swarm`.
 """
@@ -23,13 +23,13 @@ from autogen_agentchat.teams import Swarm
 from autogen_core.models import CreateResult
 from autogen_core.tools import FunctionTool
 
-from agents.models.bridge import SessionClient
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import dialogue, load_prompt
-from scenarios.errors import UsageError
-from scenarios.packs.pack import Specialist
-from scenarios.transcript import Message
+from hallulab.agents.models.bridge import SessionClient
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import dialogue, load_prompt
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Specialist
+from hallulab.scenarios.transcript import Message
 
 RECEPTIONIST = "receptionist"
 MOST_SEARCHES = 3
@@ -110,7 +110,7 @@ class Team:
         return _answer_of(found, names)
 
     def _receptionist(self) -> AssistantAgent:
-        prompt = load_prompt("agents", "hand_over").fill(domain=self._domain)
+        prompt = load_prompt("hallulab.agents", "hand_over").fill(domain=self._domain)
         handoffs: list[Handoff | str] = [
             Handoff(target=one.name, description=f"{one.title}: {one.duty}") for one in self._specialists
         ]
@@ -123,7 +123,7 @@ class Team:
         )
 
     def _agent(self, one: Specialist) -> AssistantAgent:
-        prompt = load_prompt("agents", "take_over").fill(
+        prompt = load_prompt("hallulab.agents", "take_over").fill(
             domain=self._domain, title=one.title, duty=one.duty.rstrip(".")
         )
         return AssistantAgent(

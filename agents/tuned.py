@@ -1,6 +1,6 @@
 """Numbers tuned for models of the catalogue, from a package's `tuned.yaml`: number's name → model → value.
 
-`agents.served_model` tells which model of the catalogue is served.
+`hallulab.agents.served_model` tells which model of the catalogue is served.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenarios.errors import HallulabError, UsageError
-from scenarios.text.wording import harmless, noun
-from scenarios.transcript import Call
-from simulator.measure.costs import calls_of
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import Journals
+from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.text.wording import harmless, noun
+from hallulab.scenarios.transcript import Call
+from hallulab.simulator.measure.costs import calls_of
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
 
 BOTS = "chatbot"
 """The role that others are compared with."""

@@ -15,14 +15,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from agents.models.recording import Recording
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT, sample
 from benchmarks.planted_report import judged
-from simulator.bench.chatbots import LABELS, annotated_run
-from simulator.measure.judged_turns import JudgedTurn, judged_turns, sums
-from simulator.measure.prediction_powered import powered, sums_of
-from simulator.measure.statistics import Floats
+from hallulab.agents.models.recording import Recording
+from hallulab.simulator.bench.chatbots import LABELS, annotated_run
+from hallulab.simulator.measure.judged_turns import JudgedTurn, judged_turns, sums
+from hallulab.simulator.measure.prediction_powered import powered, sums_of
+from hallulab.simulator.measure.statistics import Floats
 
 DETECTORS = ("halludetect", "metarag")
 DRAWS = 1_000

@@ -18,11 +18,11 @@ from itertools import product
 
 import numpy as np
 
-from simulator.measure.corrections import Number, by_known, by_people
-from simulator.measure.prediction_powered import estimated, powered
-from simulator.measure.prevalence import Known
-from simulator.measure.ranking import LEAD, probabilities_of_best, reweighed
-from simulator.measure.statistics import Floats, Integers
+from hallulab.simulator.measure.corrections import Number, by_known, by_people
+from hallulab.simulator.measure.prediction_powered import estimated, powered
+from hallulab.simulator.measure.prevalence import Known
+from hallulab.simulator.measure.ranking import LEAD, probabilities_of_best, reweighed
+from hallulab.simulator.measure.statistics import Floats, Integers
 
 RUNS = 600
 CONVERSATIONS = (10, 20, 50, 200)

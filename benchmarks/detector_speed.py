@@ -14,13 +14,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.models.client import Endpoint
-from agents.models.model import DEFAULT_MODEL, ModelPool
-from detectors.base.protocol import Detector, DetectorContext
-from detectors.evidence_chain.detector import EVIDENCE_CHAIN
-from detectors.registry import make_detector
-from scenarios.datasets import load_labelled
-from scenarios.transcript import TurnView
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
+from hallulab.detectors.base.protocol import Detector, DetectorContext
+from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
+from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.transcript import TurnView
 
 NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint("none")})
 """Stands for the model that no detector here asks."""

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from agents.models.redaction import Redaction
 from benchmarks.same_results import differences, results_of
+from hallulab.agents.models.redaction import Redaction
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from simulator.bench.tables import TABLES as BENCH
-from simulator.report.columns import Column, glossary
-from simulator.report.realism import TABLES as REALISM
-from simulator.report.tables import TABLES as RUN
-from simulator.stress.calibration_table import TABLES as CALIBRATE
-from simulator.stress.rag_trust.tables import TABLES as STRESS
+from hallulab.simulator.bench.tables import TABLES as BENCH
+from hallulab.simulator.report.columns import Column, glossary
+from hallulab.simulator.report.realism import TABLES as REALISM
+from hallulab.simulator.report.tables import TABLES as RUN
+from hallulab.simulator.stress.calibration_table import TABLES as CALIBRATE
+from hallulab.simulator.stress.rag_trust.tables import TABLES as STRESS
 
 _HEAD = """# What the columns mean
 

@@ -13,17 +13,17 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.models.recording import Recording
 from benchmarks.recorded_answers import run_recorded
-from chatbots.agent import AgentBot
-from chatbots.protocol import ChatbotContext, ChatbotError
-from scenarios.packs.pack import Persona
-from scenarios.packs.pack_files import load_scenario
-from scenarios.transcript import Message
-from simulator.experiment.build import open_pool
-from simulator.experiment.casting import make_knowledge
-from simulator.experiment.config import Experiment
-from simulator.experiment.embedding import build_knowledge
+from hallulab.agents.models.recording import Recording
+from hallulab.chatbots.agent import AgentBot
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.transcript import Message
+from hallulab.simulator.experiment.build import open_pool
+from hallulab.simulator.experiment.casting import make_knowledge
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.embedding import build_knowledge
 
 RECORDING = Path("tests") / "recordings" / "handoff.jsonl.gz"
 """The packed answers, relative to the repository."""

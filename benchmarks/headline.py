@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scenarios.errors import HallulabError, UsageError
-from scenarios.text.wording import counted, harmless, number, with_interval
-from simulator.measure.sample_size import ALPHA
-from simulator.report.document import RunReport, read_report
-from simulator.report.headlines import headlines
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.text.wording import counted, harmless, number, with_interval
+from hallulab.simulator.measure.sample_size import ALPHA
+from hallulab.simulator.report.document import RunReport, read_report
+from hallulab.simulator.report.headlines import headlines
+from hallulab.simulator.runs.folder import RunFolder
 
 PAPER = {
     "vanilla": (2, 0.8165, 0.7901, 0.9383, 0.9436, 0.6000, 3.13, 782.63),

@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from benchmarks.detectors_table.measuring import Asked, judged
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT
-from detectors.halludetect.detector import kept_places
-from scenarios.transcript import Judgement, Span, Unit
-from simulator.bench.chatbots import ChatbotMean, ChatbotRow, chatbot_report
-from simulator.bench.evaluate import Evaluation
+from hallulab.detectors.halludetect.detector import kept_places
+from hallulab.scenarios.transcript import Judgement, Span, Unit
+from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRow, chatbot_report
+from hallulab.simulator.bench.evaluate import Evaluation
 
 Kept = Callable[[Judgement, Sequence[Unit], float], Sequence[int]]
 """Returns which of the scored units of a judgement are hallucinations at a threshold."""

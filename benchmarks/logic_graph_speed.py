@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy
 
-from detectors.logic_graph.consistency import shares, support
-from detectors.logic_graph.options import LogicGraphOptions
-from detectors.logic_graph.overlap import Overlap
-from detectors.logic_graph.relations import clusters, distances
-from detectors.logic_graph.scorers import Group
-from detectors.logic_graph.segmentation import document_chunks, sentence_claims
-from scenarios.transcript import Passage
+from hallulab.detectors.logic_graph.consistency import shares, support
+from hallulab.detectors.logic_graph.options import LogicGraphOptions
+from hallulab.detectors.logic_graph.overlap import Overlap
+from hallulab.detectors.logic_graph.relations import clusters, distances
+from hallulab.detectors.logic_graph.scorers import Group
+from hallulab.detectors.logic_graph.segmentation import document_chunks, sentence_claims
+from hallulab.scenarios.transcript import Passage
 
 CASES = {"60 passages": (60, 13), "10 documents, cut up": (10, 74)}
 """Number of documents, and of sentences in each, that give 60 chunks of at most 256 tokens."""

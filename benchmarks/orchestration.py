@@ -28,10 +28,10 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
-from agents.machine.progress_events import silent
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import Experiment
-from simulator.runs.folder import RunFolder
+from hallulab.agents.machine.progress_events import silent
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.folder import RunFolder
 
 CONCURRENCY = 16
 
@@ -183,7 +183,7 @@ async def against_stub(personas: int) -> dict[str, float]:
 
 async def against_vllm(model: str) -> dict[str, float]:
     """Measure the speed-up of concurrency 16 over 1, and the run's time over the bare requests' time."""
-    from agents.serving.server import serve
+    from hallulab.agents.serving.server import serve
 
     async with serve(model, on_progress=silent) as served:
 

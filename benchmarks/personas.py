@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from simulator.measure.compare import compare
-from simulator.measure.finding import findings
-from simulator.measure.metrics import Tallies, Tally, rows
-from simulator.measure.spending import spent
+from hallulab.simulator.measure.compare import compare
+from hallulab.simulator.measure.finding import findings
+from hallulab.simulator.measure.metrics import Tallies, Tally, rows
+from hallulab.simulator.measure.spending import spent
 
 RUNS = 400
 CELLS = ((2, 10), (6, 1), (6, 10), (12, 1), (12, 5))

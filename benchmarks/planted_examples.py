@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 
-from scenarios.labelled import LabelledReply
-from scenarios.packs.pack_files import load_scenario
-from scenarios.text.library import library_of
-from simulator.stress.kinds import KINDS
-from simulator.stress.material import grounded_streams
-from simulator.stress.planting import plant
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.library import library_of
+from hallulab.simulator.stress.kinds import KINDS
+from hallulab.simulator.stress.material import grounded_streams
+from hallulab.simulator.stress.planting import plant
 
 PACK = "consumer-grievance-india"
 COUNT = 400

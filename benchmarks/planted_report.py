@@ -17,29 +17,29 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agents.models.recording import Recording
 from benchmarks.detectors_table.recordings import FOLDER as TABLE
 from benchmarks.detectors_table.samples import KEPT, sample
 from hallulab import run
-from scenarios.errors import HallulabError, ReplayMiss, UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.text.wording import NOTHING, number, with_interval
-from scenarios.transcript import Conversation, Verdict
-from simulator.bench.chatbots import LABELS, annotated_run
-from simulator.bench.evaluate import Evaluation, evaluate
-from simulator.bench.planted import ALL, PlantedRow, planted_counts, planted_rows
-from simulator.experiment.build import Settings, open_pool, served
-from simulator.experiment.casting import make_detectors, needs_model
-from simulator.experiment.config import load_experiment
-from simulator.measure.corrections import Correction
-from simulator.measure.judged_turns import judged_turns
-from simulator.measure.prevalence import Accuracy, by_planted_errors
-from simulator.report.correcting import ALL as ALL_CHATBOTS
-from simulator.report.correcting import CorrectedRow, correct, require_measured
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import verdict_key
-from simulator.stress.command import PlantSettings, plant_command
-from simulator.stress.kinds import KINDS
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.wording import NOTHING, number, with_interval
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.bench.chatbots import LABELS, annotated_run
+from hallulab.simulator.bench.evaluate import Evaluation, evaluate
+from hallulab.simulator.bench.planted import ALL, PlantedRow, planted_counts, planted_rows
+from hallulab.simulator.experiment.build import Settings, open_pool, served
+from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.measure.corrections import Correction
+from hallulab.simulator.measure.judged_turns import judged_turns
+from hallulab.simulator.measure.prevalence import Accuracy, by_planted_errors
+from hallulab.simulator.report.correcting import ALL as ALL_CHATBOTS
+from hallulab.simulator.report.correcting import CorrectedRow, correct, require_measured
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import verdict_key
+from hallulab.simulator.stress.command import PlantSettings, plant_command
+from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"
 DEMO = Path("docs") / "demo.yaml"

@@ -15,24 +15,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.models.errors import ModelError
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
 from benchmarks.detectors_table.measuring import rows
 from benchmarks.detectors_table.samples import KEPT, SEED, sample
 from benchmarks.recorded_answers import run_recorded
-from detectors.base.protocol import DetectorContext
-from detectors.halludetect.by_word import RoughAnalysis, WordReading, vote
-from detectors.halludetect.options import HalluDetectOptions
-from detectors.halludetect.severity import PAPER_THRESHOLD
-from detectors.registry import make_detector
-from scenarios.labelled import LabelledReply
-from scenarios.text.spans import Region, clip, sentences
-from scenarios.transcript import Judgement
-from simulator.bench.evaluate import Evaluation, evaluate
-from simulator.bench.split import choose_replies
-from simulator.experiment.build import open_pool
-from simulator.experiment.config import Experiment
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.halludetect.by_word import RoughAnalysis, WordReading, vote
+from hallulab.detectors.halludetect.options import HalluDetectOptions
+from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
+from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.spans import Region, clip, sentences
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.evaluate import Evaluation, evaluate
+from hallulab.simulator.bench.split import choose_replies
+from hallulab.simulator.experiment.build import open_pool
+from hallulab.simulator.experiment.config import Experiment
 
 RECORDING = Path("tests") / "recordings" / "readings.jsonl.gz"
 """The packed answers, relative to the repository."""

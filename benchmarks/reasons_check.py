@@ -1,7 +1,7 @@
 """Measure how often a reason names the error: `python -m benchmarks.reasons_check --data DIR`.
 
 DIR holds the folders gold, ragtruth and wice. No detector is asked: every sentence that annotators marked
-gets its reason from `detectors.base.wrong_items`, as if it had been flagged.
+gets its reason from `hallulab.detectors.base.wrong_items`, as if it had been flagged.
 
 In `gold`, annotators quote a stretch of the reply and say why it is wrong. The first of these rules that
 applies says what the reason must name:
@@ -27,13 +27,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from detectors.base.statements import statements
-from detectors.base.wrong_items.explanation import explain
-from scenarios.datasets import load_labelled
-from scenarios.labelled import LabelledReply
-from scenarios.text.items import Item, find_items
-from scenarios.text.spans import Region
-from scenarios.text.word_forms import TOKEN, read_word
+from hallulab.detectors.base.statements import statements
+from hallulab.detectors.base.wrong_items.explanation import explain
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.items import Item, find_items
+from hallulab.scenarios.text.spans import Region
+from hallulab.scenarios.text.word_forms import TOKEN, read_word
 
 PARTS = (("ragtruth", "qa"), ("ragtruth", "summary"), ("ragtruth", "data2txt"), ("wice", "tokens"))
 """Data sets with marked words."""

@@ -9,11 +9,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from agents.models.recording import Recording
-from agents.serving.catalogue import DEFAULT_CPU_MODEL
-from scenarios.errors import HallulabError, UsageError
-from scenarios.text.wording import harmless
-from simulator.experiment.config import Experiment, load_experiment
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.text.wording import harmless
+from hallulab.simulator.experiment.config import Experiment, load_experiment
 
 Measured = Callable[[Recording, Experiment], Coroutine[Any, Any, str]]
 """Measures by recorded answers, with the models of an experiment, and returns what is printed."""

@@ -15,8 +15,8 @@ import time
 
 from openai import AsyncOpenAI
 
-from agents.serving.catalogue import DEFAULT_CPU_MODEL
-from agents.serving.server import serve
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.agents.serving.server import serve
 
 PROMPT_WORDS = (256, 512)
 REQUESTS = (1, 2, 4, 8, 16)

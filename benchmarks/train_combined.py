@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from detectors.combined.detector import SHIPPED
-from detectors.combined.model import save_model
-from detectors.combined.training import train
-from scenarios.datasets import load_labelled
+from hallulab.detectors.combined.detector import SHIPPED
+from hallulab.detectors.combined.model import save_model
+from hallulab.detectors.combined.training import train
+from hallulab.scenarios.datasets import load_labelled
 
 PARTS = (
     ("ragtruth", None),

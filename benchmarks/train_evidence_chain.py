@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from detectors.evidence_chain.detector import shipped_path
-from detectors.evidence_chain.model import save_model
-from detectors.evidence_chain.risk import Method
-from detectors.evidence_chain.training import train
-from detectors.features.features import FeatureSet
-from scenarios.datasets import load_labelled
+from hallulab.detectors.evidence_chain.detector import shipped_path
+from hallulab.detectors.evidence_chain.model import save_model
+from hallulab.detectors.evidence_chain.risk import Method
+from hallulab.detectors.evidence_chain.training import train
+from hallulab.detectors.features.features import FeatureSet
+from hallulab.scenarios.datasets import load_labelled
 
 MODELS: tuple[tuple[Method, FeatureSet], ...] = (
     ("lexical", "paper"),

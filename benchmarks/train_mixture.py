@@ -27,16 +27,16 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 
-from agents.models.client import Endpoint
-from agents.models.model import DEFAULT_MODEL, ModelPool
-from agents.models.recording import Recording
 from benchmarks.detectors_table.samples import SOURCES, sample
-from detectors.base.protocol import DetectorContext
-from detectors.halludetect.detector import HalluDetectDetector
-from detectors.halludetect.mixture import FILE, Mixture, Weights, measure_reply
-from scenarios.labelled import LabelledReply
-from scenarios.text.spans import unknown_share, words
-from scenarios.transcript import Judgement
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.halludetect.detector import HalluDetectDetector
+from hallulab.detectors.halludetect.mixture import FILE, Mixture, Weights, measure_reply
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.spans import unknown_share, words
+from hallulab.scenarios.transcript import Judgement
 
 Numbers = NDArray[np.float64]
 

@@ -3,19 +3,27 @@
 Receptionist and specialists are AutoGen agents. The scenario names the specialists (in the paper paralegal,
 lawyer and drafter). A specialist named `drafter` or `writer` writes documents from the user's facts; all
 others inform and advise from the passages they found. With models that call functions, the receptionist calls
-one to hand over, and the specialist calls one to search (`agents.team`).
+one to hand over, and the specialist calls one to search (`hallulab.agents.team`).
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from agents.roles import answer_as, route
-from agents.team import Team, is_callable_name, require_callable_names
-from chatbots.options import GenerationOptions
-from chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, as_chat, format_evidence, not_empty, titles_of
-from chatbots.protocol import ChatbotContext
-from scenarios.transcript import Passage
+from hallulab.agents.roles import answer_as, route
+from hallulab.agents.team import Team, is_callable_name, require_callable_names
+from hallulab.chatbots.options import GenerationOptions
+from hallulab.chatbots.pipeline import (
+    SHARED_PROMPTS,
+    RagChatbot,
+    Work,
+    as_chat,
+    format_evidence,
+    not_empty,
+    titles_of,
+)
+from hallulab.chatbots.protocol import ChatbotContext
+from hallulab.scenarios.transcript import Passage
 
 WRITERS = frozenset({"drafter", "writer"})
 """Names of specialists who write documents."""

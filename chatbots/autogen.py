@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from chatbots.callable import CallableBot
+from hallulab.chatbots.callable import CallableBot
 
 
 class AutoGenBot(CallableBot):

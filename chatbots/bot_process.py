@@ -1,4 +1,4 @@
-"""A user's bot in its own process: start it, ask it and end it. See `chatbots.bot_worker`."""
+"""A user's bot in its own process: start it, ask it and end it. See `hallulab.chatbots.bot_worker`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from agents.machine.worker_process import (
+from hallulab.agents.machine.worker_process import (
     LOADING_SECONDS,
     LOOP,
     WorkerError,
     WorkerProcess,
     WorkerSilent,
 )
-from agents.models.redaction import redaction
-from chatbots.protocol import ChatbotError
-from scenarios.errors import UsageError
-from scenarios.files.json_values import read_json
+from hallulab.agents.models.redaction import redaction
+from hallulab.chatbots.protocol import ChatbotError
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_values import read_json
 
 Dialogue = Sequence[dict[str, str]]
 """Messages as `{"role": "user" | "assistant", "content": str}`."""

@@ -18,19 +18,14 @@ import asyncio
 import importlib
 import inspect
 import math
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
 from __main__ import reason_of  # the main loop
 
 LONGEST_REPR = 10_000
 """Characters kept of an object that is no reply."""
-
-NAMES = ("scenarios", "agents", "detectors", "chatbots", "simulator")
-"""Hallulab's packages."""
 
 HANDOFF = "transfer_to_"
 """Beginning of the names of AutoGen's handoff tools, whose results are no evidence."""
@@ -55,7 +50,6 @@ class Worker:
         # One loop for all replies, so that objects bound to it stay usable.
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
-        hide(configuration["here"])
         target = configuration["target"]
         found = find(target, configuration["here"])
         if configuration["kind"] == "callable":
@@ -144,52 +138,6 @@ def find(target: str, here: str) -> object:
     if found is None:
         raise NoBot(f"{target}: the module {module_name} has no attribute {attribute!r}.")
     return found
-
-
-def hide(here: str) -> None:
-    """Hide hallulab's packages from the bot, unless it runs in a checkout of hallulab.
-
-    Args:
-        here: the bot's working directory.
-    """
-    if holds_hallulab(here):
-        return
-    sys.path[:] = [folder for folder in sys.path if not (holds_hallulab(folder) and is_checkout(folder))]
-    sys.meta_path.insert(0, NotOurs())
-
-
-def holds_hallulab(folder: str) -> bool:
-    """Return whether a folder holds hallulab's packages: a checkout or a folder of installed packages."""
-    return os.path.isdir(os.path.join(folder, "detectors", "halludetect"))
-
-
-def is_checkout(folder: str) -> bool:
-    """Return whether a folder is a project's folder."""
-    return os.path.exists(os.path.join(folder, "pyproject.toml"))
-
-
-class NotOurs:
-    """Finds packages with the names of hallulab's packages, except hallulab's own.
-
-    Without it, an installed `agents/__init__.py` would win over a project's folder `agents` without one.
-    """
-
-    def find_spec(self, name: str, path: object = None, target: Any = None) -> ModuleSpec | None:
-        """See `importlib.abc.MetaPathFinder`."""
-        if path is not None or name not in NAMES:
-            return None
-        elsewhere = [folder for folder in sys.path if not holds_hallulab(folder)]
-        for finder in sys.meta_path:
-            if finder is self:
-                continue
-            spec = finder.find_spec(name, elsewhere if finder is PathFinder else None, target)
-            if spec is not None and not any(map(_is_ours, spec.submodule_search_locations or ())):
-                return spec
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
-def _is_ours(package: str) -> bool:
-    return holds_hallulab(os.path.dirname(package))
 
 
 def essential(value: object) -> object:

@@ -3,7 +3,7 @@
 It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`. It returns the
 reply, or `{"reply": str, "passages": [...]}` with what it read: texts, or `{"text", "id", "document"}`.
 It may be async. Each conversation has its own process, so the bot's state belongs to one conversation
-(`chatbots.bot_process`).
+(`hallulab.chatbots.bot_process`).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any, ClassVar
 
 from pydantic import Field, ValidationError
 
-from agents.machine.daemon import in_daemon
-from agents.models.redaction import without_keys
-from chatbots.bot_process import Bot, BotProcess, require_bot
-from chatbots.outside import as_said, evidence_for
-from chatbots.pipeline import failures_as_chatbot_errors
-from chatbots.protocol import ChatbotContext, ChatbotError, Reply
-from scenarios.errors import UsageError
-from scenarios.files.paths import expanded, is_file
-from scenarios.options import read_options
-from scenarios.transcript import Frozen, Message, Passage
+from hallulab.agents.machine.daemon import in_daemon
+from hallulab.agents.models.redaction import without_keys
+from hallulab.chatbots.bot_process import Bot, BotProcess, require_bot
+from hallulab.chatbots.outside import as_said, evidence_for
+from hallulab.chatbots.pipeline import failures_as_chatbot_errors
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.paths import expanded, is_file
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.transcript import Frozen, Message, Passage
 
 FOREIGN = "python object"
-"""Marks the replacement of an object that JSON lacks; see `chatbots.bot_worker`."""
+"""Marks the replacement of an object that JSON lacks; see `hallulab.chatbots.bot_worker`."""
 
 
 class CallableOptions(Frozen):

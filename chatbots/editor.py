@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.prompt import dialogue
-from chatbots.pipeline import Work
-from chatbots.prompt_engineered import PromptEngineeredBot
-from chatbots.strategies import declined
-from chatbots.tidy import tidy_reply
-from scenarios.transcript import Frozen
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.prompt import dialogue
+from hallulab.chatbots.pipeline import Work
+from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
+from hallulab.chatbots.strategies import declined
+from hallulab.chatbots.tidy import tidy_reply
+from hallulab.scenarios.transcript import Frozen
 
 
 class EditedReply(Frozen):

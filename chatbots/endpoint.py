@@ -7,15 +7,15 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from agents.models.base_url import BaseUrl
-from agents.models.client import Endpoint
-from agents.models.model import Session
-from agents.models.prompt import ChatMessage
-from chatbots.outside import as_said, evidence_for
-from chatbots.pipeline import as_chat, failures_as_chatbot_errors, turn_seed
-from chatbots.protocol import ChatbotContext, Reply
-from scenarios.options import read_options
-from scenarios.transcript import Frozen, Message
+from hallulab.agents.models.base_url import BaseUrl
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import ChatMessage
+from hallulab.chatbots.outside import as_said, evidence_for
+from hallulab.chatbots.pipeline import as_chat, failures_as_chatbot_errors, turn_seed
+from hallulab.chatbots.protocol import ChatbotContext, Reply
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.transcript import Frozen, Message
 
 
 class EndpointOptions(Frozen):

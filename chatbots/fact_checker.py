@@ -11,18 +11,18 @@ import asyncio
 
 from pydantic import Field
 
-from agents.claim_check import ClaimCheck
-from agents.models.errors import UnparseableAnswer
-from agents.models.prompt import dialogue
-from agents.served_model import catalogue_name
-from agents.tuned import EVEN_ODDS, tuned_number
-from chatbots.options import GenerationOptions
-from chatbots.pipeline import Work, format_evidence, titles_of
-from chatbots.prompt_engineered import PromptEngineeredBot
-from chatbots.protocol import ChatbotContext
-from chatbots.strategies import declined
-from scenarios.text.spans import sentences
-from scenarios.transcript import Call, Frozen
+from hallulab.agents.claim_check import ClaimCheck
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.prompt import dialogue
+from hallulab.agents.served_model import catalogue_name
+from hallulab.agents.tuned import EVEN_ODDS, tuned_number
+from hallulab.chatbots.options import GenerationOptions
+from hallulab.chatbots.pipeline import Work, format_evidence, titles_of
+from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
+from hallulab.chatbots.protocol import ChatbotContext
+from hallulab.chatbots.strategies import declined
+from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.transcript import Call, Frozen
 
 SPLIT_TOKENS = 500
 """Limit of the split draft in tokens: the draft again, and the JSON around it."""
@@ -76,7 +76,7 @@ class FactCheckerBot(PromptEngineeredBot):
         super().__init__(context)
         self._verifier = self.options.verifier or context.model
         verifier = context.models.get(self._verifier)
-        tuned = tuned_number("chatbots", self.KIND, catalogue_name(verifier))
+        tuned = tuned_number("hallulab.chatbots", self.KIND, catalogue_name(verifier))
         untuned = EVEN_ODDS if tuned is None else tuned
         self._threshold = untuned if self.options.threshold is None else self.options.threshold
         self.claim_check = ClaimCheck.by((verifier.endpoint.model,), (self._prompts["verify"],))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.models.prompt import load_prompt
-from chatbots.endpoint import EndpointBot
-from chatbots.guarded.options import KIND as GUARDED
-from chatbots.guarded.options import wrapped_by
-from chatbots.registry import CHATBOTS
+from hallulab.agents.models.prompt import load_prompt_at
+from hallulab.chatbots.endpoint import EndpointBot
+from hallulab.chatbots.guarded.options import KIND as GUARDED
+from hallulab.chatbots.guarded.options import wrapped_by
+from hallulab.chatbots.registry import CHATBOTS
 
 _GAP = "\x00"
 
@@ -29,7 +29,7 @@ def instructions_of(kind: str, options: Mapping[str, Any]) -> tuple[str, ...] | 
         return (system,) if system else None
     filled = [
         message.text
-        for prompt in (load_prompt(*path.split("/")) for path in own.PROMPTS)
+        for prompt in (load_prompt_at(path) for path in own.PROMPTS)
         for message in prompt.fill(dict.fromkeys(prompt.placeholders, _GAP))
         if message.role == "system"
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from chatbots.strategies import Strategy
-from scenarios.transcript import Frozen
+from hallulab.chatbots.strategies import Strategy
+from hallulab.scenarios.transcript import Frozen
 
 
 class GenerationOptions(Frozen):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.models.redaction import without_keys
-from chatbots.protocol import ChatbotContext, ChatbotError
-from scenarios.transcript import Message, Passage, Step
+from hallulab.agents.models.redaction import without_keys
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
+from hallulab.scenarios.transcript import Message, Passage, Step
 
 
 def as_said(bot: str, reply: str) -> str:
     """Return the bot's reply, stripped and otherwise unchanged, because that is what is judged.
 
-    Keys and half characters are removed: see `agents.models.redaction.without_keys`.
+    Keys and half characters are removed: see `hallulab.agents.models.redaction.without_keys`.
 
     Args:
         bot: the bot's name, for errors.

@@ -13,21 +13,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from agents.claim_check import ClaimCheck
-from agents.models.model import Session
-from agents.models.prompt import ChatMessage, load_prompt
-from agents.retrieval.reformulation import reformulate
-from chatbots.options import GenerationOptions
-from chatbots.protocol import ChatbotContext, ChatbotError, Reply
-from chatbots.strategies import PROMPTS as STRATEGY_PROMPTS
-from chatbots.strategies import concluded
-from chatbots.tidy import tidy_reply
-from scenarios.errors import HallulabError, OperationalError
-from scenarios.files.digest import digest
-from scenarios.options import read_options
-from scenarios.packs.pack import Scenario
-from scenarios.text.courtesies import is_courtesy
-from scenarios.transcript import Call, Message, Passage, Step
+from hallulab.agents.claim_check import ClaimCheck
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import ChatMessage, load_prompt_at
+from hallulab.agents.retrieval.reformulation import reformulate
+from hallulab.chatbots.options import GenerationOptions
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from hallulab.chatbots.strategies import PROMPTS as STRATEGY_PROMPTS
+from hallulab.chatbots.strategies import concluded
+from hallulab.chatbots.tidy import tidy_reply
+from hallulab.scenarios.errors import HallulabError, OperationalError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.text.courtesies import is_courtesy
+from hallulab.scenarios.transcript import Call, Message, Passage, Step
 
 SHARED_PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", "chatbots/courtesy", *STRATEGY_PROMPTS)
 """The prompt files of every chatbot of ours."""
@@ -82,7 +82,7 @@ class RagChatbot(ABC):
     def __init__(self, context: ChatbotContext) -> None:
         self.context = context
         self.options = read_options(f"chatbot {self.KIND}", self.OPTIONS, context.options)
-        self._prompts = {path.split("/")[1]: load_prompt(*path.split("/")) for path in self.PROMPTS}
+        self._prompts = {path.split("/")[1]: load_prompt_at(path) for path in self.PROMPTS}
 
     @abstractmethod
     async def answer(self, work: Work) -> str:

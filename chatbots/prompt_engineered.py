@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, functions_of
+from hallulab.chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, functions_of
 
 
 class PromptEngineeredBot(RagChatbot):

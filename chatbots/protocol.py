@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agents.models.model import ModelPool
-from detectors.base.protocol import Detector, DetectorContext
-from scenarios.errors import HallulabError
-from scenarios.packs.pack import Scenario
-from scenarios.transcript import Call, Frozen, Message, Passage, Retriever, Step
+from hallulab.agents.models.model import ModelPool
+from hallulab.detectors.base.protocol import Detector, DetectorContext
+from hallulab.scenarios.errors import HallulabError
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.transcript import Call, Frozen, Message, Passage, Retriever, Step
 
 
 class Reply(Frozen):
@@ -60,7 +60,7 @@ class Parts(Protocol):
         """Make a chatbot for one conversation.
 
         Raises:
-            UsageError: see `chatbots.registry.make_chatbot`.
+            UsageError: see `hallulab.chatbots.registry.make_chatbot`.
         """
         ...
 
@@ -68,7 +68,7 @@ class Parts(Protocol):
         """Return a detector, made once for all conversations with equal arguments.
 
         Raises:
-            UsageError: see `detectors.registry.make_detector`.
+            UsageError: see `hallulab.detectors.registry.make_detector`.
         """
         ...
 

@@ -10,27 +10,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from agents.identity import identity
-from agents.models.prompt import load_prompt
-from agents.tuned import tuned_number
-from chatbots.agent import AgentBot
-from chatbots.autogen import AutoGenBot
-from chatbots.callable import CallableBot
-from chatbots.editor import EditorBot
-from chatbots.endpoint import EndpointBot
-from chatbots.fact_checker import FactCheckerBot
-from chatbots.guarded.bot import GuardedBot
-from chatbots.guarded.options import GuardedOptions
-from chatbots.guarded.policy import content_of
-from chatbots.prompt_engineered import PromptEngineeredBot
-from chatbots.protocol import Chatbot, ChatbotContext
-from chatbots.vanilla import VanillaBot
-from detectors.base.protocol import Detector, DetectorContext
-from detectors.registry import make_detector
-from scenarios.files.digest import digest
-from scenarios.options import read_options
-from scenarios.plugins import component_names, find_component, make_component, offered
-from scenarios.transcript import Frozen
+from hallulab.agents.identity import identity
+from hallulab.agents.models.prompt import load_prompt_at
+from hallulab.agents.tuned import tuned_number
+from hallulab.chatbots.agent import AgentBot
+from hallulab.chatbots.autogen import AutoGenBot
+from hallulab.chatbots.callable import CallableBot
+from hallulab.chatbots.editor import EditorBot
+from hallulab.chatbots.endpoint import EndpointBot
+from hallulab.chatbots.fact_checker import FactCheckerBot
+from hallulab.chatbots.guarded.bot import GuardedBot
+from hallulab.chatbots.guarded.options import GuardedOptions
+from hallulab.chatbots.guarded.policy import content_of
+from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
+from hallulab.chatbots.protocol import Chatbot, ChatbotContext
+from hallulab.chatbots.vanilla import VanillaBot
+from hallulab.detectors.base.protocol import Detector, DetectorContext
+from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.plugins import component_names, find_component, make_component, offered
+from hallulab.scenarios.transcript import Frozen
 
 GROUP = "hallulab.chatbots"
 """The group of entry points."""
@@ -85,7 +85,8 @@ def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
 
 
 class Workshop:
-    """Makes the parts of chatbots that are put together from others; see `chatbots.protocol.Parts`."""
+    """Makes the parts of chatbots that are put together from others; see
+    `hallulab.chatbots.protocol.Parts`."""
 
     def __init__(self) -> None:
         self._detectors: dict[str, Detector] = {}
@@ -116,13 +117,13 @@ def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, 
     """Hash what decides a chatbot's replies besides scenario and seed: code, prompts, options, models.
 
     Of a guarded chatbot this includes the wrapped chatbot and the policy. The version of its detector is not
-    known before its model is served: `chatbots.protocol.parts_version`.
+    known before its model is served: `hallulab.chatbots.protocol.parts_version`.
 
     For an entry point these are the distribution's version, the options as given and the models. The code
     behind an endpoint or a callable is not included, so start afresh after changing it.
 
     Args:
-        models: the models it may ask: role → `agents.served_model.identity_of`.
+        models: the models it may ask: role → `hallulab.agents.served_model.identity_of`.
 
     Raises:
         UsageError: there is no such chatbot, or an option is unknown or wrong.
@@ -133,8 +134,8 @@ def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, 
     if own is None:
         dist = offered(GROUP)[kind].dist
         return digest([kind, resolved, used, dist.version if dist else None])[:16]
-    prompts = [load_prompt(*path.split("/")) for path in own.PROMPTS]
-    learnt: list[Any] = [tuned_number("chatbots", kind, model) for model in used.values()]
+    prompts = [load_prompt_at(path) for path in own.PROMPTS]
+    learnt: list[Any] = [tuned_number("hallulab.chatbots", kind, model) for model in used.values()]
     if own is GuardedBot:
         wrapped = resolved["chatbot"]
         learnt.append(chatbot_version(wrapped["kind"], wrapped["options"], models))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, functions_of
+from hallulab.chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, functions_of
 
 
 class VanillaBot(RagChatbot):

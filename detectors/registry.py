@@ -11,23 +11,23 @@ from collections.abc import Callable
 from numbers import Real
 from typing import get_args
 
-from detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol, Traits
-from detectors.combined.detector import CombinedDetector
-from detectors.direct_judge.detector import DirectJudgeDetector
-from detectors.evidence_chain.detector import EVIDENCE_CHAIN
-from detectors.halludetect.detector import HalluDetectDetector
-from detectors.lexical.detector import LexicalDetector
-from detectors.logic_graph.detector import LogicGraphDetector
-from detectors.metarag.detector import MetaRagDetector
-from detectors.peers.detector import (
+from hallulab.detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol, Traits
+from hallulab.detectors.combined.detector import CombinedDetector
+from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
+from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
+from hallulab.detectors.halludetect.detector import HalluDetectDetector
+from hallulab.detectors.lexical.detector import LexicalDetector
+from hallulab.detectors.logic_graph.detector import LogicGraphDetector
+from hallulab.detectors.metarag.detector import MetaRagDetector
+from hallulab.detectors.peers.detector import (
     HhemDetector,
     LettuceDetectDetector,
     MiniCheckDetector,
     RefCheckerDetector,
 )
-from detectors.self_check.detector import SelfCheckDetector
-from scenarios.errors import UsageError
-from scenarios.plugins import component_names, find_component, make_component
+from hallulab.detectors.self_check.detector import SelfCheckDetector
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.plugins import component_names, find_component, make_component
 
 GROUP = "hallulab.detectors"
 """The entry points' group."""

@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agents.claim_check import ClaimCheck
-    from agents.models.errors import ModelError
-    from agents.models.prompt import ChatMessage
-    from chatbots.protocol import Chatbot, ChatbotContext, ChatbotError, Reply
-    from detectors.base.protocol import Detector, DetectorContext, TrainableDetector, Traits
+    from hallulab.agents.claim_check import ClaimCheck
+    from hallulab.agents.models.errors import ModelError
+    from hallulab.agents.models.prompt import ChatMessage
+    from hallulab.chatbots.protocol import Chatbot, ChatbotContext, ChatbotError, Reply
+    from hallulab.detectors.base.protocol import Detector, DetectorContext, TrainableDetector, Traits
     from hallulab.running import run
     from hallulab.saved_run import Run
-    from scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError
-    from scenarios.labelled import LabelledReply
-    from scenarios.transcript import (
+    from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError
+    from hallulab.scenarios.labelled import LabelledReply
+    from hallulab.scenarios.transcript import (
         Call,
         Conversation,
         Judgement,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
         TurnView,
         Unit,
     )
-    from simulator.experiment.config import Experiment
-    from simulator.report.document import RunReport, read_report
+    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.report.document import RunReport, read_report
 
 __all__ = [
     "Call",
@@ -70,16 +70,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "agents.claim_check": ("ClaimCheck",),
-    "agents.models.errors": ("ModelError",),
-    "agents.models.prompt": ("ChatMessage",),
-    "chatbots.protocol": ("Chatbot", "ChatbotContext", "ChatbotError", "Reply"),
-    "detectors.base.protocol": ("Detector", "DetectorContext", "TrainableDetector", "Traits"),
+    "hallulab.agents.claim_check": ("ClaimCheck",),
+    "hallulab.agents.models.errors": ("ModelError",),
+    "hallulab.agents.models.prompt": ("ChatMessage",),
+    "hallulab.chatbots.protocol": ("Chatbot", "ChatbotContext", "ChatbotError", "Reply"),
+    "hallulab.detectors.base.protocol": ("Detector", "DetectorContext", "TrainableDetector", "Traits"),
     "hallulab.running": ("run",),
     "hallulab.saved_run": ("Run",),
-    "scenarios.errors": ("HallulabError", "OperationalError", "ReplayMiss", "UsageError"),
-    "scenarios.labelled": ("LabelledReply",),
-    "scenarios.transcript": (
+    "hallulab.scenarios.errors": ("HallulabError", "OperationalError", "ReplayMiss", "UsageError"),
+    "hallulab.scenarios.labelled": ("LabelledReply",),
+    "hallulab.scenarios.transcript": (
         "Call",
         "Conversation",
         "Judgement",
@@ -92,8 +92,8 @@ _HOMES = {
         "TurnView",
         "Unit",
     ),
-    "simulator.experiment.config": ("Experiment",),
-    "simulator.report.document": ("RunReport", "read_report"),
+    "hallulab.simulator.experiment.config": ("Experiment",),
+    "hallulab.simulator.report.document": ("RunReport", "read_report"),
 }
 """Module → its names, for `__getattr__`. The same imports stand above for type checkers."""
 

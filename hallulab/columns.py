@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from scenarios.transcript import Call, Conversation
-from simulator.measure.spending import known_sum
+from hallulab.scenarios.transcript import Call, Conversation
+from hallulab.simulator.measure.spending import known_sum
 
 
 class Source(NamedTuple):

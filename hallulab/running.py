@@ -8,12 +8,12 @@ from typing import Any
 
 from hallulab.own_thread import result_of
 from hallulab.saved_run import Run
-from scenarios.errors import UsageError
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import Experiment, load_experiment
-from simulator.report.reporting import require_a_reply, write_reports
-from simulator.runs.folder import RunFolder, folder_by_time
-from simulator.runs.outputs import check_outputs
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.report.reporting import require_a_reply, write_reports
+from hallulab.simulator.runs.folder import RunFolder, folder_by_time
+from hallulab.simulator.runs.outputs import check_outputs
 
 
 def run(

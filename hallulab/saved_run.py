@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hallulab.columns import SPANS, TURNS, VERDICTS, Column, Source
-from scenarios.transcript import Conversation, Verdict
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas
 
-    from simulator.report.document import RunReport
+    from hallulab.simulator.report.document import RunReport
 
 
 class Run:
@@ -104,7 +104,7 @@ class Run:
         Raises:
             UsageError: the journals contradict each other.
         """
-        from simulator.report.reporting import report_of
+        from hallulab.simulator.report.reporting import report_of
 
         return report_of(self._folder, self._journals)
 

@@ -9,7 +9,7 @@ from typing import Self, overload
 
 from pydantic import Field, model_validator
 
-from scenarios.transcript import Frozen, Message, Origin, Passage, TurnView
+from hallulab.scenarios.transcript import Frozen, Message, Origin, Passage, TurnView
 
 
 class GoldSpan(Frozen):

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from scenarios.errors import UsageError
-from scenarios.files.data_files import in_words
-from scenarios.transcript import Frozen
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import in_words
+from hallulab.scenarios.transcript import Frozen
 
 Options = TypeVar("Options", bound=Frozen)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar, cast
 
-from scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.errors import HallulabError, UsageError
 
 Factory = TypeVar("Factory")
 Made = TypeVar("Made")

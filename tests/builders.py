@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Branch, Call, Conversation, Message, Passage, Span, Turn, Verdict
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
+from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, Passage, Span, Turn, Verdict
 
 EVIDENCE = Passage(id="p#0", document="p", text="Evidence.")
 

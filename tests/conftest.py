@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from simulator.runs.folder import RunFolder
+    from hallulab.simulator.runs.folder import RunFolder
 
 pytest_plugins = ["tests.duration_limit"]
 
@@ -60,7 +60,8 @@ def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def no_calibrations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No test judges by a threshold that the machine's user has fitted."""
     monkeypatch.setattr(
-        "detectors.base.fitted.cache_dir", lambda: Path(os.environ.get("HALLULAB_CACHE", tmp_path / "cache"))
+        "hallulab.detectors.base.fitted.cache_dir",
+        lambda: Path(os.environ.get("HALLULAB_CACHE", tmp_path / "cache")),
     )
 
 

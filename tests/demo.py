@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import load_experiment
-from simulator.report.reporting import write_reports
-from simulator.runs.folder import RunFolder
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.promises import keeping
 from tests.places import RECORDINGS, ROOT
 

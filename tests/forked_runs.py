@@ -63,7 +63,7 @@ def _run_after(before: Callable[[], object], command: Sequence[str], folder: Pat
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    from simulator.cli.main import main
+    from hallulab.simulator.cli.main import main
 
     sys.argv = ["hallulab", *command, "--out", str(folder)]
     out_file, err_file = _printed(folder)

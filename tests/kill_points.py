@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from scenarios.files.jsonl import LineWriter, read_lines
-from simulator.runs.folder import _written_beside
+from hallulab.scenarios.files.jsonl import LineWriter, read_lines
+from hallulab.simulator.runs.folder import _written_beside
 from tests import forked_runs
 
 Lines = Counter[str]
@@ -85,7 +85,7 @@ class InReport:
             os.kill(os.getpid(), signal.SIGKILL)
             raise AssertionError
 
-        patch("simulator.runs.folder._written_beside", write_beside).start()
+        patch("hallulab.simulator.runs.folder._written_beside", write_beside).start()
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 from tenacity import wait_none
 
-from agents.models.client import Endpoint
-from agents.models.model import ModelPool
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import ModelPool
 
 Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]
 """From a request body to an answer: a text, probabilities of first tokens, or a whole HTTP response."""

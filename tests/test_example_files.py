@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from detectors.base.protocol import DetectorContext
-from detectors.registry import make_detector
-from simulator.bench.sweep import configurations, load_sweep
-from simulator.experiment.config import load_experiment
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.registry import make_detector
+from hallulab.simulator.bench.sweep import configurations, load_sweep
+from hallulab.simulator.experiment.config import load_experiment
 from tests.places import ROOT
 from tests.scripted import scripted_pool
 

@@ -10,28 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.places import ROOT
+from tests.places import ROOT, module_of
 from tests.simulator.cli.test_commands import saved_run
 
 MODULES = (
-    "agents.users.chat_reader",
+    "hallulab.agents.users.chat_reader",
     "hallulab.saved_run",
-    "scenarios.text.spans",
-    "scenarios.transcript",
-    "simulator.experiment.config",
-    "simulator.experiment.persona_making",
-    "simulator.measure.agreement",
-    "simulator.measure.detection",
-    "simulator.measure.messages",
-    "simulator.measure.meteor",
-    "simulator.measure.metrics",
-    "simulator.measure.pareto",
-    "simulator.measure.repeats",
-    "simulator.measure.spending",
-    "simulator.measure.statistics",
-    "simulator.measure.token_f1",
-    "simulator.measure.tokens",
-    "simulator.measure.variance",
+    "hallulab.scenarios.text.spans",
+    "hallulab.scenarios.transcript",
+    "hallulab.simulator.experiment.config",
+    "hallulab.simulator.experiment.persona_making",
+    "hallulab.simulator.measure.agreement",
+    "hallulab.simulator.measure.detection",
+    "hallulab.simulator.measure.messages",
+    "hallulab.simulator.measure.meteor",
+    "hallulab.simulator.measure.metrics",
+    "hallulab.simulator.measure.pareto",
+    "hallulab.simulator.measure.repeats",
+    "hallulab.simulator.measure.spending",
+    "hallulab.simulator.measure.statistics",
+    "hallulab.simulator.measure.token_f1",
+    "hallulab.simulator.measure.tokens",
+    "hallulab.simulator.measure.variance",
 )
 """The modules with examples."""
 
@@ -58,7 +58,7 @@ def test_examples_of_docstrings(name: str, beside_a_demo: Path) -> None:
 def test_no_example_is_left_out() -> None:
     floors = ("scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab")
     with_examples = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        module_of(path)
         for floor in floors
         for path in (ROOT / floor).rglob("*.py")
         if re.search(r"^ *>>> ", path.read_text(encoding="utf-8"), re.MULTILINE)

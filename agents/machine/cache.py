@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from agents.machine.progress_events import Listener, StepProgress
-from scenarios.errors import OperationalError
-from scenarios.files.paths import expanded
+from hallulab.agents.machine.progress_events import Listener, StepProgress
+from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.files.paths import expanded
 
 CACHE_VARIABLE = "HALLULAB_CACHE"
 """Environment variable that moves the cache folder."""

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from scenarios.errors import OperationalError
+from hallulab.scenarios.errors import OperationalError
 
 CHECKSUM_FILE = ".ok"
 """Name of the file with a folder's checksums."""

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agents.machine.cache import building
-from agents.machine.installer import installers
-from agents.machine.progress_events import Listener, StepProgress
-from agents.machine.supervised import Ended, run_supervised
-from agents.machine.weights import PIP_BEGINS, pip_reason
-from scenarios.errors import OperationalError
+from hallulab.agents.machine.cache import building
+from hallulab.agents.machine.installer import installers
+from hallulab.agents.machine.progress_events import Listener, StepProgress
+from hallulab.agents.machine.supervised import Ended, run_supervised
+from hallulab.agents.machine.weights import PIP_BEGINS, pip_reason
+from hallulab.scenarios.errors import OperationalError
 
 STAMP = "complete"
 """Name of the file that marks an environment as whole."""

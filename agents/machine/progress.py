@@ -20,8 +20,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from scenarios.text.wording import one_line
-from scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.scenarios.text.wording import one_line
+from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 
 LINE_EVERY = 30.0
 """Seconds between two reports in a log."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Frozen
 
 
 class StepProgress(Frozen):

@@ -11,7 +11,7 @@ def side_by_side(*works: Callable[[], Any]) -> list[Any]:
     """Do all works at once, each in a thread; return what they returned, in their order.
 
     The threads are daemons: an interrupted command does not wait for them. So what they start must not
-    outlive this process (`agents.machine.supervised`).
+    outlive this process (`hallulab.agents.machine.supervised`).
 
     Raises:
         BaseException: the error of the first work that has one; the others are ended before.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from agents.machine import supervisor
-from scenarios.transcript import Frozen
+from hallulab.agents.machine import supervisor
+from hallulab.scenarios.transcript import Frozen
 
 GRACE_SECONDS = 10.0
 """Time for a command to end after SIGTERM."""

@@ -18,13 +18,13 @@ from typing import IO
 
 from pydantic import Field
 
-from agents.machine.cache import building, cache_dir, replacing
-from agents.machine.checksums import is_whole, require_sha256, write_checksums
-from agents.machine.progress_events import Listener, StepProgress, silent
-from agents.machine.supervised import run_supervised
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.paths import expanded, is_folder
-from scenarios.transcript import Frozen
+from hallulab.agents.machine.cache import building, cache_dir, replacing
+from hallulab.agents.machine.checksums import is_whole, require_sha256, write_checksums
+from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
+from hallulab.agents.machine.supervised import run_supervised
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.paths import expanded, is_folder
+from hallulab.scenarios.transcript import Frozen
 
 PIP_BEGINS = ("Collecting ", "Processing ")
 """Beginnings of the lines that pip prints for each new package, from an index or from a file."""

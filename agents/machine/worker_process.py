@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from agents.machine.supervised import start_supervised, worker_variables
-from agents.models.redaction import without_keys
-from scenarios.errors import OperationalError
+from hallulab.agents.machine.supervised import start_supervised, worker_variables
+from hallulab.agents.models.redaction import without_keys
+from hallulab.scenarios.errors import OperationalError
 
 LOOP = Path(__file__).with_name("worker_loop.py")
 """The main loop that workers run in."""

@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Frozen
 
 SeedUse = Literal["kept", "ignored", "refused"]
 
 
 class Abilities(Frozen):
-    """The abilities of one model at its endpoint, as found by `agents.models.probing`."""
+    """The abilities of one model at its endpoint, as found by `hallulab.agents.models.probing`."""
 
     log_probabilities: bool = True
     """Whether it gives log-probabilities of tokens. Without them a decision is the printed word."""

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, nullcontext
 
 from pydantic import Field
 
-from scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Frozen
 
 WINDOW_S = 60.0
 """Seconds in which the tokens are counted."""

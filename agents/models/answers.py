@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from agents.models.errors import ModelError
-from scenarios.transcript import Count
+from hallulab.agents.models.errors import ModelError
+from hallulab.scenarios.transcript import Count
 
 _THOUGHTS_END = "</think>"
 _THOUGHTS_BEGIN = "<think>"

@@ -23,11 +23,11 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
-from agents.models.answers import Completion
-from agents.models.client import WireMessage
-from agents.models.json_answers import json_schema
-from agents.models.model import Session
-from agents.models.prompt import ChatMessage
+from hallulab.agents.models.answers import Completion
+from hallulab.agents.models.client import WireMessage
+from hallulab.agents.models.json_answers import json_schema
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import ChatMessage
 
 _NAME_LENGTH = 64
 

@@ -21,13 +21,13 @@ from tenacity import (
 )
 from tenacity.wait import wait_base
 
-from agents.models.abilities import Abilities
-from agents.models.answers import Completion, read_completion
-from agents.models.errors import ModelError, RefusedRequest
-from agents.models.received import Received
-from agents.models.wire import Answer, Exchange, Wire, is_retryable
-from scenarios.errors import NO_HANDLE, UsageError
-from scenarios.files.json_values import writable
+from hallulab.agents.models.abilities import Abilities
+from hallulab.agents.models.answers import Completion, read_completion
+from hallulab.agents.models.errors import ModelError, RefusedRequest
+from hallulab.agents.models.received import Received
+from hallulab.agents.models.wire import Answer, Exchange, Wire, is_retryable
+from hallulab.scenarios.errors import NO_HANDLE, UsageError
+from hallulab.scenarios.files.json_values import writable
 
 WireMessage = Mapping[str, Any]
 """A message in the form of OpenAI-compatible endpoints: `role`, `content` and more."""
@@ -107,7 +107,7 @@ class ModelClient:
         self.endpoint = endpoint
         self.root: str | None = None
         """The endpoint's `root` of this model (vLLM: a folder or a hub name). None: it gives none, or was not
-        asked yet. See `agents.served_model`."""
+        asked yet. See `hallulab.agents.served_model`."""
         self.abilities = Abilities()
         """What the endpoint can do; until it is asked, everything is assumed."""
         self._wire = wire

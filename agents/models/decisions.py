@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.models.answers import Completion
-from agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import Completion
+from hallulab.agents.models.errors import UnparseableAnswer
 
 DECISION: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
 """Arguments of a request for a decision by log-probabilities, without the seed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.errors import OperationalError
+from hallulab.scenarios.errors import OperationalError
 
 
 class ModelError(OperationalError):

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agents.models.answers import Completion
-from agents.models.errors import UnparseableAnswer
-from agents.models.prompt import ChatMessage, load_prompt
+from hallulab.agents.models.answers import Completion
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.prompt import ChatMessage, load_prompt
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -29,7 +29,7 @@ def asking_for_json(messages: Sequence[ChatMessage], schema: type[BaseModel]) ->
     if before and before[-1].role == "user":
         asked = before.pop().text
     described = json.dumps(schema.model_json_schema(), ensure_ascii=False)
-    (message,) = load_prompt("agents", "json_answer").fill(request=asked, schema=described)
+    (message,) = load_prompt("hallulab.agents", "json_answer").fill(request=asked, schema=described)
     return [*before, ChatMessage("user", message.text.lstrip())]
 
 

@@ -16,26 +16,26 @@ import httpx2
 from pydantic import BaseModel
 from tenacity.wait import wait_base
 
-from agents.models.abilities import ReadHow
-from agents.models.allowance import Limits
-from agents.models.answers import Completion
-from agents.models.client import Endpoint, ModelClient, WireMessage
-from agents.models.decisions import (
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.allowance import Limits
+from hallulab.agents.models.answers import Completion
+from hallulab.agents.models.client import Endpoint, ModelClient, WireMessage
+from hallulab.agents.models.decisions import (
     DECISION,
     SAMPLE_TEMPERATURE,
     WORD_TOKENS,
     share_of_tokens,
     share_of_words,
 )
-from agents.models.errors import ModelError
-from agents.models.json_answers import asking_for_json, json_schema, parse_answer
-from agents.models.probing import abilities_of
-from agents.models.prompt import ChatMessage
-from agents.models.recording import Recording
-from agents.models.replicas import Replica, Replicas, normal
-from agents.models.wire import Exchange, Wire
-from scenarios.errors import UsageError
-from scenarios.transcript import Call
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.json_answers import asking_for_json, json_schema, parse_answer
+from hallulab.agents.models.probing import abilities_of
+from hallulab.agents.models.prompt import ChatMessage
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.replicas import Replica, Replicas, normal
+from hallulab.agents.models.wire import Exchange, Wire
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Call
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -54,7 +54,7 @@ class ModelPool:
         recording: where answers are kept or come from.
         concurrency: requests under way at once, over all models.
         timeout_s: limit of one try, in seconds.
-        attempts: tries for one request; see `agents.models.client.DEADLINE`.
+        attempts: tries for one request; see `hallulab.agents.models.client.DEADLINE`.
         backoff: pauses between tries.
         transport: sends the requests, for tests; by default the network.
         decision_samples: how often a model is asked for a decision if its endpoint gives no

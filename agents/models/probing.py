@@ -12,15 +12,15 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from agents.models.abilities import Abilities, SeedUse
-from agents.models.answers import Completion
-from agents.models.client import ModelClient, WireMessage
-from agents.models.decisions import DECISION
-from agents.models.errors import ImpossibleAnswer, ModelError, RefusedRequest
-from agents.models.json_answers import json_schema
-from agents.models.prompt import load_prompt
-from agents.models.wire import Exchange
-from scenarios.errors import ReplayMiss
+from hallulab.agents.models.abilities import Abilities, SeedUse
+from hallulab.agents.models.answers import Completion
+from hallulab.agents.models.client import ModelClient, WireMessage
+from hallulab.agents.models.decisions import DECISION
+from hallulab.agents.models.errors import ImpossibleAnswer, ModelError, RefusedRequest
+from hallulab.agents.models.json_answers import json_schema
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.wire import Exchange
+from hallulab.scenarios.errors import ReplayMiss
 
 _REFUSALS = frozenset({400, 404, 422, 501})
 """Statuses of endpoints that do not know an argument; routers to many models answer 404."""
@@ -142,7 +142,7 @@ async def _hands_over(client: ModelClient, seed: SeedUse) -> bool:
     The functions take no arguments. A model that gives some does not read what a function takes: the 1.5B
     copies the schema, and then often runs into the limit.
     """
-    system = load_prompt("agents", "hand_over").fill(domain="visitors of a museum")[0].text
+    system = load_prompt("hallulab.agents", "hand_over").fill(domain="visitors of a museum")[0].text
     extra = {
         "temperature": 0.0,
         "max_tokens": _HANDOFF_TOKENS,

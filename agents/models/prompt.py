@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Literal
 
-from scenarios.transcript import Message
+from hallulab.scenarios.transcript import Message
 
 ChatRole = Literal["system", "user", "assistant"]
 
@@ -78,9 +78,17 @@ class Prompt:
 
 @cache
 def load_prompt(package: str, name: str) -> Prompt:
-    """Read `prompts/NAME.txt` of an import package once, as in `load_prompt("chatbots", "generation")`."""
+    """Read `prompts/NAME.txt` of an import package once, as in `load_prompt("hallulab.chatbots",
+    "generation")`."""
     text = files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
     return Prompt(name, text)
+
+
+def load_prompt_at(place: str) -> Prompt:
+    """Read a prompt file by its package of ours and its name, as in
+    `load_prompt_at("chatbots/generation")`."""
+    package, name = place.split("/")
+    return load_prompt(f"hallulab.{package}", name)
 
 
 def dialogue(history: Sequence[Message]) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 
 import httpx2
 
-from agents.models.errors import ModelError
-from agents.models.redaction import Redaction
-from scenarios.files.json_values import read_json
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.redaction import Redaction
+from hallulab.scenarios.files.json_values import read_json
 
 LARGEST = 16 << 20
 """Bytes of an answer at most. 4,096 tokens with twenty probabilities each take 7 million."""

@@ -17,12 +17,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.data_files import in_words, main_error
-from scenarios.files.json_text import parse_json
-from scenarios.files.json_values import writable
-from scenarios.files.jsonl import LineWriter, parsed_lines, read_lines, require_writable
-from scenarios.transcript import Number, Seconds
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.data_files import in_words, main_error
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.files.json_values import writable
+from hallulab.scenarios.files.jsonl import LineWriter, parsed_lines, read_lines, require_writable
+from hallulab.scenarios.transcript import Number, Seconds
 
 _BEGINNING = b'{"kind":"'
 
@@ -34,7 +34,7 @@ _LONGEST_LINE = 64 << 20
 
 
 class _ModelAnswer(BaseModel):
-    """The required fields of an answer that `agents.models.wire` records."""
+    """The required fields of an answer that `hallulab.agents.models.wire` records."""
 
     status: Annotated[int, Field(ge=100, le=599)]
     latency_s: Seconds

@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from scenarios.files.data_files import without_surrogates
+from hallulab.scenarios.files.data_files import without_surrogates
 
 MARK = "[key]"
 """Replaces a key."""

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import httpx2
 from pydantic import Field
 
-from agents.models.allowance import Allowance, Limits
-from agents.models.errors import ModelError
-from scenarios.transcript import Frozen
+from hallulab.agents.models.allowance import Allowance, Limits
+from hallulab.agents.models.errors import ModelError
+from hallulab.scenarios.transcript import Frozen
 
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 60.0

@@ -13,15 +13,15 @@ from typing import Any
 
 import httpx2
 
-from agents.models.allowance import most_tokens
-from agents.models.answers import is_completion, read_first_token
-from agents.models.errors import ImpossibleAnswer, ModelError
-from agents.models.received import Received, receive
-from agents.models.recording import Recording
-from agents.models.redaction import Redaction, redaction
-from agents.models.replicas import Replicas
-from scenarios.errors import ReplayMiss
-from scenarios.files.digest import digest
+from hallulab.agents.models.allowance import most_tokens
+from hallulab.agents.models.answers import is_completion, read_first_token
+from hallulab.agents.models.errors import ImpossibleAnswer, ModelError
+from hallulab.agents.models.received import Received, receive
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.redaction import Redaction, redaction
+from hallulab.agents.models.replicas import Replicas
+from hallulab.scenarios.errors import ReplayMiss
+from hallulab.scenarios.files.digest import digest
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 """Client errors worth another try, besides all 5xx."""

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agents.machine.progress_events import Listener, silent
-from agents.machine.weights import EMBEDDING_MODELS, embedding_model_path
-from scenarios.errors import OperationalError
+from hallulab.agents.machine.progress_events import Listener, silent
+from hallulab.agents.machine.weights import EMBEDDING_MODELS, embedding_model_path
+from hallulab.scenarios.errors import OperationalError
 
 if TYPE_CHECKING:
     import numpy
@@ -43,9 +43,9 @@ class SentenceEmbedder:
     others at every step (measured on two busy cores: passages take twice as long on two threads as on one).
 
     Args:
-        model: a name of `agents.machine.weights.EMBEDDING_MODELS`, a folder, or a hub name.
+        model: a name of `hallulab.agents.machine.weights.EMBEDDING_MODELS`, a folder, or a hub name.
             A folder is identified by its path, so give changed weights another path.
-        cache: cache folder; None: `agents.machine.cache.cache_dir()`.
+        cache: cache folder; None: `hallulab.agents.machine.cache.cache_dir()`.
         on_progress: told of the download of weights.
     """
 

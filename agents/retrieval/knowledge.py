@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from agents.machine.cache import cache_dir
-from agents.machine.progress_events import Listener, StepProgress, silent
-from agents.models.recording import Recording
-from agents.retrieval.batching import Batches
-from agents.retrieval.embedding import Embedder, SentenceEmbedder
-from agents.retrieval.vectors import VectorTable, ensure_built
-from scenarios.errors import ReplayMiss
-from scenarios.files.digest import digest
-from scenarios.packs.pack import Scenario
-from scenarios.text.chunking import DEFAULT_CHUNKING, Chunking, passages
-from scenarios.transcript import Passage
+from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.retrieval.batching import Batches
+from hallulab.agents.retrieval.embedding import Embedder, SentenceEmbedder
+from hallulab.agents.retrieval.vectors import VectorTable, ensure_built
+from hallulab.scenarios.errors import ReplayMiss
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.text.chunking import DEFAULT_CHUNKING, Chunking, passages
+from hallulab.scenarios.transcript import Passage
 
 DEFAULT_EMBEDDING_MODEL = "all-minilm-l6-v2"
 """Small, good, and available without a model hub."""
@@ -33,7 +33,7 @@ _FORMAT = 1
 
 
 class KnowledgeBase:
-    """A `scenarios.transcript.Retriever` by exact cosine similarity.
+    """A `hallulab.scenarios.transcript.Retriever` by exact cosine similarity.
 
     The table of vectors is built when first needed and kept in the cache folder under a hash of its content.
     A recorded search loads neither model nor database, so a replayed run needs no weights and gives the same

@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import Prompt, dialogue, load_prompt
-from scenarios.transcript import Message
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt, dialogue, load_prompt
+from hallulab.scenarios.transcript import Message
 
 QUERY_TOKENS = 60
 """Limit of a reformulated query, in tokens."""
@@ -25,7 +25,7 @@ _LABEL = re.compile(
 
 def reformulation_prompt() -> Prompt:
     """Return the prompt file, for components whose version depends on it."""
-    return load_prompt("agents.retrieval", "reformulation")
+    return load_prompt("hallulab.agents.retrieval", "reformulation")
 
 
 async def reformulate(session: Session, history: Sequence[Message], question: str) -> str:

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.machine.cache import CACHE_VARIABLE, building, replacing
-from agents.machine.checksums import is_whole, sha256_of, write_checksums
-from agents.machine.progress_events import Listener, StepProgress
-from agents.retrieval.embedding import Embedder
-from scenarios.errors import NO_HANDLE, OperationalError
-from scenarios.transcript import Passage
+from hallulab.agents.machine.cache import CACHE_VARIABLE, building, replacing
+from hallulab.agents.machine.checksums import is_whole, sha256_of, write_checksums
+from hallulab.agents.machine.progress_events import Listener, StepProgress
+from hallulab.agents.retrieval.embedding import Embedder
+from hallulab.scenarios.errors import NO_HANDLE, OperationalError
+from hallulab.scenarios.transcript import Passage
 
 if TYPE_CHECKING:
     import numpy

@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from agents.machine.weights import WheelFile, WheelFiles, looks_like_path
-from scenarios.errors import UsageError
-from scenarios.files.paths import expanded, is_folder
-from scenarios.transcript import Frozen
+from hallulab.agents.machine.weights import WheelFile, WheelFiles, looks_like_path
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.paths import expanded, is_folder
+from hallulab.scenarios.transcript import Frozen
 
 DEFAULT_CPU_MODEL = "qwen2.5-coder-1.5b"
 """Served on a machine without a GPU if no model is named."""

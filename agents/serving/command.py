@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from agents.machine.progress_events import Listener
-from agents.machine.stopping import run_until_stopped
-from agents.serving.preparation import prepare
-from agents.serving.replicas import parts
-from agents.serving.server import STARTUP_TIMEOUT, serve_prepared
-from agents.serving.terminal import shown_progress
-from scenarios.errors import first_of
+from hallulab.agents.machine.progress_events import Listener
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.agents.serving.preparation import prepare
+from hallulab.agents.serving.replicas import parts
+from hallulab.agents.serving.server import STARTUP_TIMEOUT, serve_prepared
+from hallulab.agents.serving.terminal import shown_progress
+from hallulab.scenarios.errors import first_of
 
 
 def serve_command(

@@ -7,23 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from agents.machine.cache import building, cache_dir, replacing
-from agents.machine.checksums import is_whole, sha256_of, write_checksums
-from agents.machine.progress_events import Listener, StepProgress, silent
-from agents.machine.side_by_side import side_by_side
-from agents.machine.supervised import run_supervised
-from agents.machine.weights import WheelFiles, fetch
-from agents.serving.catalogue import GGUF_NAME, CatalogueModel
-from agents.serving.environment import ServerEnvironment
-from agents.serving.machine import GIB, has_fast_int8, total_memory
-from scenarios.errors import OperationalError, UsageError
+from hallulab.agents.machine.cache import building, cache_dir, replacing
+from hallulab.agents.machine.checksums import is_whole, sha256_of, write_checksums
+from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
+from hallulab.agents.machine.side_by_side import side_by_side
+from hallulab.agents.machine.supervised import run_supervised
+from hallulab.agents.machine.weights import WheelFiles, fetch
+from hallulab.agents.serving.catalogue import GGUF_NAME, CatalogueModel
+from hallulab.agents.serving.environment import ServerEnvironment
+from hallulab.agents.serving.machine import GIB, has_fast_int8, total_memory
+from hallulab.scenarios.errors import OperationalError, UsageError
 
 WeightFormat = Literal["bf16", "w8a8"]
 """Number format of the served folder."""
 
 DIGEST_DIGITS = 12
-"""Digits of the weights' sha256 at the end of a served folder's name. `agents.served_model` identifies the
-model by them."""
+"""Digits of the weights' sha256 at the end of a served folder's name. `hallulab.agents.served_model`
+identifies the model by them."""
 
 FLOAT32_MEMORY = 15 * GIB
 """Memory that a machine needs for a model in float32: with `qwen2.5-coder-1.5b` the server takes 10 GiB, 3 of

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.machine.cache import cache_dir
-from agents.machine.environments import python_environment
-from agents.machine.progress_events import Listener, silent
-from agents.serving.machine import MachineKind, machine_kind
-from scenarios.transcript import Frozen
+from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.environments import python_environment
+from hallulab.agents.machine.progress_events import Listener, silent
+from hallulab.agents.serving.machine import MachineKind, machine_kind
+from hallulab.scenarios.transcript import Frozen
 
 
 class ServerEnvironment(Frozen):

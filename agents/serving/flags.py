@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
-from agents.serving.machine import GIB, as_ranges
-from scenarios.errors import UsageError
+from hallulab.agents.serving.machine import GIB, as_ranges
+from hallulab.scenarios.errors import UsageError
 
 MAX_CONTEXT = 8192
 """Tokens of context to serve at most; conversations with evidence stay far below."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import psutil
 
-from scenarios.errors import OperationalError
+from hallulab.scenarios.errors import OperationalError
 
 LOOPBACK = "127.0.0.1"
 

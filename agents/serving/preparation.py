@@ -8,15 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agents.machine.cache import cache_dir
-from agents.machine.progress_events import Listener, silent
-from agents.machine.side_by_side import side_by_side
-from agents.serving import machine
-from agents.serving.catalogue import GGUF_NAME, resolve
-from agents.serving.conversion import fetch_ahead, served_folder, weight_format
-from agents.serving.environment import server_environment
-from agents.serving.flags import command_line, cpu_variables, server_variables
-from scenarios.transcript import Frozen
+from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.progress_events import Listener, silent
+from hallulab.agents.machine.side_by_side import side_by_side
+from hallulab.agents.serving import machine
+from hallulab.agents.serving.catalogue import GGUF_NAME, resolve
+from hallulab.agents.serving.conversion import fetch_ahead, served_folder, weight_format
+from hallulab.agents.serving.environment import server_environment
+from hallulab.agents.serving.flags import command_line, cpu_variables, server_variables
+from hallulab.scenarios.transcript import Frozen
 
 
 class PreparedModel(Frozen):

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.serving.flags import RESERVED_GIB, cpu_variables
-from agents.serving.machine import GIB, as_ranges, available_memory, gpu_cards, usable_cores
-from agents.serving.preparation import PreparedModel
-from scenarios.errors import UsageError
-from scenarios.text.wording import counted, noun
+from hallulab.agents.serving.flags import RESERVED_GIB, cpu_variables
+from hallulab.agents.serving.machine import GIB, as_ranges, available_memory, gpu_cards, usable_cores
+from hallulab.agents.serving.preparation import PreparedModel
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.wording import counted, noun
 
 _PARALLEL = {
     "--tensor-parallel-size": "-tp",

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import httpx2
 
-from agents.machine.cache import disk_errors
-from agents.machine.progress_events import Listener, StepProgress, silent
-from agents.machine.supervised import start_supervised
-from agents.serving.ports import LOOPBACK, reserved_port
-from agents.serving.preparation import PreparedModel, prepare
-from scenarios.errors import OperationalError
-from scenarios.transcript import Frozen
+from hallulab.agents.machine.cache import disk_errors
+from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
+from hallulab.agents.machine.supervised import start_supervised
+from hallulab.agents.serving.ports import LOOPBACK, reserved_port
+from hallulab.agents.serving.preparation import PreparedModel, prepare
+from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.transcript import Frozen
 
 STARTUP_TIMEOUT = 900.0
 """Seconds until a server must answer. Loading and compiling a large model on a slow machine takes long."""

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 from rich.progress import Progress, TaskID, TaskProgressColumn
 
-from agents.machine.progress import bars
-from agents.machine.progress_events import Listener, StepProgress, silent
-from scenarios.text.wording import one_line
+from hallulab.agents.machine.progress import bars
+from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
+from hallulab.scenarios.text.wording import one_line
 
 
 @contextmanager

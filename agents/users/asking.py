@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from scenarios.text.courtesies import is_courtesy
+from hallulab.scenarios.text.courtesies import is_courtesy
 
 _ASKED = re.compile(
     r"\?"

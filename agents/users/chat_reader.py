@@ -1,6 +1,7 @@
 """Read off a real chat, with a served model, what a persona consists of: the user's case, goals and manner.
 
-The case is read off the chat's summary (`agents.users.summarizer`), the manner off the user's own messages.
+The case is read off the chat's summary (`hallulab.agents.users.summarizer`), the manner off the user's own
+messages.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import load_prompt
-from agents.users.persona_writer import AGAIN, MANNERS, as_goal, asked_for
-from scenarios.text.items import find_items
-from scenarios.text.word_forms import TOKEN, read_word
-from scenarios.text.wording import in_brief, one_line
-from scenarios.transcript import Frozen, Message
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.users.persona_writer import AGAIN, MANNERS, as_goal, asked_for
+from hallulab.scenarios.text.items import find_items
+from hallulab.scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.text.wording import in_brief, one_line
+from hallulab.scenarios.transcript import Frozen, Message
 
 _CASE_TOKENS = 320
 """Limit of the answer."""
@@ -51,7 +52,7 @@ async def read_case(session: Session, domain: str, name: str, summary: str, atte
         session: asks the model.
         domain: the assistant's domain, in the words of a prompt.
         name: what the user is to be called.
-        summary: see `agents.users.summarizer.summarize`.
+        summary: see `hallulab.agents.users.summarizer.summarize`.
         attempt: tries before; the first one has temperature 0.
 
     Returns:
@@ -61,7 +62,7 @@ async def read_case(session: Session, domain: str, name: str, summary: str, atte
         UnparseableAnswer: the answer is not in the form, or of an example.
         ModelError: no answer.
     """
-    request = load_prompt("agents.users", "chat_case").fill(
+    request = load_prompt("hallulab.agents.users", "chat_case").fill(
         domain=domain, name=name, summary=one_line(summary)
     )
     case = await session.structured(
@@ -92,7 +93,7 @@ async def manner_in(session: Session, chat: Sequence[Message]) -> str | None:
     letters = string.ascii_uppercase[: len(MANNERS) + 1]
     told = zip(letters, (*MANNERS, "None of these"), strict=True)
     said = [message.text for message in chat if message.role == "user"][:_MESSAGES]
-    request = load_prompt("agents.users", "chat_manner").fill(
+    request = load_prompt("hallulab.agents.users", "chat_manner").fill(
         manners="\n".join(f"{letter}. {text}" for letter, text in told),
         messages="\n".join(f"- {in_brief(text)}" for text in said),
     )

@@ -14,9 +14,9 @@ from importlib.resources import files
 import yaml
 from pydantic import Field, TypeAdapter
 
-from scenarios.files.digest import digest
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Frozen
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Frozen
 
 JOINT = "+"
 """Joins the names of manners that one user has."""
@@ -49,7 +49,7 @@ class Manner(Frozen):
 @cache
 def manners() -> Mapping[str, Manner]:
     """Return all manners by name."""
-    text = files("agents.users").joinpath("manners.yaml").read_text(encoding="utf-8")
+    text = files("hallulab.agents.users").joinpath("manners.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, Manner]).validate_python(yaml.safe_load(text))
 
 

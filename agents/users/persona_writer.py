@@ -13,11 +13,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import load_prompt
-from scenarios.text.wording import one_line
-from scenarios.transcript import Frozen
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.scenarios.text.wording import one_line
+from hallulab.scenarios.transcript import Frozen
 
 _ABOUT_TOKENS, _GOALS_TOKENS, _CASE_TOKENS = 400, 120, 200
 """Limits of the answers."""
@@ -118,7 +118,7 @@ async def write_about(session: Session, titles: Sequence[str], attempt: int) -> 
         ModelError: no answer.
     """
     told = "\n".join(f"- {one_line(title)}" for title in titles[:_TITLES])
-    request = load_prompt("agents.users", "pack_about").fill(titles=told)
+    request = load_prompt("hallulab.agents.users", "pack_about").fill(titles=told)
     about = await session.structured(
         "about", request, About, max_tokens=_ABOUT_TOKENS, temperature=AGAIN * (attempt > 0), sample=attempt
     )
@@ -139,7 +139,7 @@ async def write_goals(session: Session, passage: str, attempt: int) -> GoalPair:
         UnparseableAnswer: the answer is not in the form, or no goal.
         ModelError: no answer.
     """
-    request = load_prompt("agents.users", "persona_goals").fill(text=passage)
+    request = load_prompt("hallulab.agents.users", "persona_goals").fill(text=passage)
     pair = await session.structured(
         "goals",
         request,
@@ -162,7 +162,7 @@ async def write_case(session: Session, domain: str, name: str, goals: Sequence[s
         ModelError: no answer.
     """
     told = "\n".join(f"- {goal}" for goal in goals)
-    request = load_prompt("agents.users", "persona_case").fill(domain=domain, name=name, goals=told)
+    request = load_prompt("hallulab.agents.users", "persona_case").fill(domain=domain, name=name, goals=told)
     case = await session.structured(
         "case", request, Case, max_tokens=_CASE_TOKENS, temperature=AGAIN * (attempt > 0), sample=attempt
     )
@@ -180,7 +180,7 @@ async def answered(session: Session, goal: str, text: str) -> float:
         UnparseableAnswer: the model answered neither Yes nor No.
         ModelError: no answer.
     """
-    request = load_prompt("agents.users", "goal_answered").fill(text=text, goal=goal)
+    request = load_prompt("hallulab.agents.users", "goal_answered").fill(text=text, goal=goal)
     return (await session.choose("answered", request, ("Yes", "No")))["Yes"]
 
 

@@ -14,13 +14,13 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import dialogue, load_prompt
-from scenarios.errors import UsageError
-from scenarios.files.data_files import read_text
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import Message
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import dialogue, load_prompt
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_text
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Message
 
 MAX_TOKENS = 320
 """Limit of a summary, in tokens."""
@@ -53,7 +53,7 @@ async def summarize(session: Session, chat: Sequence[Message], domain: str) -> s
     """
     if not any(message.role == "user" for message in chat):
         raise ValueError("a reference chat without a user message has nothing to summarize")
-    request = load_prompt("agents.users", "summarizer").fill(domain=domain, chat=dialogue(chat))
+    request = load_prompt("hallulab.agents.users", "summarizer").fill(domain=domain, chat=dialogue(chat))
     summary = await session.text("summary", request, max_tokens=MAX_TOKENS)
     if not summary:
         raise UnparseableAnswer("summary: the model wrote an empty summary.")

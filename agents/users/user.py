@@ -23,20 +23,20 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.identity import identity
-from agents.models.errors import ModelError
-from agents.models.model import ModelPool, Session
-from agents.models.prompt import ChatMessage, dialogue, load_prompt
-from agents.roles import answer_as
-from agents.served_model import catalogue_name
-from agents.tuned import EVEN_ODDS, tuned_number
-from agents.users.asking import asks_something, question_of
-from agents.users.user_flaws import MIN_TURNS, message_flaws
-from agents.users.user_prompts import USER_PROMPTS
-from scenarios.files.digest import digest
-from scenarios.packs.pack import Persona
-from scenarios.text.courtesies import is_courtesy
-from scenarios.transcript import Call, Frozen, Message
+from hallulab.agents.identity import identity
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import ModelPool, Session
+from hallulab.agents.models.prompt import ChatMessage, dialogue, load_prompt
+from hallulab.agents.roles import answer_as
+from hallulab.agents.served_model import catalogue_name
+from hallulab.agents.tuned import EVEN_ODDS, tuned_number
+from hallulab.agents.users.asking import asks_something, question_of
+from hallulab.agents.users.user_flaws import MIN_TURNS, message_flaws
+from hallulab.agents.users.user_prompts import USER_PROMPTS
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.text.courtesies import is_courtesy
+from hallulab.scenarios.transcript import Call, Frozen, Message
 
 TEMPERATURE = 0.7
 """Temperature of the first try at a message."""
@@ -52,10 +52,10 @@ def user_version(model: str) -> str:
     """Hash what decides how users behave, besides persona and limits: code, prompts, thresholds, model.
 
     Args:
-        model: `agents.served_model.identity_of` the users' model.
+        model: `hallulab.agents.served_model.identity_of` the users' model.
     """
-    prompts = [load_prompt("agents.users", name) for name in USER_PROMPTS]
-    learnt = [tuned_number("agents.users", name, model) for name in ("goal_told", "give_up")]
+    prompts = [load_prompt("hallulab.agents.users", name) for name in USER_PROMPTS]
+    learnt = [tuned_number("hallulab.agents.users", name, model) for name in ("goal_told", "give_up")]
     return identity(__name__, {}, prompts, {"user": model}, learnt=learnt)
 
 
@@ -63,7 +63,8 @@ class UserMove(Frozen):
     """The simulated user's next step: a message or a stop."""
 
     text: str | None
-    """The next message, perhaps flawed or empty (see `agents.users.user_flaws`); None: the user stops."""
+    """The next message, perhaps flawed or empty (see `hallulab.agents.users.user_flaws`); None: the user
+    stops."""
     stop: Literal["goal_reached", "gave_up", "script_ended"] | None = None
     """Why the user stops, or None."""
     calls: tuple[Call, ...] = ()
@@ -150,7 +151,7 @@ class SimulatedUser:
         return UserMove(text=text, calls=tuple(session.calls))
 
     async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
-        prompt, told = load_prompt("agents.users", "user_goal"), _threshold("goal_told", session)
+        prompt, told = load_prompt("hallulab.agents.users", "user_goal"), _threshold("goal_told", session)
         for goal in self._persona.goals:
             question = prompt.fill(history=dialogue(history), goal=goal)
             share = await session.choose("goal", question, ("Yes", "No"))
@@ -159,7 +160,7 @@ class SimulatedUser:
         return None
 
     async def _is_useless(self, session: Session, history: Sequence[Message]) -> bool:
-        question = load_prompt("agents.users", "user_patience").fill(history=dialogue(history))
+        question = load_prompt("hallulab.agents.users", "user_patience").fill(history=dialogue(history))
         share = await session.choose("patience", question, ("Yes", "No"))
         return share["Yes"] >= _threshold("give_up", session)
 
@@ -183,7 +184,7 @@ class SimulatedUser:
         if history:
             values |= {"facts": "; ".join(persona.facts) or "nothing more", "history": dialogue(history)}
         name = "user_message" if history else "user_opening"
-        return load_prompt("agents.users", f"{name}_short" if self._short else name).fill(values)
+        return load_prompt("hallulab.agents.users", f"{name}_short" if self._short else name).fill(values)
 
     async def _try(
         self, session: Session, request: Sequence[ChatMessage], temperature: float, sample: int
@@ -202,7 +203,7 @@ class SimulatedUser:
 
 def _threshold(name: str, session: Session) -> float:
     """Return the deciding share of "Yes": tuned for the user's model, else even odds."""
-    tuned = tuned_number("agents.users", name, catalogue_name(session.client))
+    tuned = tuned_number("hallulab.agents.users", name, catalogue_name(session.client))
     return EVEN_ODDS if tuned is None else tuned
 
 

@@ -9,8 +9,8 @@ from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseChatMessage, StopMessage, TextMessage
 from autogen_core import CancellationToken
 
-from agents.users.user import SimulatedUser
-from scenarios.transcript import Message
+from hallulab.agents.users.user import SimulatedUser
+from hallulab.scenarios.transcript import Message
 
 
 class UserAgent(BaseChatAgent):

@@ -17,10 +17,10 @@ from rapidfuzz.fuzz import ratio
 from rapidfuzz.process import extract_iter
 from rapidfuzz.utils import default_process
 
-from agents.models.prompt import load_prompt
-from agents.users.user_prompts import USER_PROMPTS
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Frozen, Message, Turn
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.users.user_prompts import USER_PROMPTS
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Conversation, Frozen, Message, Turn
 
 FlawKind = Literal["empty", "role_swap", "leaked_instructions", "repeated", "premature_stop"]
 
@@ -332,7 +332,7 @@ def _windows(text: str) -> list[str]:
 
 @cache
 def _prompt_windows() -> frozenset[str]:
-    templates = (load_prompt("agents.users", name).template for name in USER_PROMPTS)
+    templates = (load_prompt("hallulab.agents.users", name).template for name in USER_PROMPTS)
     return frozenset(window for template in templates for window in _windows(template))
 
 

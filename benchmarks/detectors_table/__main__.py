@@ -27,11 +27,11 @@ from benchmarks.detectors_table.measuring import Asked
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.running import table
 from benchmarks.detectors_table.samples import KEPT, SOURCES
-from detectors.evidence_chain.detector import EVIDENCE_CHAIN
-from scenarios.errors import HallulabError, UsageError
-from scenarios.text.wording import harmless
-from simulator.runs.folder import write_atomically
-from simulator.runs.outputs import check_outputs
+from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
+from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.text.wording import harmless
+from hallulab.simulator.runs.folder import write_atomically
+from hallulab.simulator.runs.outputs import check_outputs
 
 DETECTORS = (
     "lexical",

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import yaml
 
-from agents.identity import code_of
 from benchmarks.detectors_table.measuring import Asked, made_by
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from simulator.runs.folder import write_together
+from hallulab.agents.identity import code_of
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.simulator.runs.folder import write_together
 
 LIBRARIES = ("numpy", "scikit-learn", "scipy")
 """What numbers are computed with, at the versions of `constraints.txt`."""
@@ -24,51 +24,51 @@ LIBRARIES = ("numpy", "scikit-learn", "scipy")
 CONSTRAINTS = Path("constraints.txt")
 """The file of all libraries' versions, relative to the repository."""
 
-ROOTS = ("benchmarks.detectors_table.__main__", "detectors.registry")
+ROOTS = ("benchmarks.detectors_table.__main__", "hallulab.detectors.registry")
 """Modules that import all code that the table depends on."""
 
 BEYOND = (
     # How a model is served and asked, and conversations are held: the answers are recorded.
-    "agents.machine",
-    "agents.models.allowance",
-    "agents.models.base_url",
-    "agents.models.bridge",
-    "agents.models.probing",
-    "agents.models.replicas",
-    "agents.retrieval.knowledge",
-    "agents.serving.conversion",
-    "agents.serving.environment",
-    "agents.serving.flags",
-    "agents.serving.machine",
-    "agents.serving.ports",
-    "agents.serving.preparation",
-    "agents.serving.server",
-    "agents.serving.terminal",
-    "agents.users",
+    "hallulab.agents.machine",
+    "hallulab.agents.models.allowance",
+    "hallulab.agents.models.base_url",
+    "hallulab.agents.models.bridge",
+    "hallulab.agents.models.probing",
+    "hallulab.agents.models.replicas",
+    "hallulab.agents.retrieval.knowledge",
+    "hallulab.agents.serving.conversion",
+    "hallulab.agents.serving.environment",
+    "hallulab.agents.serving.flags",
+    "hallulab.agents.serving.machine",
+    "hallulab.agents.serving.ports",
+    "hallulab.agents.serving.preparation",
+    "hallulab.agents.serving.server",
+    "hallulab.agents.serving.terminal",
+    "hallulab.agents.users",
     "chatbots",
-    "detectors.peers",
+    "hallulab.detectors.peers",
     # Other data than the kept samples, and the folders of runs.
-    "scenarios.attacks",
-    "scenarios.chats",
-    "scenarios.datasets",
-    "scenarios.packs",
-    "simulator.runs",
+    "hallulab.scenarios.attacks",
+    "hallulab.scenarios.chats",
+    "hallulab.scenarios.datasets",
+    "hallulab.scenarios.packs",
+    "hallulab.simulator.runs",
     # Reports of the bench and of runs, which have tables of their own.
-    "simulator.bench.results",
-    "simulator.bench.sweep",
-    "simulator.bench.tables",
-    "simulator.report.tables",
-    "simulator.report.terminal",
+    "hallulab.simulator.bench.results",
+    "hallulab.simulator.bench.sweep",
+    "hallulab.simulator.bench.tables",
+    "hallulab.simulator.report.tables",
+    "hallulab.simulator.report.terminal",
     # What is asked of an experiment is counted by its outcome; see `measuring.made_by`.
-    "simulator.experiment.branching",
-    "simulator.experiment.build",
-    "simulator.experiment.config",
-    "simulator.experiment.conversation",
-    "simulator.experiment.ordering_user",
-    "simulator.experiment.plan",
-    "simulator.experiment.scripted_user",
-    "simulator.experiment.slipping_user",
-    "simulator.experiment.stage",
+    "hallulab.simulator.experiment.branching",
+    "hallulab.simulator.experiment.build",
+    "hallulab.simulator.experiment.config",
+    "hallulab.simulator.experiment.conversation",
+    "hallulab.simulator.experiment.ordering_user",
+    "hallulab.simulator.experiment.plan",
+    "hallulab.simulator.experiment.scripted_user",
+    "hallulab.simulator.experiment.slipping_user",
+    "hallulab.simulator.experiment.stage",
 )
 """Modules and packages that decide nothing in a table from recordings; nor does what only they import."""
 
@@ -139,7 +139,8 @@ def _lines(table: str, decided_by: Mapping[str, str]) -> str:
 
 
 def deciding_code() -> dict[str, str]:
-    """Return the modules that decide the table: name → hash of the code, as `agents.identity` sees it."""
+    """Return the modules that decide the table: name → hash of the code, as `hallulab.agents.identity` sees
+    it."""
     found: dict[str, str] = {}
     for root in ROOTS:
         found |= code_of(root, uncounted=(), beyond=BEYOND)

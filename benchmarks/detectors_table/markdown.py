@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from benchmarks.detectors_table.measuring import Line, Measured, Unmeasured
 from benchmarks.detectors_table.running import TableReport
 from benchmarks.detectors_table.samples import Described
-from scenarios.text.wording import NOTHING, in_brief, noun, number
-from simulator.bench.terminal import brief_bound, raters_line
-from simulator.report.columns import Column, decimals
+from hallulab.scenarios.text.wording import NOTHING, in_brief, noun, number
+from hallulab.simulator.bench.terminal import brief_bound, raters_line
+from hallulab.simulator.report.columns import Column, decimals
 
 MARK = "†"
 """Stands beside numbers whose detector was tuned on the same data set."""

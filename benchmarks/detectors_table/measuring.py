@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.models.recording import Recording
 from benchmarks.detectors_table.recordings import growing, recorded
 from benchmarks.detectors_table.remembering import Remembering
 from benchmarks.detectors_table.samples import CHOSEN_ON, LEARNT_FROM, PARTS, SEED, sample_for
-from detectors.base.protocol import Detector, TrainableDetector
-from scenarios.errors import ReplayMiss, UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Frozen
-from simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
-from simulator.bench.cross_validation import CrossValidation
-from simulator.bench.evaluate import Evaluation, evaluate
-from simulator.bench.levels import Level, group_numbers, items_of
-from simulator.bench.rows import LevelRow, level_row
-from simulator.bench.split import fold_replies
-from simulator.experiment.build import Settings, open_pool, served, with_model
-from simulator.experiment.casting import make_detectors, needs_model
-from simulator.experiment.config import Experiment, load_experiment
-from simulator.measure.bootstrap import replicates
+from hallulab.agents.models.recording import Recording
+from hallulab.detectors.base.protocol import Detector, TrainableDetector
+from hallulab.scenarios.errors import ReplayMiss, UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
+from hallulab.simulator.bench.cross_validation import CrossValidation
+from hallulab.simulator.bench.evaluate import Evaluation, evaluate
+from hallulab.simulator.bench.levels import Level, group_numbers, items_of
+from hallulab.simulator.bench.rows import LevelRow, level_row
+from hallulab.simulator.bench.split import fold_replies
+from hallulab.simulator.experiment.build import Settings, open_pool, served, with_model
+from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.measure.bootstrap import replicates
 
 FOLDS = 5
 """Parts of a data set. Detectors that learn are trained once for each, on the others."""
@@ -84,7 +84,7 @@ class Measured(_Line):
     rows: dict[Level, LevelRow]
     """The response level, and the sentence level where the data has spans."""
     chatbots: ChatbotRows | None
-    """The rows of `simulator.bench.chatbots`."""
+    """The rows of `hallulab.simulator.bench.chatbots`."""
 
     @property
     def hpt_error(self) -> float | None:

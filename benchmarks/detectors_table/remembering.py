@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agents.identity import code_of
-from agents.models.recording import Recording
-from detectors.base.protocol import TrainableDetector
-from scenarios.errors import ReplayMiss
-from scenarios.files.digest import digest
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, TurnView
+from hallulab.agents.identity import code_of
+from hallulab.agents.models.recording import Recording
+from hallulab.detectors.base.protocol import TrainableDetector
+from hallulab.scenarios.errors import ReplayMiss
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, TurnView
 
 _LEFT_OUT: Any = {
     "word_scores": True,
@@ -46,7 +46,7 @@ class Remembering(TrainableDetector):
         self._lesson: tuple[Sequence[LabelledReply], int] | None = None
         code = code_of(type(detector).__module__)
         # They ask no model, which the base classes of all detectors could.
-        read = {name: version for name, version in code.items() if not name.startswith("agents.")}
+        read = {name: version for name, version in code.items() if not name.startswith("hallulab.agents.")}
         self._code = digest([type(detector).__qualname__, read])
         self._learnt = self._code
         self.name = detector.name

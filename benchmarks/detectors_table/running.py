@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from agents.machine.progress import bars
 from benchmarks.detectors_table.measuring import Asked, Line, asks, measure_one
 from benchmarks.detectors_table.samples import Described, described
-from scenarios.errors import UsageError
-from scenarios.transcript import Frozen
-from simulator.experiment.build import with_model
-from simulator.experiment.config import Experiment
+from hallulab.agents.machine.progress import bars
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.experiment.build import with_model
+from hallulab.simulator.experiment.config import Experiment
 
 _LONGEST = "combined"
 """Begun first, because it learns longest."""

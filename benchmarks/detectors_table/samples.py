@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from detectors.evidence_chain.detector import EVIDENCE_CHAIN
-from scenarios.datasets import load_labelled
-from scenarios.errors import UsageError
-from scenarios.files.data_files import check_record
-from scenarios.files.jsonl import parsed_lines
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Frozen
-from simulator.bench.raters import RaterAgreement, rater_agreement
-from simulator.bench.split import choose_replies
-from simulator.measure.numbers import Rounded
+from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import check_record
+from hallulab.scenarios.files.jsonl import parsed_lines
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.raters import RaterAgreement, rater_agreement
+from hallulab.simulator.bench.split import choose_replies
+from hallulab.simulator.measure.numbers import Rounded
 
 KEPT = Path("tests") / "recordings" / "labelled"
 """Folder of the repository's samples, relative to it. Its README names the sources of the texts."""

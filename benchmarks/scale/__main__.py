@@ -67,7 +67,7 @@ def _measure_made(folder: Path, number: int) -> None:
         "detect": ("detect", str(folder), "--detectors", "lexical", "--quiet"),
         "export": ("export", str(folder), "--out", str(folder / "export.jsonl"), "--detector", "lexical"),
     }
-    needed = {name: needed_by("hallulab.entry_point", *words) for name, words in commands.items()}
+    needed = {name: needed_by("hallulab.__main__", *words) for name, words in commands.items()}
     _show(f"a folder of {number} conversations", needed)
 
 

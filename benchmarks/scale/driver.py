@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from agents.models.model import ModelPool
-from agents.users.user import UserMove
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Message
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import Experiment
-from simulator.runs.folder import RunFolder
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.users.user import UserMove
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Message
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.folder import RunFolder
 from tests.agents.retrieval.hashed_words import WordVectors
 
 CHATBOT = "vanilla"
@@ -47,7 +47,7 @@ class Asker:
 def words_for_vectors() -> None:
     """Find passages by their words, from now on."""
     embedder = WordVectors("words", dimensions=64)
-    patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: embedder).start()
+    patch("hallulab.agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: embedder).start()
 
 
 def experiment(base_url: str, users: int) -> Experiment:
@@ -68,7 +68,7 @@ def main() -> None:
     """Run it."""
     base_url, users, folder = sys.argv[1:]
     words_for_vectors()
-    with patch("simulator.experiment.casting.SimulatedUser", Asker):
+    with patch("hallulab.simulator.experiment.casting.SimulatedUser", Asker):
         wanted = experiment(base_url, int(users))
         asyncio.run(execute_experiment(wanted, RunFolder(Path(folder)), Settings(quiet=True), simulate=True))
 

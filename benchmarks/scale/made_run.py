@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from scenarios.files.digest import digest
-from scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
 
 CHATBOTS = ("vanilla", "editor")
 DETECTORS = ("lexical", "first", "second")

@@ -58,7 +58,7 @@ def simulated(base_url: str, users: int, folder: Path) -> dict[str, Needed]:
     """Simulate and judge so many conversations, then report; return what each needed."""
     return {
         "run": needed_by("benchmarks.scale.driver", base_url, str(users), str(folder)),
-        "report": needed_by("hallulab.entry_point", "report", str(folder)),
+        "report": needed_by("hallulab.__main__", "report", str(folder)),
     }
 
 

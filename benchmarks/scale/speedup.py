@@ -14,9 +14,9 @@ from typing import Any
 from benchmarks.orchestration import stub
 from benchmarks.scale.driver import words_for_vectors
 from benchmarks.scale.memory import needed_by
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import Experiment
-from simulator.runs.folder import RunFolder
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.folder import RunFolder
 
 ANSWER_S = 0.2
 """How long each answer of the stub endpoint takes."""

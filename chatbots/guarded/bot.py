@@ -11,26 +11,26 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Literal
 
-from agents.claim_check import ClaimCheck, claim_check_of
-from agents.foreign import as_called, require_failure
-from agents.models.prompt import load_prompt
-from agents.models.redaction import without_keys
-from chatbots.guarded.marks import with_marks
-from chatbots.guarded.options import KIND, GuardedOptions
-from chatbots.guarded.policy import Decision, load_policy
-from chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
-from chatbots.guarded.topics import Asked, Tags, tag
-from chatbots.guarded.wording import readable, reason_to_escalate, threshold_text
-from chatbots.pipeline import turn_seed
-from chatbots.protocol import ChatbotContext, ChatbotError, Reply, parts_version
-from detectors.base.checking import run_detector
-from detectors.base.courtesy import claims_nothing
-from detectors.base.protocol import DetectorContext, judging
-from scenarios.errors import UsageError
-from scenarios.options import read_options
-from scenarios.plugins import reason_of
-from scenarios.text.spans import sentences
-from scenarios.transcript import Call, Judgement, Message, Span, Step, TurnView
+from hallulab.agents.claim_check import ClaimCheck, claim_check_of
+from hallulab.agents.foreign import as_called, require_failure
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.redaction import without_keys
+from hallulab.chatbots.guarded.marks import with_marks
+from hallulab.chatbots.guarded.options import KIND, GuardedOptions
+from hallulab.chatbots.guarded.policy import Decision, load_policy
+from hallulab.chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
+from hallulab.chatbots.guarded.topics import Asked, Tags, tag
+from hallulab.chatbots.guarded.wording import readable, reason_to_escalate, threshold_text
+from hallulab.chatbots.pipeline import turn_seed
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, parts_version
+from hallulab.detectors.base.checking import run_detector
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.base.protocol import DetectorContext, judging
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.plugins import reason_of
+from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.transcript import Call, Judgement, Message, Span, Step, TurnView
 
 
 @dataclass
@@ -75,7 +75,8 @@ class GuardedBot:
         options = read_options(f"chatbot {self.KIND}", GuardedOptions, context.options)
         if context.parts is None:
             raise UsageError(
-                f"chatbot {self.KIND}: nothing makes its parts; use `chatbots.registry.make_chatbot`."
+                f"chatbot {self.KIND}: nothing makes its parts; "
+                "use `hallulab.chatbots.registry.make_chatbot`."
             )
         self._context = context
         self._kind = options.detector.kind
@@ -274,7 +275,7 @@ class GuardedBot:
         asked = work.history[-1]
         flagged = next(one for one in reversed(work.attempts) if one.flagged)
         claims = " ".join(f"“{span.text}”" for span in flagged.spans or ()) or f"“{flagged.reply}”"
-        [message] = load_prompt("chatbots", "stricter").fill(question=asked.text, claims=claims)
+        [message] = load_prompt("hallulab.chatbots", "stricter").fill(question=asked.text, claims=claims)
         history = (*work.history[:-1], Message(role="user", text=message.text))
         try:
             reply = await as_called(partial(self._inner.reply, history))

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from detectors.base.courtesy import claims_nothing
-from detectors.features.batch import Case, make_batch
-from detectors.features.matching import best_overlap, make_terms
-from scenarios.text.spans import Region
-from scenarios.transcript import Passage, Span
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.features.batch import Case, make_batch
+from hallulab.detectors.features.matching import best_overlap, make_terms
+from hallulab.scenarios.text.spans import Region
+from hallulab.scenarios.transcript import Passage, Span
 
 OPEN, CLOSE = "⟦", "⟧"
 """Around an unsupported span."""
@@ -77,7 +77,7 @@ def sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, int |
     """Return the sentences of a reply, each with the index of the passage that supports it best, or None.
 
     That is the passage of the chunk that holds most of its content words, as EvidenceChain's coverage
-    (`detectors.features.matching`); None below `SUPPORT`.
+    (`hallulab.detectors.features.matching`); None below `SUPPORT`.
     """
     batch = make_batch([Case(reply, tuple(passages), "qa")])
     match = best_overlap(make_terms(batch, stems=True))

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Frozen
 
 KIND = "guarded"
 """The name under which guarded chatbots are registered."""

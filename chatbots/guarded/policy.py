@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainValidator, field_validator, model_validator
 
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.files.paths import expanded, is_there
-from scenarios.files.yaml_text import read_yaml
-from scenarios.transcript import Frozen, Judgement
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.paths import expanded, is_there
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.transcript import Frozen, Judgement
 
 SCHEMA = "docs/safeguards.md"
 

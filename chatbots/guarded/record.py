@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from scenarios.transcript import Frozen, Number, Outcome, Span, Turn
+from hallulab.scenarios.transcript import Frozen, Number, Outcome, Span, Turn
 
 STEP = "guard_record"
 """Name of the step that holds a `GuardRecord` in JSON."""

@@ -9,12 +9,12 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.models.model import Session
-from agents.models.prompt import load_prompt
-from chatbots.guarded.policy import Policy, Topic
-from scenarios.errors import HallulabError
-from scenarios.text.word_forms import TOKEN, read_word
-from scenarios.transcript import Frozen, Passage
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.chatbots.guarded.policy import Policy, Topic
+from hallulab.scenarios.errors import HallulabError
+from hallulab.scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.transcript import Frozen, Passage
 
 PROMPT = "topic"
 """The prompt file of the model that tags."""
@@ -116,7 +116,7 @@ async def by_model(topics: Mapping[str, Topic], asked: Asked, session: Session) 
         for letter, name in by_letter.items()
     ]
     evidence = " ".join(" ".join(passage.text.split()) for passage in asked.passages)
-    messages = load_prompt("chatbots", PROMPT).fill(
+    messages = load_prompt("hallulab.chatbots", PROMPT).fill(
         topics="\n".join(lines),
         evidence=evidence[:MOST_EVIDENCE] or "(none)",
         question=asked.query or asked.question,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbots.guarded.record import Action, Attempt, GuardRecord
-from chatbots.guarded.topics import Tags
+from hallulab.chatbots.guarded.record import Action, Attempt, GuardRecord
+from hallulab.chatbots.guarded.topics import Tags
 
 DONE: dict[Action, str] = {
     "passed": "shown as it is",

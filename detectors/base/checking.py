@@ -7,12 +7,12 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from agents.foreign import as_called, require_failure
-from agents.models.redaction import without_keys
-from detectors.base.protocol import Detector
-from scenarios.files.data_files import in_words, main_error
-from scenarios.plugins import reason_of
-from scenarios.transcript import Judgement, TurnView
+from hallulab.agents.foreign import as_called, require_failure
+from hallulab.agents.models.redaction import without_keys
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.files.data_files import in_words, main_error
+from hallulab.scenarios.plugins import reason_of
+from hallulab.scenarios.transcript import Judgement, TurnView
 
 
 async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Judgement]:
@@ -21,43 +21,36 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
     A detector that judges in batches gets several replies at once. If the batch fails, it gets them one by
     one, so that only the reply at fault fails.
     """
-    ours = _is_ours(detector)
     if detector.traits.batch and len(views) > 1:
         try:
             found = await as_called(partial(detector.detect_many, views))
-            return [checked(one, view.reply, ours) for one, view in zip(found, views, strict=True)]
+            return [checked(one, view.reply) for one, view in zip(found, views, strict=True)]
         except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
             require_failure(error)
-    return [await _judged(detector, view, ours) for view in views]
+    return [await _judged(detector, view) for view in views]
 
 
-async def _judged(detector: Detector, view: TurnView, ours: bool) -> Judgement:
+async def _judged(detector: Detector, view: TurnView) -> Judgement:
     try:
-        return checked(await as_called(partial(detector.detect, view)), view.reply, ours)
+        return checked(await as_called(partial(detector.detect, view)), view.reply)
     except BaseException as error:  # noqa: BLE001 - as above; a failure is data
         require_failure(error)
         return failure(error)
 
 
-def _is_ours(detector: Detector) -> bool:
-    """Return whether a detector, and so its judgements, is one of hallulab's."""
-    return type(detector).__module__.startswith("detectors.")
-
-
-def checked(found: object, reply: str, ours: bool = False) -> Judgement:
+def checked(found: object, reply: str) -> Judgement:
     """Return what a detector found, or a failed judgement if it is no judgement or does not fit `reply`.
 
     Args:
         found: what the detector returned.
         reply: the text it judged.
-        ours: the detector is one of hallulab's, which change no judgement after it is made.
     """
     if type(found) is not Judgement:
         return Judgement(outcome="failed", error=f"the detector gave a {type(found).__name__}, no Judgement")
     try:
         written = found.model_dump_json(warnings=False)
         # A judgement made unchecked (`model_construct`, `model_copy`) may write a line that nobody can read.
-        found = found if ours else Judgement.model_validate_json(written)
+        found = Judgement.model_validate_json(written)
     except ValidationError as error:
         first = main_error(error)
         place = ".".join(map(str, first["loc"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import sentences
 
 SHORT_WORDS = 2
 """A clause with at most this many words (`yes`, `of course`, the next member of a list) counts as its

@@ -3,7 +3,8 @@
 A small model's word is often useless where its probability is not. All questions of a turn begin with the
 same system message and evidence, so the server computes that part once. A model's Yes is biased, differently
 for each model and question. `calibration.yaml` holds logistic corrections, fitted on development data, by
-model of the catalogue (`agents.served_model`) and quantity: a question, or what a detector makes of several.
+model of the catalogue (`hallulab.agents.served_model`) and quantity: a question, or what a detector makes of
+several.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from importlib.resources import files
 import yaml
 from pydantic import TypeAdapter
 
-from agents.models.model import Session
-from agents.models.prompt import Prompt, load_prompt
-from agents.served_model import catalogue_name
-from scenarios.transcript import Frozen
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.served_model import catalogue_name
+from hallulab.scenarios.transcript import Frozen
 
 _ALMOST = 1e-6
 """Probabilities are kept this far from 0 and 1, so that log-odds are finite."""
@@ -46,7 +47,7 @@ class Question:
     def __init__(self, name: str, yes: str = "Yes", no: str = "No") -> None:
         self.name = name
         self._yes, self._no = yes, no
-        self.prompt: Prompt = load_prompt("detectors.base", name)
+        self.prompt: Prompt = load_prompt("hallulab.detectors.base", name)
 
     async def ask(self, session: Session, evidence: str, statement: str) -> float:
         """Return the probability of Yes, corrected for the session's model. It takes one call of one token.
@@ -73,5 +74,5 @@ def calibrations_of(model: str | None) -> dict[str, dict[str, float]]:
 
 @cache
 def _calibrations() -> Mapping[str, Mapping[str, Calibration]]:
-    text = files("detectors.base").joinpath("calibration.yaml").read_text(encoding="utf-8")
+    text = files("hallulab.detectors.base").joinpath("calibration.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, dict[str, Calibration]]).validate_python(yaml.safe_load(text) or {})

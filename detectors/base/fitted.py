@@ -12,10 +12,10 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from agents.machine.cache import cache_dir
-from scenarios.errors import UsageError
-from scenarios.files.data_files import in_words, main_error, read_text
-from scenarios.transcript import Count, Frozen
+from hallulab.agents.machine.cache import cache_dir
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import in_words, main_error, read_text
+from hallulab.scenarios.transcript import Count, Frozen
 
 REMEDY = "Delete it, or run `hallulab calibrate` again"
 

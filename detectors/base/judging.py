@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from agents.models.model import Session
-from scenarios.errors import HallulabError
-from scenarios.text.spans import words
-from scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
+from hallulab.agents.models.model import Session
+from hallulab.scenarios.errors import HallulabError
+from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
 
 Result = TypeVar("Result")
 

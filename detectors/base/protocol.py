@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agents.claim_check import ClaimCheck, claim_check_of
-from agents.models.model import ModelPool
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, TurnView
+from hallulab.agents.claim_check import ClaimCheck, claim_check_of
+from hallulab.agents.models.model import ModelPool
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, TurnView
 
 ThresholdProtocol = Literal["published", "untuned", "tuned", "calibrated", "given"]
 """Where a threshold comes from. `published`: the paper, and scores are made as there. `untuned`: the paper,

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from agents.claim_check import ClaimCheck
-from agents.identity import identity, plain
-from agents.models.client import ModelClient
-from agents.models.model import Session
-from agents.models.prompt import Prompt
-from agents.served_model import catalogue_name, identity_of
-from detectors.base.evidence_questions import calibrations_of
-from detectors.base.fitted import fitted_for
-from detectors.base.judging import judge
-from detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol
-from detectors.base.thresholds import tuned_threshold
-from scenarios.transcript import Frozen, Judgement, TurnView
+from hallulab.agents.claim_check import ClaimCheck
+from hallulab.agents.identity import identity, plain
+from hallulab.agents.models.client import ModelClient
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt
+from hallulab.agents.served_model import catalogue_name, identity_of
+from hallulab.detectors.base.evidence_questions import calibrations_of
+from hallulab.detectors.base.fitted import fitted_for
+from hallulab.detectors.base.judging import judge
+from hallulab.detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol
+from hallulab.detectors.base.thresholds import tuned_threshold
+from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from detectors.base.courtesy import claims_nothing
-from scenarios.text.spans import Region, sentences, words
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.scenarios.text.spans import Region, sentences, words
 
 MIN_WORDS = 4
 """Shorter sentences are not judged alone."""

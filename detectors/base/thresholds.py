@@ -14,12 +14,12 @@ def tuned_threshold(detector: str, reading: str, model: str | None) -> float | N
     """Return the threshold in `thresholds.yaml`, or None where the paper's holds.
 
     Args:
-        model: `agents.served_model.catalogue_name`.
+        model: `hallulab.agents.served_model.catalogue_name`.
     """
     return _thresholds().get(detector, {}).get(reading, {}).get(model or "")
 
 
 @cache
 def _thresholds() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-    text = files("detectors.base").joinpath("thresholds.yaml").read_text(encoding="utf-8")
+    text = files("hallulab.detectors.base").joinpath("thresholds.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, dict[str, dict[str, float]]]).validate_python(yaml.safe_load(text) or {})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zipfile import ZIP_DEFLATED, BadZipFile
 
-from scenarios.errors import UsageError
+from hallulab.scenarios.errors import UsageError
 
 Model = TypeVar("Model")
 

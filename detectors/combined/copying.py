@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detectors.features.batch import Batch, pieces
-from detectors.features.matching import best_match, count_table, held
-from detectors.features.tokens import Flags, Integers, Numbers, find_all
-from scenarios.text.spans import sentences
+from hallulab.detectors.features.batch import Batch, pieces
+from hallulab.detectors.features.matching import best_match, count_table, held
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers, find_all
+from hallulab.scenarios.text.spans import sentences
 
 COPY_FEATURES = (
     "new_words",  # share of all of the reply's words that the evidence lacks (`lexical`)
@@ -26,7 +26,7 @@ COPY_FEATURES = (
 """Features of a reply."""
 
 _WORD = re.compile(r"(\w+)")
-"""Pattern for `find_all` of the words that `scenarios.text.spans.words` returns."""
+"""Pattern for `find_all` of the words that `hallulab.scenarios.text.spans.words` returns."""
 
 
 class _Words(NamedTuple):

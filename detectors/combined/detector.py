@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from detectors.base.protocol import DetectorContext
-from detectors.combined.model import CombinedModel, load_model
-from detectors.combined.training import train
-from detectors.features.options import RuleOptions
-from detectors.features.trained_detector import TrainedDetector
-from scenarios.labelled import LabelledReply
-from scenarios.options import read_options
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.combined.model import CombinedModel, load_model
+from hallulab.detectors.combined.training import train
+from hallulab.detectors.features.options import RuleOptions
+from hallulab.detectors.features.trained_detector import TrainedDetector
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.options import read_options
 
 
 class CombinedDetector(TrainedDetector[CombinedModel]):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.combined.copying import copying
-from detectors.features.batch import Batch, Case, make_batch
-from detectors.features.features import Features, measure
-from detectors.features.matching import DocumentFrequency
-from detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.detectors.combined.copying import copying
+from hallulab.detectors.features.batch import Batch, Case, make_batch
+from hallulab.detectors.features.features import Features, measure
+from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 
 TASKS = ("qa", "summary", "data2txt")
 """See `task_of`; each is an input of its own."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from detectors.base.trained_file import classifier, read_trained, write_trained
-from detectors.combined.features import Measured, measure_all, of_word_scores
-from detectors.features.batch import Case
-from detectors.features.matching import DocumentFrequency
-from detectors.features.scores import Scores, Thresholds, reply_scores
-from detectors.features.tokens import Numbers
+from hallulab.detectors.base.trained_file import classifier, read_trained, write_trained
+from hallulab.detectors.combined.features import Measured, measure_all, of_word_scores
+from hallulab.detectors.features.batch import Case
+from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.scores import Scores, Thresholds, reply_scores
+from hallulab.detectors.features.tokens import Numbers
 
 FORMAT = 1
 """Format number of the files; another number is refused."""

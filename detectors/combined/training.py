@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from detectors.combined.features import Measured, measure_batch
-from detectors.combined.model import (
+from hallulab.detectors.combined.features import Measured, measure_batch
+from hallulab.detectors.combined.model import (
     CombinedModel,
     PieceClassifiers,
     ReplyClassifiers,
@@ -23,14 +23,14 @@ from detectors.combined.model import (
     piece_scores,
     reply_inputs,
 )
-from detectors.features.batch import make_batch, make_case
-from detectors.features.features import NOVEL, measure
-from detectors.features.learning import best_threshold, count_forms, gold, parts_of
-from detectors.features.scores import Scores, Thresholds
-from detectors.features.tokens import Flags, Integers, Numbers
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.labelled import LabelledReply
+from hallulab.detectors.features.batch import make_batch, make_case
+from hallulab.detectors.features.features import NOVEL, measure
+from hallulab.detectors.features.learning import best_threshold, count_forms, gold, parts_of
+from hallulab.detectors.features.scores import Scores, Thresholds
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import LabelledReply
 
 
 def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:

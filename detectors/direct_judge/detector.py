@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from agents.models.model import Session
-from agents.models.prompt import Prompt, load_prompt
-from agents.tuned import EVEN_ODDS
-from detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
-from detectors.base.protocol import DetectorContext
-from detectors.base.served import Scale, ServedDetector
-from scenarios.options import read_options
-from scenarios.text.spans import Region, spoken_sentences
-from scenarios.transcript import Frozen, Judgement, TurnView, Unit
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.tuned import EVEN_ODDS
+from hallulab.detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.base.served import Scale, ServedDetector
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.text.spans import Region, spoken_sentences
+from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
 class DirectJudgeOptions(Frozen):
@@ -43,8 +43,8 @@ class DirectJudgeDetector(ServedDetector):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", DirectJudgeOptions, context.options)
         self._options = options
-        self._reply_prompt = load_prompt("detectors.direct_judge", "reply")
-        self._sentence_prompt = load_prompt("detectors.direct_judge", "sentence")
+        self._reply_prompt = load_prompt("hallulab.detectors.direct_judge", "reply")
+        self._sentence_prompt = load_prompt("hallulab.detectors.direct_judge", "sentence")
         prompts = (self._reply_prompt, self._sentence_prompt)
         scale = Scale(prompts, untuned=EVEN_ODDS, place=("direct-judge", "reply"))
         super().__init__(name, context, options, lambda: scale)

@@ -8,17 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from detectors.base.protocol import DetectorContext
-from detectors.evidence_chain.model import ChainModel, load_model
-from detectors.evidence_chain.options import TrainedOptions
-from detectors.evidence_chain.risk import Method
-from detectors.evidence_chain.training import train
-from detectors.features.features import FeatureSet
-from detectors.features.options import RuleOptions
-from detectors.features.trained_detector import TrainedDetector
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.options import read_options
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.evidence_chain.model import ChainModel, load_model
+from hallulab.detectors.evidence_chain.options import TrainedOptions
+from hallulab.detectors.evidence_chain.risk import Method
+from hallulab.detectors.evidence_chain.training import train
+from hallulab.detectors.features.features import FeatureSet
+from hallulab.detectors.features.options import RuleOptions
+from hallulab.detectors.features.trained_detector import TrainedDetector
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.options import read_options
 
 
 class EvidenceChainDetector(TrainedDetector[ChainModel]):

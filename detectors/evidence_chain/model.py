@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from detectors.base.trained_file import classifier, read_trained, write_trained
-from detectors.evidence_chain.risk import Categories, Context, Method, model_inputs, rule_risk
-from detectors.features.batch import Batch, Case, make_batch
-from detectors.features.features import Features, FeatureSet, measure
-from detectors.features.matching import DocumentFrequency
-from detectors.features.scores import Scores, Thresholds, reply_scores
+from hallulab.detectors.base.trained_file import classifier, read_trained, write_trained
+from hallulab.detectors.evidence_chain.risk import Categories, Context, Method, model_inputs, rule_risk
+from hallulab.detectors.features.batch import Batch, Case, make_batch
+from hallulab.detectors.features.features import Features, FeatureSet, measure
+from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.scores import Scores, Thresholds, reply_scores
 
 FORMAT = 1
 """Format number of the files; another number is refused."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from detectors.evidence_chain.risk import Context
-from detectors.features.features import FeatureSet
-from detectors.features.options import RuleOptions
+from hallulab.detectors.evidence_chain.risk import Context
+from hallulab.detectors.features.features import FeatureSet
+from hallulab.detectors.features.options import RuleOptions
 
 
 class TrainedOptions(RuleOptions):

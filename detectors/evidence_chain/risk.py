@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from detectors.features.batch import Batch, Case
-from detectors.features.features import Features
-from detectors.features.tokens import Numbers
+from hallulab.detectors.features.batch import Batch, Case
+from hallulab.detectors.features.features import Features
+from hallulab.detectors.features.tokens import Numbers
 
 Method = Literal["lexical", "bm25", "tfidf", "nli-rules", "lr", "rf"]
 """The paper's six methods (Method), in lower case."""

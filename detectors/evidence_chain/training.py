@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from detectors.evidence_chain.model import ChainModel
-from detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
-from detectors.features.batch import Batch, make_batch, make_case
-from detectors.features.features import Features, FeatureSet, measure
-from detectors.features.learning import best_threshold, count_forms, gold, parts_of
-from detectors.features.scores import Scores, Thresholds
-from detectors.features.tokens import Flags
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.labelled import LabelledReply
+from hallulab.detectors.evidence_chain.model import ChainModel
+from hallulab.detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
+from hallulab.detectors.features.batch import Batch, make_batch, make_case
+from hallulab.detectors.features.features import Features, FeatureSet, measure
+from hallulab.detectors.features.learning import best_threshold, count_forms, gold, parts_of
+from hallulab.detectors.features.scores import Scores, Thresholds
+from hallulab.detectors.features.tokens import Flags
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import LabelledReply
 
 CALIBRATION = "calibration"
 """The value of `meta["split"]` that marks the replies for choosing thresholds."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.features.tokens import Integers, Lexicon, Tokens, find_all, tokenize
-from scenarios.labelled import LabelledReply
-from scenarios.text.chunking import Chunking, chunk
-from scenarios.text.spans import sentences
-from scenarios.transcript import Passage, TurnView
+from hallulab.detectors.features.tokens import Integers, Lexicon, Tokens, find_all, tokenize
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.chunking import Chunking, chunk
+from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.transcript import Passage, TurnView
 
 CHUNKING = Chunking(max_words=60, min_words=20)
 """How passages become evidence chunks. The paper's chunks are paragraphs and sentences, passages, and parts

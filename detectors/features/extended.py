@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.features.batch import Batch
-from detectors.features.matching import Terms, best_overlap, make_terms
-from detectors.features.mismatch import denied_tokens, entity_mismatches
-from detectors.features.tokens import Flags, Integers, Numbers
-from detectors.features.totals import content_share, per_sentence, ratio, worst_of_word
+from hallulab.detectors.features.batch import Batch
+from hallulab.detectors.features.matching import Terms, best_overlap, make_terms
+from hallulab.detectors.features.mismatch import denied_tokens, entity_mismatches
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.detectors.features.totals import content_share, per_sentence, ratio, worst_of_word
 
 EXTRA_FEATURES = (
     "rare_coverage",  # share of content stems, by rarity, that the source holds

@@ -1,6 +1,7 @@
 """Measure sentences and words, and find the chunk that matches each sentence best.
 
-`paper`: the paper's sentence features (Method). `extended`: also those of `detectors.features.extended`.
+`paper`: the paper's sentence features (Method). `extended`: also those of
+`hallulab.detectors.features.extended`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import Literal
 
 import numpy as np
 
-from detectors.features.batch import Batch
-from detectors.features.extended import (
+from hallulab.detectors.features.batch import Batch
+from hallulab.detectors.features.extended import (
     EXTRA_FEATURES,
     compare_stems,
     extra_features,
     word_features,
 )
-from detectors.features.matching import (
+from hallulab.detectors.features.matching import (
     DocumentFrequency,
     Match,
     best_bm25,
@@ -25,9 +26,9 @@ from detectors.features.matching import (
     best_tfidf,
     make_terms,
 )
-from detectors.features.mismatch import entity_mismatches, source_entities
-from detectors.features.tokens import Flags, Numbers
-from detectors.features.totals import content_share, per_sentence, worst_of_word
+from hallulab.detectors.features.mismatch import entity_mismatches, source_entities
+from hallulab.detectors.features.tokens import Flags, Numbers
+from hallulab.detectors.features.totals import content_share, per_sentence, worst_of_word
 
 FeatureSet = Literal["paper", "extended"]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from detectors.features.batch import Batch, Case
-from detectors.features.features import PAPER_FEATURES, Attribution
-from detectors.features.scores import Scores, Thresholds
-from scenarios.transcript import Judgement, Span
+from hallulab.detectors.features.batch import Batch, Case
+from hallulab.detectors.features.features import PAPER_FEATURES, Attribution
+from hallulab.detectors.features.scores import Scores, Thresholds
+from hallulab.scenarios.transcript import Judgement, Span
 
 BLOCK = 1024
 """Replies judged together; more would only use memory."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from detectors.features.batch import Batch, Pieces
-from detectors.features.matching import DocumentFrequency
-from detectors.features.tokens import Flags, Integers, Numbers
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.labelled import LabelledReply
+from hallulab.detectors.features.batch import Batch, Pieces
+from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import LabelledReply
 
 PARTS = 5
 """Number of parts of the training groups; the paper's calibration subset is 20 of 98 sources."""

@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from detectors.features.batch import Batch
-from detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.detectors.features.batch import Batch
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 
 K1 = 1.5
 """BM25's term saturation."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from detectors.features.batch import Batch
-from detectors.features.tokens import Flags, Lexicon, Numbers, content_stems
+from hallulab.detectors.features.batch import Batch
+from hallulab.detectors.features.tokens import Flags, Lexicon, Numbers, content_stems
 
 _DENIED = re.compile(r"(?:^|\s)(?:no|not stated|false|none|null)[ \t]*(?:,|$)", re.IGNORECASE | re.MULTILINE)
 _FIELD = re.compile(r"([\w -]+): (.*)\Z")

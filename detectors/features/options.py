@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from detectors.features.features import Attribution
-from scenarios.transcript import Frozen
+from hallulab.detectors.features.features import Attribution
+from hallulab.scenarios.transcript import Frozen
 
 
 class RuleOptions(Frozen):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.features.batch import Batch
-from detectors.features.features import Features
-from detectors.features.tokens import Numbers
-from scenarios.transcript import Frozen
+from hallulab.detectors.features.batch import Batch
+from hallulab.detectors.features.features import Features
+from hallulab.detectors.features.tokens import Numbers
+from hallulab.scenarios.transcript import Frozen
 
 
 class Thresholds(Frozen):

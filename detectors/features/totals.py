@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from detectors.features.batch import Batch
-from detectors.features.tokens import Flags, Numbers
+from hallulab.detectors.features.batch import Batch
+from hallulab.detectors.features.tokens import Flags, Numbers
 
 
 def per_sentence(batch: Batch, values: Numbers | Flags) -> Numbers:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from agents.identity import identity
-from detectors.base.fitted import fitted_for
-from detectors.base.protocol import TrainableDetector, Traits
-from detectors.features.batch import Case, make_case
-from detectors.features.judgements import judge_blocks
-from detectors.features.options import RuleOptions
-from detectors.features.scores import Scores, Thresholds
-from scenarios.transcript import Judgement, TurnView
+from hallulab.agents.identity import identity
+from hallulab.detectors.base.fitted import fitted_for
+from hallulab.detectors.base.protocol import TrainableDetector, Traits
+from hallulab.detectors.features.batch import Case, make_case
+from hallulab.detectors.features.judgements import judge_blocks
+from hallulab.detectors.features.options import RuleOptions
+from hallulab.detectors.features.scores import Scores, Thresholds
+from hallulab.scenarios.transcript import Judgement, TurnView
 
 
 class TrainedModel(Protocol):

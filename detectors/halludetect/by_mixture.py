@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import re
 
-from agents.models.model import Session
-from agents.retrieval.reformulation import reformulate
-from detectors.base.courtesy import claims_nothing
-from detectors.base.evidence_questions import Question
-from detectors.base.judging import format_evidence, gather_all
-from detectors.base.statements import statements
-from detectors.base.wrong_items.explanation import explain, signals
-from detectors.halludetect.evidence import Grounds, merge_passages
-from detectors.halludetect.mixture import Mixture, log_odds, measure_reply, measure_sentence, probability
-from detectors.halludetect.own_evidence import adds_support, nearest_passages
-from detectors.halludetect.reading import Rated
-from detectors.halludetect.severity import HARMLESS, severity
-from detectors.halludetect.user_said import repeats_user
-from scenarios.text.courtesies import is_courtesy
-from scenarios.text.spans import Region, words
-from scenarios.transcript import Passage, TurnView
+from hallulab.agents.models.model import Session
+from hallulab.agents.retrieval.reformulation import reformulate
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.base.evidence_questions import Question
+from hallulab.detectors.base.judging import format_evidence, gather_all
+from hallulab.detectors.base.statements import statements
+from hallulab.detectors.base.wrong_items.explanation import explain, signals
+from hallulab.detectors.halludetect.evidence import Grounds, merge_passages
+from hallulab.detectors.halludetect.mixture import (
+    Mixture,
+    log_odds,
+    measure_reply,
+    measure_sentence,
+    probability,
+)
+from hallulab.detectors.halludetect.own_evidence import adds_support, nearest_passages
+from hallulab.detectors.halludetect.reading import Rated
+from hallulab.detectors.halludetect.severity import HARMLESS, severity
+from hallulab.detectors.halludetect.user_said import repeats_user
+from hallulab.scenarios.text.courtesies import is_courtesy
+from hallulab.scenarios.text.spans import Region, words
+from hallulab.scenarios.transcript import Passage, TurnView
 
 LOG_ODDS = "log-odds"
 """Detail of a rated sentence: the log-odds by the mixture."""

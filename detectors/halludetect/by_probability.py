@@ -7,21 +7,21 @@ than the same question several times: the probabilities of a one-token answer ar
 
 from __future__ import annotations
 
-from agents.models.errors import ModelError
-from agents.models.model import Session
-from agents.models.prompt import load_prompt
-from agents.served_model import catalogue_name
-from detectors.base.courtesy import claims_nothing
-from detectors.base.evidence_questions import Question, calibration
-from detectors.base.judging import gather_all
-from detectors.base.statements import statements
-from detectors.halludetect.evidence import Grounds
-from detectors.halludetect.overlap import lack_of_overlap
-from detectors.halludetect.reading import DoubledRetrieval, Rated
-from detectors.halludetect.severity import HARMLESS, mean, severity
-from detectors.halludetect.user_said import draws_on_user, repeats_user
-from scenarios.text.spans import Region
-from scenarios.transcript import TurnView
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.served_model import catalogue_name
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.base.evidence_questions import Question, calibration
+from hallulab.detectors.base.judging import gather_all
+from hallulab.detectors.base.statements import statements
+from hallulab.detectors.halludetect.evidence import Grounds
+from hallulab.detectors.halludetect.overlap import lack_of_overlap
+from hallulab.detectors.halludetect.reading import DoubledRetrieval, Rated
+from hallulab.detectors.halludetect.severity import HARMLESS, mean, severity
+from hallulab.detectors.halludetect.user_said import draws_on_user, repeats_user
+from hallulab.scenarios.text.spans import Region
+from hallulab.scenarios.transcript import TurnView
 
 WORDINGS = ("supported", "proven", "agreed")
 """Questions of the analysis. In all of them Yes speaks for the sentence: small models misunderstand reversed
@@ -47,7 +47,7 @@ class ProbabilityReading(DoubledRetrieval):
         self._overlap = overlap
         self._analysis = [Question(name) for name in WORDINGS[:samples]]
         self._refiner = Question("consequence", yes="Fact", no="Talk")
-        self._reason = load_prompt("detectors.halludetect", "reason")
+        self._reason = load_prompt("hallulab.detectors.halludetect", "reason")
         self._reasons = reasons
         self.prompts = (
             self._memory,

@@ -13,15 +13,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agents.models.errors import ModelError, UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import load_prompt
-from detectors.halludetect.evidence import Grounds
-from detectors.halludetect.reading import DoubledRetrieval, Rated
-from detectors.halludetect.severity import HARMLESS, majority
-from detectors.halludetect.user_said import repeats_user
-from scenarios.text.spans import Region, clip, locate_mentions, plain, sentences
-from scenarios.transcript import Frozen, TurnView
+from hallulab.agents.models.errors import ModelError, UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.detectors.halludetect.evidence import Grounds
+from hallulab.detectors.halludetect.reading import DoubledRetrieval, Rated
+from hallulab.detectors.halludetect.severity import HARMLESS, majority
+from hallulab.detectors.halludetect.user_said import repeats_user
+from hallulab.scenarios.text.spans import Region, clip, locate_mentions, plain, sentences
+from hallulab.scenarios.transcript import Frozen, TurnView
 
 LIST_TOKENS = 1024
 """Limit of a list (B.5)."""
@@ -90,9 +90,9 @@ class WordReading(DoubledRetrieval):
         super().__init__(factor, max_characters)
         self._samples = samples
         self._temperature = temperature
-        self._analysis = load_prompt("detectors.halludetect", "analysis")
-        self._refiner = load_prompt("detectors.halludetect", "refiner")
-        self._result = load_prompt("detectors.halludetect", "result")
+        self._analysis = load_prompt("hallulab.detectors.halludetect", "analysis")
+        self._refiner = load_prompt("hallulab.detectors.halludetect", "refiner")
+        self._result = load_prompt("hallulab.detectors.halludetect", "result")
         self.prompts = (self._memory, self._analysis, self._refiner, self._result)
 
     async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:

@@ -7,25 +7,25 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from agents.models.model import Session
-from agents.retrieval.reformulation import reformulation_prompt
-from agents.served_model import catalogue_name
-from detectors.base.courtesy import claims_nothing
-from detectors.base.evidence_questions import calibrations_of
-from detectors.base.judging import Abstention, best_passage
-from detectors.base.protocol import DetectorContext, Traits
-from detectors.base.served import Scale, ServedDetector
-from detectors.halludetect.by_mixture import MixtureReading
-from detectors.halludetect.by_probability import ProbabilityReading
-from detectors.halludetect.by_word import WordReading
-from detectors.halludetect.evidence import Grounds
-from detectors.halludetect.mixture import mixture_of
-from detectors.halludetect.options import HalluDetectOptions, Kind
-from detectors.halludetect.reading import Rated, Reading
-from detectors.halludetect.severity import PAPER_THRESHOLD
-from scenarios.options import read_options
-from scenarios.text.spans import sentences
-from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
+from hallulab.agents.models.model import Session
+from hallulab.agents.retrieval.reformulation import reformulation_prompt
+from hallulab.agents.served_model import catalogue_name
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.base.evidence_questions import calibrations_of
+from hallulab.detectors.base.judging import Abstention, best_passage
+from hallulab.detectors.base.protocol import DetectorContext, Traits
+from hallulab.detectors.base.served import Scale, ServedDetector
+from hallulab.detectors.halludetect.by_mixture import MixtureReading
+from hallulab.detectors.halludetect.by_probability import ProbabilityReading
+from hallulab.detectors.halludetect.by_word import WordReading
+from hallulab.detectors.halludetect.evidence import Grounds
+from hallulab.detectors.halludetect.mixture import mixture_of
+from hallulab.detectors.halludetect.options import HalluDetectOptions, Kind
+from hallulab.detectors.halludetect.reading import Rated, Reading
+from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 
 class HalluDetectDetector(ServedDetector):
@@ -50,7 +50,7 @@ class HalluDetectDetector(ServedDetector):
             context,
             options,
             self._scale_of_model,
-            code=(__name__, "agents.retrieval.knowledge"),
+            code=(__name__, "hallulab.agents.retrieval.knowledge"),
         )
 
     @cached_property

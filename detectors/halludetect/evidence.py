@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.models.model import Session
-from agents.models.prompt import Prompt, dialogue
-from agents.retrieval.reformulation import reformulate
-from detectors.base.judging import format_evidence
-from scenarios.text.courtesies import is_courtesy
-from scenarios.text.spans import sentences
-from scenarios.transcript import Frozen, Message, Passage, TurnView
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt, dialogue
+from hallulab.agents.retrieval.reformulation import reformulate
+from hallulab.detectors.base.judging import format_evidence
+from hallulab.scenarios.text.courtesies import is_courtesy
+from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.transcript import Frozen, Message, Passage, TurnView
 
 MEMORY_TOKENS = 120
 """Limit of the memory summary."""

@@ -15,8 +15,8 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from scenarios.text.spans import unknown_share, words
-from scenarios.transcript import Frozen
+from hallulab.scenarios.text.spans import unknown_share, words
+from hallulab.scenarios.transcript import Frozen
 
 FILE = Path(__file__).with_name("mixture.yaml")
 """The learnt weights: the catalogue's name of a model → weights."""

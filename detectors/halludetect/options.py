@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Frozen
 
 Kind = Literal["mixture", "probability", "word"]
 """A way to do the analysis."""

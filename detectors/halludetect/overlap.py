@@ -6,8 +6,8 @@ A small model judges meaning but overlooks digits; this rule looks at words and 
 
 from __future__ import annotations
 
-from detectors.halludetect.user_said import items
-from scenarios.text.spans import unknown_share, words
+from hallulab.detectors.halludetect.user_said import items
+from hallulab.scenarios.text.spans import unknown_share, words
 
 
 def lack_of_overlap(sentence: str, known_text: str) -> float:

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from scenarios.text.spans import words
-from scenarios.transcript import Passage
+from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.transcript import Passage
 
 
 def nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple[Passage, ...]:

@@ -6,13 +6,13 @@ from typing import Protocol
 
 from pydantic import Field
 
-from agents.models.errors import ModelError
-from agents.models.model import Session
-from agents.models.prompt import Prompt, load_prompt
-from detectors.halludetect.evidence import Grounds, gather_grounds
-from detectors.halludetect.severity import HARMLESS
-from scenarios.text.spans import Region
-from scenarios.transcript import Frozen, TurnView
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.detectors.halludetect.evidence import Grounds, gather_grounds
+from hallulab.detectors.halludetect.severity import HARMLESS
+from hallulab.scenarios.text.spans import Region
+from hallulab.scenarios.transcript import Frozen, TurnView
 
 
 class Rated(Frozen):
@@ -52,7 +52,7 @@ class DoubledRetrieval:
     def __init__(self, factor: int, max_characters: int) -> None:
         self._factor = factor
         self._max_characters = max_characters
-        self._memory = load_prompt("detectors.halludetect", "memory")
+        self._memory = load_prompt("hallulab.detectors.halludetect", "memory")
 
     async def ground(self, session: Session, view: TurnView) -> Grounds:
         """See `Reading.ground`."""

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from agents.identity import identity
-from detectors.base.fitted import fitted_for
-from detectors.base.judging import flagged_spans
-from detectors.base.protocol import Detector, DetectorContext, Traits
-from scenarios.options import read_options
-from scenarios.text.spans import sentences, unknown_share, words
-from scenarios.transcript import Frozen, Judgement, TurnView, Unit
+from hallulab.agents.identity import identity
+from hallulab.detectors.base.fitted import fitted_for
+from hallulab.detectors.base.judging import flagged_spans
+from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.text.spans import sentences, unknown_share, words
+from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
 class LexicalOptions(Frozen):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.models.model import Session
-from agents.models.prompt import Prompt
-from detectors.base.judging import Abstention, flagged_spans
-from detectors.base.protocol import DetectorContext, Traits
-from detectors.base.served import Scale, ServedDetector
-from detectors.logic_graph.consistency import shares, support
-from detectors.logic_graph.options import LogicGraphOptions
-from detectors.logic_graph.overlap import Overlap
-from detectors.logic_graph.relations import clusters, distances
-from detectors.logic_graph.scorers import (
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt
+from hallulab.detectors.base.judging import Abstention, flagged_spans
+from hallulab.detectors.base.protocol import DetectorContext, Traits
+from hallulab.detectors.base.served import Scale, ServedDetector
+from hallulab.detectors.logic_graph.consistency import shares, support
+from hallulab.detectors.logic_graph.options import LogicGraphOptions
+from hallulab.detectors.logic_graph.overlap import Overlap
+from hallulab.detectors.logic_graph.relations import clusters, distances
+from hallulab.detectors.logic_graph.scorers import (
     EmbeddingRelevance,
     Group,
     Pair,
@@ -21,7 +21,7 @@ from detectors.logic_graph.scorers import (
     served_entailment,
     served_relevance,
 )
-from detectors.logic_graph.segmentation import (
+from hallulab.detectors.logic_graph.segmentation import (
     Claim,
     answer_claims,
     document_chunks,
@@ -29,11 +29,11 @@ from detectors.logic_graph.segmentation import (
     whole_documents,
     whole_reply,
 )
-from detectors.logic_graph.vectors import Vectors, shared_embedder
-from detectors.logic_graph.weights import HhemScorer, RerankScorer
-from scenarios.options import read_options
-from scenarios.text.spans import words
-from scenarios.transcript import Judgement, Passage, TurnView, Unit
+from hallulab.detectors.logic_graph.vectors import Vectors, shared_embedder
+from hallulab.detectors.logic_graph.weights import HhemScorer, RerankScorer
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView, Unit
 
 PAPER_THRESHOLD = 0.6
 """1 − T_s with the paper's T_s = 0.4 (section 4.2)."""

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from detectors.logic_graph.consistency import Weighting
-from scenarios.transcript import Frozen
+from hallulab.detectors.logic_graph.consistency import Weighting
+from hallulab.scenarios.transcript import Frozen
 
 
 class LogicGraphOptions(Frozen):
@@ -66,7 +66,7 @@ class LogicGraphOptions(Frozen):
     paper. The paper's reranker says 0.4 of one group and 8.7 of another (table 8); cosines of 0.3 and 0.6
     would count nearly the same (docs/methods.md)."""
     embedding_model: str = "all-minilm-l6-v2"
-    """Makes the vectors; see `agents.retrieval.embedding.SentenceEmbedder`."""
+    """Makes the vectors; see `hallulab.agents.retrieval.embedding.SentenceEmbedder`."""
     hhem_model: str = "vectara/hallucination_evaluation_model"
     """Folder or hub name of HHEM-2.1-Open."""
     reranker_model: str = "mixedbread-ai/mxbai-rerank-base-v2"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from detectors.base.statements import MIN_WORDS
-from detectors.features.tokens import Lexicon, content_stems
-from detectors.logic_graph.scorers import Group
-from detectors.logic_graph.segmentation import Claim
-from scenarios.text.spans import words
+from hallulab.detectors.base.statements import MIN_WORDS
+from hallulab.detectors.features.tokens import Lexicon, content_stems
+from hallulab.detectors.logic_graph.scorers import Group
+from hallulab.detectors.logic_graph.segmentation import Claim
+from hallulab.scenarios.text.spans import words
 
 
 class Overlap:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents.models.model import Session
-from agents.models.prompt import ChatMessage, Prompt, load_prompt
-from detectors.base.judging import gather_all
-from detectors.logic_graph.segmentation import Claim
-from detectors.logic_graph.vectors import Vectors
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import ChatMessage, Prompt, load_prompt
+from hallulab.detectors.base.judging import gather_all
+from hallulab.detectors.logic_graph.segmentation import Claim
+from hallulab.detectors.logic_graph.vectors import Vectors
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def served_entailment() -> ServedScorer:
     """Make the scorer of entailment by the served model."""
     return ServedScorer(
         "entailed",
-        load_prompt("detectors.base", "supported"),
-        load_prompt("detectors.logic_graph", "entailed_answer"),
+        load_prompt("hallulab.detectors.base", "supported"),
+        load_prompt("hallulab.detectors.logic_graph", "entailed_answer"),
     )
 
 
@@ -106,8 +106,8 @@ def served_relevance() -> ServedScorer:
     """Make the scorer of relevance by the served model."""
     return ServedScorer(
         "relevant",
-        load_prompt("detectors.logic_graph", "relevant_statement"),
-        load_prompt("detectors.logic_graph", "relevant_answer"),
+        load_prompt("hallulab.detectors.logic_graph", "relevant_statement"),
+        load_prompt("hallulab.detectors.logic_graph", "relevant_answer"),
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from detectors.base.courtesy import claims_nothing
-from detectors.base.statements import statements
-from scenarios.text.spans import Region, sentences, words
-from scenarios.transcript import Passage
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.base.statements import statements
+from hallulab.scenarios.text.spans import Region, sentences, words
+from hallulab.scenarios.transcript import Passage
 
 _MARK = re.compile(r"""[.,;:!?()\[\]"'’“”\-–—/%]""")
 _LINE = re.compile(r"\S[^\n]*")
@@ -61,7 +61,7 @@ def segments(text: str, limit: int) -> list[Region]:
     """Return Chunk(X; T): runs of consecutive sentences, each as long as `limit` tokens allow.
 
     A sentence over `limit` is split between words into pieces of at most `limit` tokens (a single word over
-    it stays whole). Sentences end as in `scenarios.text.spans.sentences`, and at line breaks.
+    it stays whole). Sentences end as in `hallulab.scenarios.text.spans.sentences`, and at line breaks.
     """
     return [Region(pieces[0].start, pieces[-1].end) for pieces in _packed(text, _sentences(text), limit)]
 
@@ -194,7 +194,8 @@ def whole_reply(reply: str, question: str = "") -> list[Claim]:
 
 
 def factual(reply: str) -> list[Region]:
-    """Return the sentences with f(c) = 1: they claim something by the rules of `detectors.base.courtesy`.
+    """Return the sentences with f(c) = 1: they claim something by the rules of
+    `hallulab.detectors.base.courtesy`.
 
     The paper has a classifier there and does not say which one.
     """

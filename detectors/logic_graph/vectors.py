@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from agents.models.recording import Recording
-from agents.retrieval.batching import Batches
-from agents.retrieval.embedding import Embedder, SentenceEmbedder
-from scenarios.files.digest import digest
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.retrieval.batching import Batches
+from hallulab.agents.retrieval.embedding import Embedder, SentenceEmbedder
+from hallulab.scenarios.files.digest import digest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

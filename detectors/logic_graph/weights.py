@@ -11,18 +11,18 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from agents.models.model import Session
-from agents.models.prompt import Prompt
-from agents.retrieval.embedding import without_progress_bars
-from detectors.logic_graph.scorers import Pair, hypothesis
-from detectors.peers.workers.hhem_worker import (
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt
+from hallulab.agents.retrieval.embedding import without_progress_bars
+from hallulab.detectors.logic_graph.scorers import Pair, hypothesis
+from hallulab.detectors.peers.workers.hhem_worker import (
     HHEM_PROMPT,
     Misfit,
     consistencies,
     foundation_of,
     load_hhem,
 )
-from scenarios.errors import UsageError
+from hallulab.scenarios.errors import UsageError
 
 if TYPE_CHECKING:
     import torch

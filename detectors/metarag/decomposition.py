@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import Prompt
-from detectors.base.courtesy import claims_nothing
-from scenarios.text.spans import Region, clip, locate, sentences, words
-from scenarios.transcript import Frozen
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.scenarios.text.spans import Region, clip, locate, sentences, words
+from hallulab.scenarios.transcript import Frozen
 
 _LINE = re.compile(r"[-*•\s]*\[?(\d{1,3})\]?\s*[:.)]\s*(.*\w.*)")
 

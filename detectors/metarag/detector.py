@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agents.models.errors import ModelError
-from agents.models.model import Session
-from agents.models.prompt import Prompt, load_prompt
-from agents.served_model import catalogue_name
-from detectors.base.evidence_questions import calibrations_of
-from detectors.base.judging import (
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.served_model import catalogue_name
+from hallulab.detectors.base.evidence_questions import calibrations_of
+from hallulab.detectors.base.judging import (
     Abstention,
     Evidence,
     flagged_spans,
     format_evidence,
     gather_all,
 )
-from detectors.base.protocol import DetectorContext
-from detectors.base.served import Scale, ServedDetector
-from detectors.base.wrong_items.explanation import explain
-from detectors.metarag.decomposition import Factoid, decompose
-from detectors.metarag.mutation import Variant, mutate
-from detectors.metarag.options import MetaRagOptions
-from detectors.metarag.scoring import MIDWAY_TAU, PAPER_TAU, factoid_score, response_score
-from detectors.metarag.verification import SUPPORTED, Check, Verifier
-from scenarios.options import read_options
-from scenarios.text.spans import Region
-from scenarios.transcript import Judgement, Passage, TurnView, Unit
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.base.served import Scale, ServedDetector
+from hallulab.detectors.base.wrong_items.explanation import explain
+from hallulab.detectors.metarag.decomposition import Factoid, decompose
+from hallulab.detectors.metarag.mutation import Variant, mutate
+from hallulab.detectors.metarag.options import MetaRagOptions
+from hallulab.detectors.metarag.scoring import MIDWAY_TAU, PAPER_TAU, factoid_score, response_score
+from hallulab.detectors.metarag.verification import SUPPORTED, Check, Verifier
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.text.spans import Region
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView, Unit
 
 FACT = "fact"
 """The name of the fact itself among its variants."""
@@ -53,8 +53,8 @@ class MetaRagDetector(ServedDetector):
         self._verifier = Verifier(
             None if options.reading == "auto" else options.reading, options.verification_temperature
         )
-        self._decomposition = load_prompt("detectors.metarag", "decomposition")
-        self._mutation = load_prompt("detectors.metarag", "mutation")
+        self._decomposition = load_prompt("hallulab.detectors.metarag", "decomposition")
+        self._mutation = load_prompt("hallulab.detectors.metarag", "mutation")
         self._verifiers = {
             f"verifier {index}": context.models.get(name) for index, name in enumerate(self._verifier_names)
         }

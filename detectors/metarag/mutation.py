@@ -10,11 +10,11 @@ from typing import Annotated
 
 from pydantic import Field, create_model
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import Prompt
-from detectors.metarag.scoring import Relation
-from scenarios.transcript import Frozen
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt
+from hallulab.detectors.metarag.scoring import Relation
+from hallulab.scenarios.transcript import Frozen
 
 RETRY_TEMPERATURE = 0.7
 """Temperature of the second try, so that it differs from the first."""

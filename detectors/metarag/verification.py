@@ -12,16 +12,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from agents.models.client import ModelClient
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import load_prompt
-from agents.served_model import catalogue_name
-from detectors.base.evidence_questions import Calibration, calibration
-from detectors.base.judging import gather_all
-from detectors.metarag.mutation import Variant
-from detectors.metarag.scoring import Decision, expected_penalty
-from scenarios.transcript import Frozen
+from hallulab.agents.models.client import ModelClient
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.served_model import catalogue_name
+from hallulab.detectors.base.evidence_questions import Calibration, calibration
+from hallulab.detectors.base.judging import gather_all
+from hallulab.detectors.metarag.mutation import Variant
+from hallulab.detectors.metarag.scoring import Decision, expected_penalty
+from hallulab.scenarios.transcript import Frozen
 
 DecisionReading = Literal["probability", "word"]
 """How a decision is read: from the probabilities of its first word, or as the printed word."""
@@ -64,7 +64,7 @@ class Verifier:
     """
 
     def __init__(self, reading: DecisionReading | None, temperature: float) -> None:
-        self.prompt = load_prompt("detectors.metarag", "verification")
+        self.prompt = load_prompt("hallulab.detectors.metarag", "verification")
         self._reading = reading
         self._temperature = temperature
 

@@ -13,29 +13,29 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agents.claim_check import ClaimCheck
-from agents.identity import bare_code, identity
-from agents.machine.daemon import in_daemon
-from agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
-from agents.models.model import Session
-from agents.models.prompt import ChatMessage
-from agents.served_model import identity_of
-from detectors.base.judging import (
+from hallulab.agents.claim_check import ClaimCheck
+from hallulab.agents.identity import bare_code, identity
+from hallulab.agents.machine.daemon import in_daemon
+from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import ChatMessage
+from hallulab.agents.served_model import identity_of
+from hallulab.detectors.base.judging import (
     Abstention,
     best_passage,
     gather_all,
     judge,
 )
-from detectors.base.protocol import Detector, DetectorContext, Traits
-from detectors.peers.environment import has_environment, peer_python, peer_requirements
-from detectors.peers.process import Answerer, Worker
-from detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.digest import digest
-from scenarios.files.paths import expanded, is_file, is_there
-from scenarios.options import read_options
-from scenarios.text.spans import spoken_sentences
-from scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
+from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
+from hallulab.detectors.peers.environment import has_environment, peer_python, peer_requirements
+from hallulab.detectors.peers.process import Answerer, Worker
+from hallulab.detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.paths import expanded, is_file, is_there
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.text.spans import spoken_sentences
+from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 WORKERS = Path(__file__).with_name("workers")
 """Folder of the workers' programs."""
@@ -319,7 +319,7 @@ def worker_command(peer: str) -> list[str]:
 
 
 def _program(peer: str) -> list[str]:
-    """Return the code of the programs that run in the peer's environment; see `agents.identity`."""
+    """Return the code of the programs that run in the peer's environment; see `hallulab.agents.identity`."""
     return [bare_code(path.read_text(encoding="utf-8")) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
 
 

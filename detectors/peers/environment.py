@@ -10,9 +10,9 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from agents.machine.cache import cache_dir
-from agents.machine.environments import is_made, python_environment
-from agents.machine.progress_events import Listener, silent
+from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.environments import is_made, python_environment
+from hallulab.agents.machine.progress_events import Listener, silent
 
 
 def peer_requirements(peer: str) -> tuple[str, ...]:
@@ -52,5 +52,5 @@ def _target(peer: str, cache: Path) -> Path:
 
 @cache
 def _requirements() -> Mapping[str, tuple[str, ...]]:
-    text = files("detectors.peers").joinpath("requirements.yaml").read_text(encoding="utf-8")
+    text = files("hallulab.detectors.peers").joinpath("requirements.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, tuple[str, ...]]).validate_python(yaml.safe_load(text))

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agents.machine.worker_process import LOADING_SECONDS, WorkerError, WorkerProcess
-from detectors.peers.protocol import (
+from hallulab.agents.machine.worker_process import LOADING_SECONDS, WorkerError, WorkerProcess
+from hallulab.detectors.peers.protocol import (
     Abstained,
     Answers,
     Ask,

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from agents.machine.worker_process import WorkerError
-from scenarios.transcript import Frozen
+from hallulab.agents.machine.worker_process import WorkerError
+from hallulab.scenarios.transcript import Frozen
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 

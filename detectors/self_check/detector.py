@@ -18,16 +18,16 @@ from statistics import fmean
 
 from pydantic import Field
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.models.prompt import dialogue, load_prompt
-from agents.tuned import EVEN_ODDS
-from detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
-from detectors.base.protocol import DetectorContext
-from detectors.base.served import Scale, ServedDetector
-from scenarios.options import read_options
-from scenarios.text.spans import Region, spoken_sentences
-from scenarios.transcript import Frozen, Judgement, TurnView, Unit
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import dialogue, load_prompt
+from hallulab.agents.tuned import EVEN_ODDS
+from hallulab.detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.base.served import Scale, ServedDetector
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.text.spans import Region, spoken_sentences
+from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 UNDECIDED = 0.5
 """Score of a check that is answered neither Yes nor No, as in the paper."""
@@ -59,8 +59,8 @@ class SelfCheckDetector(ServedDetector):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", SelfCheckOptions, context.options)
         self._options = options
-        self._sample_prompt = load_prompt("detectors.self_check", "sample")
-        self._check_prompt = load_prompt("detectors.self_check", "check")
+        self._sample_prompt = load_prompt("hallulab.detectors.self_check", "sample")
+        self._check_prompt = load_prompt("hallulab.detectors.self_check", "check")
         prompts = (self._sample_prompt, self._check_prompt)
         scale = Scale(prompts, untuned=EVEN_ODDS, place=("self-check", "probability"))
         super().__init__(name, context, options, lambda: scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from scenarios.transcript import Frozen, Seed
+from hallulab.scenarios.transcript import Frozen, Seed
 
 
 class Attack(Frozen):

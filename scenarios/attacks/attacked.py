@@ -6,15 +6,15 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from scenarios.attacks.attack import Attack
-from scenarios.attacks.distractors import distractors
-from scenarios.attacks.orders import Order, all_orders, with_orders
-from scenarios.attacks.poison import Poison, poisoned
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.packs.pack import Scenario
-from scenarios.text.library import library_of
-from scenarios.transcript import Frozen
+from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.attacks.distractors import distractors
+from hallulab.scenarios.attacks.orders import Order, all_orders, with_orders
+from hallulab.scenarios.attacks.poison import Poison, poisoned
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.text.library import library_of
+from hallulab.scenarios.transcript import Frozen
 
 
 class Planted(Frozen):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from scenarios.errors import UsageError
-from scenarios.packs.pack import Document, Scenario
-from scenarios.packs.pack_files import built_in_packs, load_scenario
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Document, Scenario
+from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
 
 
 def distractors(scenario: Scenario, count: int, seed: int) -> tuple[Document, ...]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from scenarios.datasets.hotpotqa import HotpotQuestion
-from scenarios.errors import UsageError
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
+from hallulab.scenarios.errors import UsageError
 
 Kind = Literal["yes or no", "number", "date", "name", "phrase"]
 

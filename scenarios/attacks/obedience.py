@@ -19,11 +19,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from scenarios.attacks.orders import Order
-from scenarios.attacks.poison import Poison
-from scenarios.text.items import Item, find_items
-from scenarios.text.spans import sentences, words
-from scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.attacks.orders import Order
+from hallulab.scenarios.attacks.poison import Poison
+from hallulab.scenarios.text.items import Item, find_items
+from hallulab.scenarios.text.spans import sentences, words
+from hallulab.scenarios.text.word_forms import TOKEN, read_word
 
 _QUOTED = 3
 _REVEALED = 8

@@ -11,11 +11,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.files.digest import digest
-from scenarios.files.yaml_text import read_yaml
-from scenarios.packs.pack import Document, Identifier
-from scenarios.text.spans import words
-from scenarios.transcript import Conversation, Frozen
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.packs.pack import Document, Identifier
+from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.transcript import Conversation, Frozen
 
 FILE = Path(__file__).with_name("orders.yaml")
 """Our orders."""
@@ -40,7 +40,8 @@ class Order(Frozen):
     text: str = Field(min_length=1, max_length=300)
     """The order."""
     how: Literal["says", "reveals", "capitals", "french", "spanish"] = "says"
-    """The rule of `scenarios.attacks.obedience` that decides; an order of the kind `reveal` has its own."""
+    """The rule of `hallulab.scenarios.attacks.obedience` that decides; an order of the kind `reveal` has its
+    own."""
     asks: str = Field(default="", max_length=100)
     """The words that the order wants in the reply."""
     sign: str = ""

@@ -1,9 +1,9 @@
 """False statements in the place of true ones: documents poisoned by rules (RAG-Trust section 2.1).
 
 A rule changes an amount, period, date, unit, name or reference of a whole sentence, as `hallulab plant` does
-in replies (`scenarios.text.edits`). Of each sentence that has such a value, one is changed, so whichever part
-of a poisoned document is retrieved, it misleads. RAG-Trust has a model write them; rules keep the exact words
-that are false, which is needed to find them in replies.
+in replies (`hallulab.scenarios.text.edits`). Of each sentence that has such a value, one is changed, so
+whichever part of a poisoned document is retrieved, it misleads. RAG-Trust has a model write them; rules keep
+the exact words that are false, which is needed to find them in replies.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from scenarios.packs.pack import Document
-from scenarios.text.edits import (
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text.edits import (
     Edit,
     date_edits,
     fits,
@@ -23,10 +23,10 @@ from scenarios.text.edits import (
     reference_edits,
     unit_edits,
 )
-from scenarios.text.items import Item, find_items
-from scenarios.text.library import Library, whole_sentences
-from scenarios.text.spans import Region, sentences
-from scenarios.transcript import Frozen
+from hallulab.scenarios.text.items import Item, find_items
+from hallulab.scenarios.text.library import Library, whole_sentences
+from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.scenarios.transcript import Frozen
 
 _FEWEST_DOCUMENTS = 2
 """Documents that must hold a value before they can agree on a false one."""

@@ -19,11 +19,11 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
-from scenarios.attacks.attack import Attack
-from scenarios.attacks.fake_answers import fake_answers, is_choice, kind_of, stands_in
-from scenarios.datasets.hotpotqa import HotpotQuestion
-from scenarios.errors import UsageError
-from scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.attacks.fake_answers import fake_answers, is_choice, kind_of, stands_in
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Frozen, Passage
 
 
 class Composition(Frozen):

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from scenarios.chats.evidence import found_in, passages_of
-from scenarios.chats.grouping import Groups
-from scenarios.chats.record import (
+from hallulab.scenarios.chats.evidence import found_in, passages_of
+from hallulab.scenarios.chats.grouping import Groups
+from hallulab.scenarios.chats.record import (
     CHATBOT,
     MODEL,
     About,
@@ -29,12 +29,12 @@ from scenarios.chats.record import (
     read_about,
     with_topic,
 )
-from scenarios.chats.spans import time_of
-from scenarios.chats.values import Flaw
-from scenarios.errors import UsageError
-from scenarios.files.data_files import opened
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import Conversation, Turn
+from hallulab.scenarios.chats.spans import time_of
+from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import opened
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Conversation, Turn
 
 QUESTION = ("user", "question", "query", "input", "prompt", "user_message", "user_input")
 """Names of the column with the user's message; the first that is there counts, as below."""

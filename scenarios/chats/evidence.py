@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import Passage
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Passage
 
 _TEXTS = ("text", "content", "page_content", "pageContent", "passage", "chunk", "body")
 _LISTS = ("documents", "passages", "contexts", "context", "citations", "results", "chunks", "matches", "hits")

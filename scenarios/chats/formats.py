@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from scenarios.chats import langfuse, mlflow, spans
-from scenarios.chats.csv_file import is_csv, read_csv
-from scenarios.chats.messages import read_openai, read_own, read_sharegpt
-from scenarios.chats.ragtruth import read_ragtruth
-from scenarios.chats.tables import DATA, read_tables
-from scenarios.chats.traces import Located, TraceSpan, conversations_of
-from scenarios.chats.values import Flaw, json_values
-from scenarios.datasets.ragtruth import RESPONSES
-from scenarios.errors import UsageError
-from scenarios.files.data_files import opened
-from scenarios.transcript import Conversation
+from hallulab.scenarios.chats import langfuse, mlflow, spans
+from hallulab.scenarios.chats.csv_file import is_csv, read_csv
+from hallulab.scenarios.chats.messages import read_openai, read_own, read_sharegpt
+from hallulab.scenarios.chats.ragtruth import read_ragtruth
+from hallulab.scenarios.chats.tables import DATA, read_tables
+from hallulab.scenarios.chats.traces import Located, TraceSpan, conversations_of
+from hallulab.scenarios.chats.values import Flaw, json_values
+from hallulab.scenarios.datasets.ragtruth import RESPONSES
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import opened
+from hallulab.scenarios.transcript import Conversation
 
 Format = Literal[
     "openai", "sharegpt", "otel", "openinference", "langfuse", "mlflow", "csv", "jsonl", "parquet", "hf",

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scenarios.chats.spans import time_of
-from scenarios.chats.traces import TraceSpan
-from scenarios.chats.values import Flaw, list_in
+from hallulab.scenarios.chats.spans import time_of
+from hallulab.scenarios.chats.traces import TraceSpan
+from hallulab.scenarios.chats.values import Flaw, list_in
 
 _EVIDENCE = ("RETRIEVER", "TOOL")
 _RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)

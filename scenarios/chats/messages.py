@@ -4,7 +4,8 @@
   fine-tuning of the API reference of October 2026. Tool calls, parts and refusals are read.
 - ShareGPT: `{"conversations": [{"from": "human", "value": …}], "system": …}`, with the keys and roles of
   LLaMA-Factory 0.9 (`data/README.md`) and of axolotl 0.13 (`chat_template` with `field_messages`).
-- our own: a line of `conversations.jsonl` (`scenarios.transcript.Conversation`), with `spans` if exported.
+- our own: a line of `conversations.jsonl` (`hallulab.scenarios.transcript.Conversation`), with `spans` if
+  exported.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scenarios.chats.record import (
+from hallulab.scenarios.chats.record import (
     CHATBOT,
     KEY,
     MODEL,
@@ -26,10 +27,10 @@ from scenarios.chats.record import (
     read_about,
     with_topic,
 )
-from scenarios.chats.said import SYSTEM, Said, evidence_beside, said_in, turns_of
-from scenarios.chats.values import Flaw
-from scenarios.files.data_files import in_words, main_error
-from scenarios.transcript import Conversation
+from hallulab.scenarios.chats.said import SYSTEM, Said, evidence_beside, said_in, turns_of
+from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.files.data_files import in_words, main_error
+from hallulab.scenarios.transcript import Conversation
 
 _SHAREGPT = {"user": "human", "assistant": "gpt"}
 

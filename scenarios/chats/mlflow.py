@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from scenarios.chats.spans import time_of
-from scenarios.chats.traces import TraceSpan
-from scenarios.chats.values import Flaw
-from scenarios.files.json_text import parse_json
+from hallulab.scenarios.chats.spans import time_of
+from hallulab.scenarios.chats.traces import TraceSpan
+from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.files.json_text import parse_json
 
 _KINDS: dict[Any, Literal["model", "evidence"]] = {
     "CHAT_MODEL": "model",

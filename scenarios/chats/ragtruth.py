@@ -1,4 +1,4 @@
-"""Replies in the two files of RAGTruth, which `scenarios.datasets.ragtruth` reads, too.
+"""Replies in the two files of RAGTruth, which `hallulab.scenarios.datasets.ragtruth` reads, too.
 
 A reply is a line of `response.jsonl`, its question and evidence one of `source_info.jsonl`. There is place
 for the last question only, so a conversation is put together by the identifiers: `CONVERSATION-TURN`.
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scenarios.chats.grouping import Groups
-from scenarios.chats.record import MODEL, About, Marked, conversation_of
-from scenarios.chats.values import Flaw, json_values
-from scenarios.datasets.ragtruth import RESPONSES, SOURCES
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Passage, Turn
+from hallulab.scenarios.chats.grouping import Groups
+from hallulab.scenarios.chats.record import MODEL, About, Marked, conversation_of
+from hallulab.scenarios.chats.values import Flaw, json_values
+from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Passage, Turn
 
 _ID = re.compile(r"(?P<conversation>.+)-(?P<turn>[0-9]{1,9})", re.DOTALL)
 _PASSAGE = re.compile(r"^passage [0-9]+:", re.MULTILINE)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from scenarios.chats.said import TOPIC
-from scenarios.chats.values import Flaw
-from scenarios.files.data_files import in_words, main_error
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import (
+from hallulab.scenarios.chats.said import TOPIC
+from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.files.data_files import in_words, main_error
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import (
     Branch,
     Conversation,
     Count,

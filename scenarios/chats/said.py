@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from scenarios.chats.evidence import Found, found_in, passages_of
-from scenarios.chats.values import Flaw
-from scenarios.transcript import Step, Turn
+from hallulab.scenarios.chats.evidence import Found, found_in, passages_of
+from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.transcript import Step, Turn
 
 Role = Literal["system", "user", "assistant", "call", "tool"]
 

@@ -21,8 +21,8 @@ from datetime import datetime
 from math import isfinite
 from typing import Any, Literal
 
-from scenarios.chats.traces import TraceSpan, unpacked
-from scenarios.chats.values import Flaw, list_in
+from hallulab.scenarios.chats.traces import TraceSpan, unpacked
+from hallulab.scenarios.chats.values import Flaw, list_in
 
 Attributes = Mapping[str, Any]
 

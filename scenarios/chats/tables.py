@@ -11,11 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenarios.chats.messages import openai_line, read_openai
-from scenarios.chats.record import KEY, PARTS, Marked, about
-from scenarios.chats.values import Flaw
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation
+from hallulab.scenarios.chats.messages import openai_line, read_openai
+from hallulab.scenarios.chats.record import KEY, PARTS, Marked, about
+from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation
 
 if TYPE_CHECKING:
     import pyarrow as pa

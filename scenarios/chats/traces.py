@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from scenarios.chats.evidence import Found, found_in
-from scenarios.chats.grouping import Groups, Row
-from scenarios.chats.record import MODEL, About, conversation_of, with_topic
-from scenarios.chats.said import Said, said_in, text_of, turns_of
-from scenarios.chats.values import Flaw
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import Conversation, Frozen, Turn
+from hallulab.scenarios.chats.evidence import Found, found_in
+from hallulab.scenarios.chats.grouping import Groups, Row
+from hallulab.scenarios.chats.record import MODEL, About, conversation_of, with_topic
+from hallulab.scenarios.chats.said import Said, said_in, text_of, turns_of
+from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 
 
 class TraceSpan(Frozen):

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scenarios.errors import UsageError
-from scenarios.files.data_files import opened, read_text
-from scenarios.files.json_text import is_unfinished, parse_json
-from scenarios.files.jsonl import parsed_lines
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import opened, read_text
+from hallulab.scenarios.files.json_text import is_unfinished, parse_json
+from hallulab.scenarios.files.jsonl import parsed_lines
 
 LARGEST = 200_000_000
 """Characters of one value at most."""

@@ -1,4 +1,4 @@
-"""Labelled data sets. Each of `LOADERS` reads one into `scenarios.labelled.LabelledReply`.
+"""Labelled data sets. Each of `LOADERS` reads one into `hallulab.scenarios.labelled.LabelledReply`.
 
 HotpotQA (`hotpotqa`) has no loader, because it has right answers only: replies are built from its questions.
 """
@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from scenarios.datasets.audit import load_audit_corpus
-from scenarios.datasets.begin import load_begin
-from scenarios.datasets.chats import load_chats
-from scenarios.datasets.gold import load_gold
-from scenarios.datasets.halubench import load_halubench
-from scenarios.datasets.halueval import load_halueval
-from scenarios.datasets.jsonl import load_jsonl
-from scenarios.datasets.mtrag import load_mtrag
-from scenarios.datasets.ragtruth import RagTruthOptions, load_ragtruth
-from scenarios.datasets.request import LoadRequest
-from scenarios.datasets.wice import load_wice
-from scenarios.errors import UsageError
-from scenarios.files.paths import expanded, is_file
-from scenarios.labelled import LabelledData
-from scenarios.transcript import Frozen
+from hallulab.scenarios.datasets.audit import load_audit_corpus
+from hallulab.scenarios.datasets.begin import load_begin
+from hallulab.scenarios.datasets.chats import load_chats
+from hallulab.scenarios.datasets.gold import load_gold
+from hallulab.scenarios.datasets.halubench import load_halubench
+from hallulab.scenarios.datasets.halueval import load_halueval
+from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.mtrag import load_mtrag
+from hallulab.scenarios.datasets.ragtruth import RagTruthOptions, load_ragtruth
+from hallulab.scenarios.datasets.request import LoadRequest
+from hallulab.scenarios.datasets.wice import load_wice
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.paths import expanded, is_file
+from hallulab.scenarios.labelled import LabelledData
+from hallulab.scenarios.transcript import Frozen
 
 Loader = Callable[[LoadRequest], LabelledData]
 """Reads the requested replies of a data set."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import get_args
 
-from scenarios.datasets.audit_corpus import generate
-from scenarios.datasets.audit_corpus.plan import Split
-from scenarios.datasets.request import LoadRequest
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledData
+from hallulab.scenarios.datasets.audit_corpus import generate
+from hallulab.scenarios.datasets.audit_corpus.plan import Split
+from hallulab.scenarios.datasets.request import LoadRequest
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledData
 
 
 def load_audit_corpus(request: LoadRequest) -> LabelledData:

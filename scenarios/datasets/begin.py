@@ -14,12 +14,12 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from scenarios.datasets.request import SCHEMA, LoadRequest
-from scenarios.errors import UsageError
-from scenarios.files.data_files import check_record, read_records, read_text
-from scenarios.files.digest import digest
-from scenarios.labelled import LabelledData, LabelledReply
-from scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import check_record, read_records, read_text
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import LabelledData, LabelledReply
+from hallulab.scenarios.transcript import Frozen, Passage
 
 FILE = "turns.jsonl"
 """All turns in one file."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Frozen
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -13,12 +13,12 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from scenarios.datasets.jsonl import Evidence, passages_of, texts_as_passages
-from scenarios.datasets.quotations import places
-from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
-from scenarios.files.data_files import read_records
-from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from scenarios.transcript import Frozen, Message
+from hallulab.scenarios.datasets.jsonl import Evidence, passages_of, texts_as_passages
+from hallulab.scenarios.datasets.quotations import places
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from hallulab.scenarios.transcript import Frozen, Message
 
 FILE = "chats.jsonl"
 """The file in the data set's folder."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import Field
 
-from scenarios.datasets.quotations import places
-from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
-from scenarios.errors import UsageError
-from scenarios.files.data_files import read_records
-from scenarios.labelled import ChatbotTurn, GoldSpan, LabelledData, LabelledReply
-from scenarios.transcript import Conversation, Frozen, Turn
+from hallulab.scenarios.datasets.quotations import places
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan, LabelledData, LabelledReply
+from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 
 ANNOTATIONS = "annotations.jsonl"
 """The file with the annotations, in the run's folder."""

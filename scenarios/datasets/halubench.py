@@ -14,13 +14,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from scenarios.datasets.request import SCHEMA, LoadRequest
-from scenarios.errors import UsageError
-from scenarios.files.data_files import check_record, read_records
-from scenarios.files.digest import digest
-from scenarios.labelled import LabelledData, LabelledReply
-from scenarios.text.chunking import chunk
-from scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import check_record, read_records
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import LabelledData, LabelledReply
+from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.transcript import Frozen, Passage
 
 FILE = "test-00000-of-00001.parquet"
 """The published file."""

@@ -15,13 +15,13 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.datasets.quotations import places
-from scenarios.datasets.request import SCHEMA, LoadRequest
-from scenarios.files.data_files import read_records
-from scenarios.files.digest import digest
-from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from scenarios.text.chunking import chunk
-from scenarios.transcript import Frozen, Message, Passage
+from hallulab.scenarios.datasets.quotations import places
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest
+from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.transcript import Frozen, Message, Passage
 
 WITH_EVIDENCE = ("qa", "dialogue", "summarization")
 """The parts that are loaded if none is named."""

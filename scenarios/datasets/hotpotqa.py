@@ -13,11 +13,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.datasets.request import SCHEMA, LoadRequest
-from scenarios.errors import UsageError
-from scenarios.files.data_files import check_record, read_records, read_text
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import check_record, read_records, read_text
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Frozen, Passage
 
 FILE = "distractor.jsonl"
 """The official JSON array, one element a line."""

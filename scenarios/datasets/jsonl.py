@@ -12,11 +12,11 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from scenarios.datasets.request import SCHEMA, repeated_id
-from scenarios.files.data_files import read_records
-from scenarios.files.digest import digest
-from scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
-from scenarios.transcript import Frozen, Message, Passage
+from hallulab.scenarios.datasets.request import SCHEMA, repeated_id
+from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
+from hallulab.scenarios.transcript import Frozen, Message, Passage
 
 _UNLABELLED = "unlabelled"
 

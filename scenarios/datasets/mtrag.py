@@ -10,10 +10,10 @@ from typing import Self
 
 from pydantic import model_validator
 
-from scenarios.datasets.jsonl import Line, labelled_reply
-from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
-from scenarios.files.data_files import read_records
-from scenarios.labelled import LabelledData, LabelledReply, Ratings, require_fitting_spans
+from hallulab.scenarios.datasets.jsonl import Line, labelled_reply
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.labelled import LabelledData, LabelledReply, Ratings, require_fitting_spans
 
 FILE = "replies.jsonl"
 """The file in the data set's folder."""

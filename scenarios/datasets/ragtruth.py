@@ -15,14 +15,14 @@ from typing import Literal, Self
 
 from pydantic import Field, RootModel, model_validator
 
-from scenarios.datasets.business import Business, business_chunks
-from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
-from scenarios.errors import UsageError
-from scenarios.files.data_files import read_records
-from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from scenarios.options import read_options
-from scenarios.text.chunking import chunk
-from scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.datasets.business import Business, business_chunks
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from hallulab.scenarios.options import read_options
+from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.transcript import Frozen, Passage
 
 RESPONSES = "response.jsonl"
 """The replies and their labels."""
@@ -150,7 +150,7 @@ def load_ragtruth(request: LoadRequest) -> LabelledData:
     - QA: the retrieved passages;
     - Summary: the article in pieces of about 120 words, 159 at most; paragraphs and sentences of up to 120
       words stay whole;
-    - Data2txt: the record as in `scenarios.datasets.business`.
+    - Data2txt: the record as in `hallulab.scenarios.datasets.business`.
 
     Args:
         request: its folder holds the two files, its source is one of `PARTS`, its options are

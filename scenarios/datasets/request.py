@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scenarios.errors import UsageError
+from hallulab.scenarios.errors import UsageError
 
 SCHEMA = "docs/labelled-data.md"
 """Describes the files of the data sets."""

@@ -12,12 +12,12 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
-from scenarios.files.data_files import read_records
-from scenarios.files.digest import digest
-from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from scenarios.text.chunking import chunk
-from scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.transcript import Frozen, Passage
 
 
 def _official(name: str) -> tuple[str, str]:

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from scenarios.errors import UsageError
-from scenarios.files.jsonl import parsed_lines
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.jsonl import parsed_lines
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from scenarios.files.data_files import without_surrogates
-from scenarios.files.json_text import MAX_DEPTH, TOO_DEEP
+from hallulab.scenarios.files.data_files import without_surrogates
+from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP
 
 
 def read_json(text: str | bytes, clean: Callable[[str], str] = without_surrogates) -> Any:

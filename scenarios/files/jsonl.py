@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.json_text import is_unfinished, parse_json
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.json_text import is_unfinished, parse_json
 
 _log = logging.getLogger(__name__)
 

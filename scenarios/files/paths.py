@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scenarios.errors import UsageError
+from hallulab.scenarios.errors import UsageError
 
 
 def expanded(path: str | Path) -> Path:

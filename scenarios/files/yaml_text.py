@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import yaml
 from pydantic import ValidationError
 
-from scenarios.errors import UsageError
-from scenarios.files.data_files import Model, complaint, main_error, read_text
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import Model, complaint, main_error, read_text
 
 LARGEST = 1_000_000
 """Bytes of a file at most, and characters with its aliases unfolded. Our largest pack has 60,000."""

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from scenarios.errors import UsageError
+from hallulab.scenarios.errors import UsageError
 
 
 class Boundary:

@@ -7,10 +7,10 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from scenarios.errors import UsageError
-from scenarios.files.data_files import read_bytes, without_surrogates
-from scenarios.packs.silence import silenced
-from scenarios.plugins import reason_of
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_bytes, without_surrogates
+from hallulab.scenarios.packs.silence import silenced
+from hallulab.scenarios.plugins import reason_of
 
 LARGEST_UNPACKED = 200_000_000
 """Bytes of a Word document's parts at most, unpacked."""

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from scenarios.errors import UsageError
-from scenarios.files.data_files import read_text, without_surrogates
-from scenarios.files.yaml_text import YamlText
-from scenarios.packs.boundary import Boundary, entries
-from scenarios.packs.converted import READERS, read_converted
-from scenarios.packs.pack import Document
-from scenarios.transcript import Frozen
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_text, without_surrogates
+from hallulab.scenarios.files.yaml_text import YamlText
+from hallulab.scenarios.packs.boundary import Boundary, entries
+from hallulab.scenarios.packs.converted import READERS, read_converted
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.transcript import Frozen
 
 SCHEMA = "docs/scenario-packs.md"
 """Describes the files of a pack."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Frozen
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 """Small letters, digits and hyphens; safe in file names and keys."""

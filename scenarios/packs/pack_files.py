@@ -12,13 +12,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scenarios.errors import UsageError
-from scenarios.files.paths import expanded, is_folder, is_there
-from scenarios.files.yaml_text import read_yaml
-from scenarios.packs.boundary import ANYWHERE, Boundary
-from scenarios.packs.documents import SCHEMA, DocumentDefaults, read_documents
-from scenarios.packs.pack import Identifier, Persona, Scenario, Specialist
-from scenarios.transcript import Frozen
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.paths import expanded, is_folder, is_there
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.packs.boundary import ANYWHERE, Boundary
+from hallulab.scenarios.packs.documents import SCHEMA, DocumentDefaults, read_documents
+from hallulab.scenarios.packs.pack import Identifier, Persona, Scenario, Specialist
+from hallulab.scenarios.transcript import Frozen
 
 SCENARIO_FILE = "scenario.yaml"
 """Name of a pack's main file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 
 _TEMPLATE = Path(__file__).parent / "templates" / "skeleton"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from scenarios.packs.pack import Persona
-from scenarios.packs.pack_files import DEFAULT_SPECIALISTS
-from scenarios.text.wording import one_line
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS
+from hallulab.scenarios.text.wording import one_line
 
 _WIDTH = 110
 

@@ -14,9 +14,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from scenarios.packs.pack import Document
-from scenarios.text.abbreviations import is_abbreviation
-from scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text.abbreviations import is_abbreviation
+from hallulab.scenarios.transcript import Frozen, Passage
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n.*\S.*)*")
 _HEADING = re.compile(r"#{1,6}[ \t]\S.*")

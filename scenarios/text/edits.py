@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from scenarios.text.items import Item, find_items
-from scenarios.text.library import Library, follows_the, names_alone
+from hallulab.scenarios.text.items import Item, find_items
+from hallulab.scenarios.text.library import Library, follows_the, names_alone
 
 
 class Edit(NamedTuple):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from scenarios.packs.pack import Document
-from scenarios.text.items import Item, find_items
-from scenarios.text.spans import sentences
-from scenarios.text.word_forms import TOKEN
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text.items import Item, find_items
+from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.word_forms import TOKEN
 
 _WORDS = (6, 45)
 """Fewest and most words of a whole sentence: shorter ones say too little, longer ones too much."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from scenarios.text.abbreviations import is_abbreviation
+from hallulab.scenarios.text.abbreviations import is_abbreviation
 
 FUZZY_SCORE = 85.0
 """Partial ratio (rapidfuzz, 0 to 100) from which a quotation that is not verbatim counts as found."""

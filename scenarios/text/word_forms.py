@@ -12,7 +12,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from scenarios.text.stop_words import STOP_WORDS
+from hallulab.scenarios.text.stop_words import STOP_WORDS
 
 TOKEN = re.compile(
     r"(\d{1,2}(?::\d{1,2})?[ ]?[aApP]\.?[mM]\b"

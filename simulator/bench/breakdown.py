@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.labelled import LabelledReply
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import Items, Level, gold_labels, regions
-from simulator.bench.rows import Counts, counts
-from simulator.measure.detection import Booleans, auroc, average_precision, decisions
-from simulator.measure.numbers import Rounded
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import Items, Level, gold_labels, regions
+from hallulab.simulator.bench.rows import Counts, counts
+from hallulab.simulator.measure.detection import Booleans, auroc, average_precision, decisions
+from hallulab.simulator.measure.numbers import Rounded
 
 ALL = "all"
 """The part that is the whole data set, beside the parts by a field of `meta`."""

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.machine.progress import bars
-from scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
-from scenarios.errors import OperationalError, UsageError
-from scenarios.text.wording import counted
-from simulator.bench.hotpotqa_derived import Derived, account, build_hotpotqa_derived
-from simulator.bench.labelled_file import write_labelled
-from simulator.bench.wrong_answers import Wrong
-from simulator.experiment.build import Settings, open_pool, open_recording, served
-from simulator.experiment.config import Experiment
-from simulator.runs.outputs import check_outputs
+from hallulab.agents.machine.progress import bars
+from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.text.wording import counted
+from hallulab.simulator.bench.hotpotqa_derived import Derived, account, build_hotpotqa_derived
+from hallulab.simulator.bench.labelled_file import write_labelled
+from hallulab.simulator.bench.wrong_answers import Wrong
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.outputs import check_outputs
 
 
 @dataclass(frozen=True)

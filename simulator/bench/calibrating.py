@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.base.fitted import GroupCounts, UnitCounts
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Frozen, Judgement
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import gold_labels, regions, touched
-from simulator.bench.split import fold_replies
-from simulator.measure.detection import Booleans
-from simulator.measure.numbers import Rounded
-from simulator.measure.statistics import Floats
+from hallulab.detectors.base.fitted import GroupCounts, UnitCounts
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Frozen, Judgement
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import gold_labels, regions, touched
+from hallulab.simulator.bench.split import fold_replies
+from hallulab.simulator.measure.detection import Booleans
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.statistics import Floats
 
 PARTS = 5
 """Parts of the groups."""

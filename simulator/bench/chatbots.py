@@ -2,8 +2,8 @@
 
 A comparison of chatbots by a detector knows only the detector's number. Where turns are annotated, that
 number can be compared with the true one. Everything is counted as in a run's report, by
-`simulator.measure.metrics`: labels and judgements become verdicts on the turns of the replies. A reply given
-in several turns counts in each.
+`hallulab.simulator.measure.metrics`: labels and judgements become verdicts on the turns of the replies. A
+reply given in several turns counts in each.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scenarios.labelled import ChatbotTurn, LabelledReply
-from scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
-from simulator.bench.evaluate import Evaluation
-from simulator.measure.metrics import Row, Tallies, mean, rows, tally_all
-from simulator.measure.numbers import Interval, Rounded
-from simulator.runs.journals import Journals
+from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
+from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.measure.metrics import Row, Tallies, mean, rows, tally_all
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.runs.journals import Journals
 
 LABELS = ""
 """Name of the annotators among the detectors; no detector can have it."""

@@ -16,13 +16,13 @@ from typing import Literal
 
 import numpy as np
 
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Frozen, Judgement
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.friedman import FEWEST, RankTest, rank_test
-from simulator.measure.metrics import mean
-from simulator.measure.numbers import Rounded
-from simulator.measure.statistics import Integers, holm
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Frozen, Judgement
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.friedman import FEWEST, RankTest, rank_test
+from hallulab.simulator.measure.metrics import mean
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.statistics import Integers, holm
 
 Metric = Literal["precision", "recall"]
 METRICS: tuple[Metric, ...] = ("precision", "recall")

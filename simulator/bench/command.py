@@ -8,28 +8,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from detectors.base.protocol import Detector, TrainableDetector
-from scenarios.datasets import LOADERS, load_labelled
-from scenarios.errors import UsageError
-from scenarios.files.paths import expanded, is_file, is_folder
-from scenarios.labelled import LabelledData, LabelledReply
-from simulator.bench.cross_validation import CrossValidation
-from simulator.bench.floors import FLAG_ALL, MAJORITY
-from simulator.bench.page import render_page
-from simulator.bench.planted import FILE as PLANTED
-from simulator.bench.planted import is_planted
-from simulator.bench.raters import rater_agreement
-from simulator.bench.results import BenchData, Results, measure
-from simulator.bench.split import Split, choose_replies, fold_replies, split_replies
-from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
-from simulator.bench.tables import ROWS
-from simulator.bench.terminal import print_report
-from simulator.experiment.build import Settings, open_pool, open_recording, served, warn_of
-from simulator.experiment.casting import make_detectors, needs_model
-from simulator.experiment.config import Component, Experiment, load_experiment
-from simulator.report.columns import csv_text
-from simulator.runs.folder import write_atomically
-from simulator.runs.outputs import check_outputs
+from hallulab.detectors.base.protocol import Detector, TrainableDetector
+from hallulab.scenarios.datasets import LOADERS, load_labelled
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.paths import expanded, is_file, is_folder
+from hallulab.scenarios.labelled import LabelledData, LabelledReply
+from hallulab.simulator.bench.cross_validation import CrossValidation
+from hallulab.simulator.bench.floors import FLAG_ALL, MAJORITY
+from hallulab.simulator.bench.page import render_page
+from hallulab.simulator.bench.planted import FILE as PLANTED
+from hallulab.simulator.bench.planted import is_planted
+from hallulab.simulator.bench.raters import rater_agreement
+from hallulab.simulator.bench.results import BenchData, Results, measure
+from hallulab.simulator.bench.split import Split, choose_replies, fold_replies, split_replies
+from hallulab.simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
+from hallulab.simulator.bench.tables import ROWS
+from hallulab.simulator.bench.terminal import print_report
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served, warn_of
+from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
+from hallulab.simulator.report.columns import csv_text
+from hallulab.simulator.runs.folder import write_atomically
+from hallulab.simulator.runs.outputs import check_outputs
 
 FLOOR = "lexical"
 """The simple detector that every table has, for comparison."""
@@ -77,7 +77,8 @@ class BenchSettings:
 
 
 async def bench_command(settings: BenchSettings) -> None:
-    """Judge the data set with each detector; print and write the numbers of `simulator.bench.results`."""
+    """Judge the data set with each detector; print and write the numbers of
+    `hallulab.simulator.bench.results`."""
     if settings.folds is not None and settings.train is not None:
         raise UsageError("--folds and --train exclude each other: folds are learnt from the data itself.")
     settings = replace(settings, dataset=_located(settings.dataset))

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from agents.machine.progress import bars
-from detectors.base.protocol import Detector, TrainableDetector
-from scenarios.errors import HallulabError, UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.text.wording import in_brief
-from simulator.bench.evaluate import Evaluation, evaluate, joined
-from simulator.bench.split import Split
+from hallulab.agents.machine.progress import bars
+from hallulab.detectors.base.protocol import Detector, TrainableDetector
+from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.wording import in_brief
+from hallulab.simulator.bench.evaluate import Evaluation, evaluate, joined
+from hallulab.simulator.bench.split import Split
 
 
 class CrossValidation:

@@ -1,6 +1,6 @@
 """Geometry of the benchmark page's charts: precision-recall, reliability, cost against quality.
 
-Our own SVG template draws them; `simulator.report.charts` gives the reasons.
+Our own SVG template draws them; `hallulab.simulator.report.charts` gives the reasons.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.bench.rows import LevelRow
-from simulator.measure.detection import Sample, curve
-from simulator.measure.pareto import pareto_front
-from simulator.report.charts import Tick
+from hallulab.simulator.bench.rows import LevelRow
+from hallulab.simulator.measure.detection import Sample, curve
+from hallulab.simulator.measure.pareto import pareto_front
+from hallulab.simulator.report.charts import Tick
 
 WIDTH, HEIGHT = 440.0, 320.0
 """Size of a chart in the SVG's units; the page scales it."""

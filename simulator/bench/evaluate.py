@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from detectors.base.checking import run_detector
-from detectors.base.protocol import Detector, ThresholdProtocol
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, TurnView
+from hallulab.detectors.base.checking import run_detector
+from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, TurnView
 
 _BATCH = 256
 """Replies given at once to a detector that judges in batches, so that progress shows."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Span
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import Level, gold_labels
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import Level, gold_labels
 
 FLAG_ALL = "flag-all"
 MAJORITY = "majority"

@@ -14,11 +14,11 @@ from typing import Literal
 
 import numpy as np
 
-from scenarios.transcript import Frozen
-from simulator.bench.levels import Items
-from simulator.measure.detection import brier
-from simulator.measure.numbers import Rounded
-from simulator.measure.statistics import Floats, Integers
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.levels import Items
+from hallulab.simulator.measure.detection import brier
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.statistics import Floats, Integers
 
 FEWEST = 3
 """Detectors, and sources or conversations, below which there is no test."""

@@ -17,15 +17,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.models.errors import ModelError
-from agents.models.model import ModelPool, Session
-from agents.models.prompt import ChatMessage, load_prompt
-from scenarios.datasets.hotpotqa import HotpotQuestion
-from scenarios.labelled import LabelledData, LabelledReply
-from scenarios.text.spans import words
-from scenarios.text.wording import counted
-from simulator.bench.same_answer import NUMBER_WORDS, content, same
-from simulator.bench.wrong_answers import Wrong
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import ModelPool, Session
+from hallulab.agents.models.prompt import ChatMessage, load_prompt
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
+from hallulab.scenarios.labelled import LabelledData, LabelledReply
+from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.wording import counted
+from hallulab.simulator.bench.same_answer import NUMBER_WORDS, content, same
+from hallulab.simulator.bench.wrong_answers import Wrong
 
 DATASET = "hotpotqa-derived"
 """Name of the data set in its replies."""
@@ -189,7 +189,7 @@ async def _wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong
 
 def _inventing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
     """Yield what each try asks, and the number of the sample; 0: the likeliest answer."""
-    prompt = load_prompt("simulator.bench", "hallucinated_answer")
+    prompt = load_prompt("hallulab.simulator.bench", "hallucinated_answer")
     context = "\n".join(_paragraph(question, position) for position in sorted(question.supporting))
     messages = prompt.fill(question=question.question, answer=question.answer, context=context)
     for sample in range(TRIES):
@@ -201,7 +201,7 @@ def _misplacing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], i
 
     The right answer is not shown, because a small model would repeat it.
     """
-    prompt = load_prompt("simulator.bench", "misplaced_answer")
+    prompt = load_prompt("hallulab.simulator.bench", "misplaced_answer")
     asked = set(words(question.question))
 
     def shared(position: int) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scenarios.labelled import LabelledReply
-from simulator.runs.folder import write_atomically
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.simulator.runs.folder import write_atomically
 
 
 def write_labelled(path: Path, replies: Sequence[LabelledReply]) -> None:

@@ -19,12 +19,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.labelled import LabelledReply
-from scenarios.text.spans import Region, sentences
-from scenarios.transcript import Judgement
-from simulator.bench.evaluate import Evaluation
-from simulator.measure.detection import Booleans, Sample
-from simulator.measure.statistics import Floats, Integers
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.measure.detection import Booleans, Sample
+from hallulab.simulator.measure.statistics import Floats, Integers
 
 Level = Literal["response", "sentence", "word"]
 LEVELS: tuple[Level, ...] = ("response", "sentence", "word")

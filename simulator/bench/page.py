@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from simulator.bench import curves, tables
-from simulator.bench.curves import Plot, Priced, frontier, precision_recall, reliability_plot
-from simulator.bench.levels import LEVELS, Level
-from simulator.bench.results import BenchReport
-from simulator.bench.rows import LevelRow
-from simulator.bench.sweep import SweepRow
-from simulator.bench.terminal import chat_friedman_lines, chats_counted, friedman_line, report_notes
-from simulator.measure.detection import Sample
-from simulator.report.markup import asset, render
+from hallulab.simulator.bench import curves, tables
+from hallulab.simulator.bench.curves import Plot, Priced, frontier, precision_recall, reliability_plot
+from hallulab.simulator.bench.levels import LEVELS, Level
+from hallulab.simulator.bench.results import BenchReport
+from hallulab.simulator.bench.rows import LevelRow
+from hallulab.simulator.bench.sweep import SweepRow
+from hallulab.simulator.bench.terminal import chat_friedman_lines, chats_counted, friedman_line, report_notes
+from hallulab.simulator.measure.detection import Sample
+from hallulab.simulator.report.markup import asset, render
 
 _COLOURS = 6
 _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
@@ -47,9 +47,9 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
             {row.name: row for row in sweep.best_first}, detectors, "f1", tuple(_COSTS)
         )
     return render(
-        "simulator.bench",
+        "hallulab.simulator.bench",
         "page.html",
-        asset("simulator.report", "page.css") + asset("simulator.bench", "page.css"),
+        asset("hallulab.simulator.report", "page.css") + asset("hallulab.simulator.bench", "page.css"),
         report=report,
         detectors=detectors,
         plots=plots,

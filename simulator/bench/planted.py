@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Frozen, Judgement
-from simulator.bench.evaluate import Evaluation
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.prevalence import Accuracy, PairCounts
-from simulator.measure.statistics import Ratio, interval, ratio_of_sums
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Frozen, Judgement
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.prevalence import Accuracy, PairCounts
+from hallulab.simulator.measure.statistics import Ratio, interval, ratio_of_sums
 
 FILE = "planted.jsonl"
 """The file of a folder of planted errors."""

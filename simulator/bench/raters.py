@@ -13,14 +13,14 @@ from itertools import zip_longest
 
 import numpy as np
 
-from scenarios.labelled import LabelledReply, Ratings
-from scenarios.transcript import Frozen
-from simulator.bench.levels import group_numbers
-from simulator.measure.agreement import krippendorffs_alpha
-from simulator.measure.bootstrap import replicates
-from simulator.measure.detection import Sample, auroc, decisions
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import percentiles
+from hallulab.scenarios.labelled import LabelledReply, Ratings
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.levels import group_numbers
+from hallulab.simulator.measure.agreement import krippendorffs_alpha
+from hallulab.simulator.measure.bootstrap import replicates
+from hallulab.simulator.measure.detection import Sample, auroc, decisions
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.statistics import percentiles
 
 Rating = tuple[float, Ratings, int]
 """One person's rating, the label that it is compared with, and the number of the reply's group."""

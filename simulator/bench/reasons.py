@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from scenarios.text.wording import in_brief
-from scenarios.transcript import Frozen, Judgement, Outcome
+from hallulab.scenarios.text.wording import in_brief
+from hallulab.scenarios.transcript import Frozen, Judgement, Outcome
 
 SHOWN = 5
 """Number of reasons shown for a detector."""

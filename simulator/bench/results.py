@@ -10,24 +10,24 @@ from typing import Literal
 
 from pydantic import Field
 
-from scenarios.transcript import Frozen
-from simulator.bench.breakdown import ALL, PartRow, breakdown
-from simulator.bench.chatbots import ChatbotRows, chatbot_report
-from simulator.bench.chats import ChatReport, chat_report
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.floors import FLAG_ALL, MAJORITY, flag_all, majority
-from simulator.bench.friedman import SourceTest, friedman
-from simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
-from simulator.bench.planted import PlantedRow, planted_counts, planted_rows
-from simulator.bench.raters import RaterAgreement
-from simulator.bench.rows import AnyRow, LevelRow, level_row, span_row
-from simulator.bench.sweep import SweepReport
-from simulator.bench.thresholds import Thresholds
-from simulator.measure.bootstrap import Replicates, replicates
-from simulator.measure.detection import Sample, auroc, average_precision, decisions
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.prevalence import Accuracy
-from simulator.measure.statistics import percentiles
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.breakdown import ALL, PartRow, breakdown
+from hallulab.simulator.bench.chatbots import ChatbotRows, chatbot_report
+from hallulab.simulator.bench.chats import ChatReport, chat_report
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.floors import FLAG_ALL, MAJORITY, flag_all, majority
+from hallulab.simulator.bench.friedman import SourceTest, friedman
+from hallulab.simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
+from hallulab.simulator.bench.planted import PlantedRow, planted_counts, planted_rows
+from hallulab.simulator.bench.raters import RaterAgreement
+from hallulab.simulator.bench.rows import AnyRow, LevelRow, level_row, span_row
+from hallulab.simulator.bench.sweep import SweepReport
+from hallulab.simulator.bench.thresholds import Thresholds
+from hallulab.simulator.measure.bootstrap import Replicates, replicates
+from hallulab.simulator.measure.detection import Sample, auroc, average_precision, decisions
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.prevalence import Accuracy
+from hallulab.simulator.measure.statistics import percentiles
 
 Metric = Literal["auroc", "auprc", "f1"]
 _COMPARED: tuple[Metric, ...] = ("auroc", "auprc", "f1")

@@ -11,15 +11,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from detectors.base.protocol import ThresholdProtocol
-from scenarios.transcript import Frozen, Judgement
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import Items, Level
-from simulator.bench.reasons import Missing, reasons
-from simulator.bench.spans import SpanCounts, count_spans, span_numbers
-from simulator.bench.thresholds import Thresholds, threshold_protocols
-from simulator.measure.bootstrap import Replicates, f1_replicates
-from simulator.measure.detection import (
+from hallulab.detectors.base.protocol import ThresholdProtocol
+from hallulab.scenarios.transcript import Frozen, Judgement
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import Items, Level
+from hallulab.simulator.bench.reasons import Missing, reasons
+from hallulab.simulator.bench.spans import SpanCounts, count_spans, span_numbers
+from hallulab.simulator.bench.thresholds import Thresholds, threshold_protocols
+from hallulab.simulator.measure.bootstrap import Replicates, f1_replicates
+from hallulab.simulator.measure.detection import (
     auroc,
     average_precision,
     brier,
@@ -27,8 +27,8 @@ from simulator.measure.detection import (
     decisions,
     reliability,
 )
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import percentiles
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.statistics import percentiles
 
 
 class Costs(Frozen):
@@ -98,7 +98,8 @@ class LevelRow(_Row):
 
 
 class SpanRow(_Row):
-    """A detector on spans, by the rules of `simulator.bench.spans`; no prefix means by characters."""
+    """A detector on spans, by the rules of `hallulab.simulator.bench.spans`; no prefix means by
+    characters."""
 
     level: Literal["span"] = "span"
     auroc: None = None
@@ -170,7 +171,8 @@ def counts(items: Items) -> dict[str, Any]:
 
 
 def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> SpanRow | None:
-    """Compute the agreement of flagged and gold spans (`simulator.bench.spans`); None without gold spans."""
+    """Compute the agreement of flagged and gold spans (`hallulab.simulator.bench.spans`); None without gold
+    spans."""
     counted: list[SpanCounts] = []
     places: list[int] = []
     n = positives = 0

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from scenarios.text.spans import words
+from hallulab.scenarios.text.spans import words
 
 _SMALL_WORDS = frozenset({"a", "an", "the", "of", "and", "for"})
 _UNITS = words(

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement
-from simulator.measure.detection import precision_recall_f1
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.measure.detection import precision_recall_f1
 
 Ends = tuple[int, int]
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.text.wording import counted
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.wording import counted
 
 SPLIT = "split"
 """Key of `meta` for the part of the data that a reply is in."""

@@ -15,15 +15,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from scenarios.files.yaml_text import read_yaml
-from scenarios.transcript import Frozen
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import group_numbers, items_of
-from simulator.bench.rows import costs
-from simulator.experiment.config import NAME, Component
-from simulator.measure.detection import auroc, decisions
-from simulator.measure.numbers import Rounded
-from simulator.measure.pareto import pareto_front
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import group_numbers, items_of
+from hallulab.simulator.bench.rows import costs
+from hallulab.simulator.experiment.config import NAME, Component
+from hallulab.simulator.measure.detection import auroc, decisions
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.pareto import pareto_front
 
 SCHEMA = "docs/bench.md"
 """Page that describes the file."""

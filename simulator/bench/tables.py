@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from simulator.report.columns import Column, Format, decimals
-from simulator.report.tables import lacking
+from hallulab.simulator.report.columns import Column, Format, decimals
+from hallulab.simulator.report.tables import lacking
 
 _THREE = decimals(3)
 _PERCENT = decimals(0, 100)

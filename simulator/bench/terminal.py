@@ -7,17 +7,26 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from scenarios.text.wording import NOTHING, counted, in_brief, noun, number, one_line
-from simulator.bench.chats import ChatFriedman, ChatReport
-from simulator.bench.friedman import RankTest, SourceTest
-from simulator.bench.raters import RaterAgreement
-from simulator.bench.results import BenchData, BenchReport
-from simulator.bench.rows import AnyRow, LevelRow, SpanRow
-from simulator.bench.sweep import SweepReport
-from simulator.bench.tables import CHATBOTS, CHATS, COSTS, LEVELS, PARTS, PLANTED, SPANS, sweep_columns
-from simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
-from simulator.report.columns import NARROW, terminal_table
-from simulator.report.terminal import standard_output
+from hallulab.scenarios.text.wording import NOTHING, counted, in_brief, noun, number, one_line
+from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
+from hallulab.simulator.bench.friedman import RankTest, SourceTest
+from hallulab.simulator.bench.raters import RaterAgreement
+from hallulab.simulator.bench.results import BenchData, BenchReport
+from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
+from hallulab.simulator.bench.sweep import SweepReport
+from hallulab.simulator.bench.tables import (
+    CHATBOTS,
+    CHATS,
+    COSTS,
+    LEVELS,
+    PARTS,
+    PLANTED,
+    SPANS,
+    sweep_columns,
+)
+from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
+from hallulab.simulator.report.columns import NARROW, terminal_table
+from hallulab.simulator.report.terminal import standard_output
 
 _NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
 

@@ -14,9 +14,9 @@ import random
 
 import numpy as np
 
-from scenarios.transcript import Frozen
-from simulator.measure.detection import Booleans, Sample, best_threshold, decisions
-from simulator.measure.numbers import Rounded
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.detection import Booleans, Sample, best_threshold, decisions
+from hallulab.simulator.measure.numbers import Rounded
 
 _SEED = 17
 

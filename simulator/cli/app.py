@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from simulator.cli import (
+from hallulab.simulator.cli import (
     auditing,
     bench,
     branching,
@@ -22,7 +22,7 @@ from simulator.cli import (
     stressing,
     summarizing,
 )
-from simulator.cli.extra_args import PassingOn
+from hallulab.simulator.cli.extra_args import PassingOn
 
 app = typer.Typer(
     name="hallulab",

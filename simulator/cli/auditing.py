@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simulator.cli.options import AsJson
-from simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.options import AsJson
+from hallulab.simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from simulator.runs.audit_log import Chain, Entry
+    from hallulab.simulator.runs.audit_log import Chain, Entry
 
 
 def audit(
@@ -28,7 +28,7 @@ def audit(
     """
     import json
 
-    from scenarios.text.wording import counted
+    from hallulab.scenarios.text.wording import counted
 
     chain = _checked(log, head)
     escalated = [entry for entry in chain.entries if entry.escalated]
@@ -52,10 +52,10 @@ def _checked(log: Path, head: str | None) -> Chain:
         BrokenChain: it was changed.
         UsageError: there is none, or it is no audit log.
     """
-    from scenarios.errors import UsageError
-    from scenarios.files.paths import is_folder, is_there
-    from simulator.runs.audit_log import BrokenChain, read_chain, require_in_journal
-    from simulator.runs.folder import RunFolder
+    from hallulab.scenarios.errors import UsageError
+    from hallulab.scenarios.files.paths import is_folder, is_there
+    from hallulab.simulator.runs.audit_log import BrokenChain, read_chain, require_in_journal
+    from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(log) if is_folder(log) else None
     path = run.audit if run else log
@@ -75,8 +75,8 @@ def _checked(log: Path, head: str | None) -> Chain:
 
 
 def _told(entry: Entry) -> str:
-    from chatbots.guarded.wording import DONE
-    from scenarios.text.wording import one_line
+    from hallulab.chatbots.guarded.wording import DONE
+    from hallulab.scenarios.text.wording import one_line
 
     return one_line(
         f"line {entry.sequence + 1}, {entry.chatbot}, conversation {entry.conversation}, turn {entry.turn}: "

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from scenarios.errors import UsageError
-from simulator.cli.options import Detectors, ModelOptions, RecordingOptions, grouped, names
-from simulator.cli.running import flags_of, settings
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.cli.options import Detectors, ModelOptions, RecordingOptions, grouped, names
+from hallulab.simulator.cli.running import flags_of, settings
 
 
 def _options(given: list[str]) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def _options(given: list[str]) -> dict[str, Any]:
     Raises:
         UsageError: one is not of the form NAME=VALUE, or its value is no YAML.
     """
-    from scenarios.files.yaml_text import read_value
+    from hallulab.scenarios.files.yaml_text import read_value
 
     options: dict[str, Any] = {}
     for option in given:
@@ -109,7 +109,7 @@ def bench(
 
     What stands after `--` is passed on to the model server.
     """
-    from simulator.bench.command import BenchSettings, bench_command
+    from hallulab.simulator.bench.command import BenchSettings, bench_command
 
     chosen = BenchSettings(
         dataset=dataset,

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from simulator.cli.options import (
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.simulator.cli.options import (
     AsJson,
     Detectors,
     FolderOptions,
@@ -18,7 +18,7 @@ from simulator.cli.options import (
     names,
     whole_numbers,
 )
-from simulator.cli.running import ANSWERING, flags_of, saved_experiment, settings
+from hallulab.simulator.cli.running import ANSWERING, flags_of, saved_experiment, settings
 
 
 @grouped
@@ -47,11 +47,11 @@ def branch(
     Each gives one reply, which is judged. The report sets these replies beside those of the run.
     What stands after `--` is passed on to the model server.
     """
-    from simulator.cli.folders import show_report
-    from simulator.experiment.build import execute_experiment
-    from simulator.runs.branching_off import branching_off
-    from simulator.runs.folder import RunFolder, folder_by_time
-    from simulator.runs.outputs import check_outputs
+    from hallulab.simulator.cli.folders import show_report
+    from hallulab.simulator.experiment.build import execute_experiment
+    from hallulab.simulator.runs.branching_off import branching_off
+    from hallulab.simulator.runs.folder import RunFolder, folder_by_time
+    from hallulab.simulator.runs.outputs import check_outputs
 
     chosen = None if turns == "all" else whole_numbers("--turns", turns, 0)
     old, new = RunFolder(run), RunFolder(folder.out or folder_by_time())

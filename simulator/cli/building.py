@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from simulator.bench.wrong_answers import Wrong
-from simulator.cli.options import ModelOptions, RecordingOptions, grouped
-from simulator.cli.running import flags_of, settings
-from simulator.cli.saying import say
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.simulator.bench.wrong_answers import Wrong
+from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, grouped
+from hallulab.simulator.cli.running import flags_of, settings
+from hallulab.simulator.cli.saying import say
 
 if TYPE_CHECKING:
-    from scenarios.labelled import LabelledData
+    from hallulab.scenarios.labelled import LabelledData
 
 Out = Annotated[Path, typer.Option(help="JSON-lines file to write.")]
 
@@ -42,9 +42,9 @@ def hotpotqa_derived(
 
     What stands after `--` is passed on to the model server.
     """
-    from simulator.bench.building import BuildSettings, build_command
-    from simulator.bench.hotpotqa_derived import account
-    from simulator.experiment.config import load_experiment
+    from hallulab.simulator.bench.building import BuildSettings, build_command
+    from hallulab.simulator.bench.hotpotqa_derived import account
+    from hallulab.simulator.experiment.config import load_experiment
 
     experiment = load_experiment(models.config, flags_of(models))
     chosen = BuildSettings(data, models.config, out, limit, seed, wrong, both, settings(context, recording))
@@ -56,9 +56,9 @@ def hotpotqa_derived(
 
 def audit_corpus(out: Out) -> None:
     """Write EvidenceChain's audit corpus, which `hallulab bench audit-corpus` generates, too."""
-    from scenarios.datasets.audit_corpus import generate
-    from simulator.bench.labelled_file import write_labelled
-    from simulator.runs.outputs import check_outputs
+    from hallulab.scenarios.datasets.audit_corpus import generate
+    from hallulab.simulator.bench.labelled_file import write_labelled
+    from hallulab.simulator.runs.outputs import check_outputs
 
     check_outputs({"--out": out})
     replies = generate()
@@ -67,7 +67,7 @@ def audit_corpus(out: Out) -> None:
 
 
 def _say_written(replies: LabelledData, out: Path) -> None:
-    from scenarios.text.wording import noun
+    from hallulab.scenarios.text.wording import noun
 
     written = f"{len(replies)} {noun(len(replies), 'reply', 'replies')} written to {out}"
     say(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from scenarios.errors import UsageError
-from simulator.cli.options import AsJson, Detectors, ModelOptions, RecordingOptions, grouped, names
-from simulator.cli.running import flags_of, settings
-from simulator.cli.saying import say, say_json
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.cli.options import AsJson, Detectors, ModelOptions, RecordingOptions, grouped, names
+from hallulab.simulator.cli.running import flags_of, settings
+from hallulab.simulator.cli.saying import say, say_json
 
 
 @grouped
@@ -44,10 +44,10 @@ def calibrate(
     The fits are kept, and used wherever the same model is asked the same. What stands after `--` is passed
     on to the model server.
     """
-    from simulator.experiment.config import load_experiment
-    from simulator.stress.calibration import CalibrateSettings, calibrate_command
-    from simulator.stress.calibration_table import print_calibration, print_policy
-    from simulator.stress.policy_calibration import guarding, policy_command
+    from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.stress.calibration import CalibrateSettings, calibrate_command
+    from hallulab.simulator.stress.calibration_table import print_calibration, print_policy
+    from hallulab.simulator.stress.policy_calibration import guarding, policy_command
 
     flags = {**flags_of(models), "detectors": names(detectors), "seed": seed}
     experiment = load_experiment(models.config, flags)

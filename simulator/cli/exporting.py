@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenarios.errors import UsageError
-from simulator.cli.options import AsJson, RunArgument, names
-from simulator.cli.saying import say, say_json
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.cli.options import AsJson, RunArgument, names
+from hallulab.simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from simulator.report.chosen_chats import Exported, Wanted
-    from simulator.runs.folder import RunFolder
+    from hallulab.simulator.report.chosen_chats import Exported, Wanted
+    from hallulab.simulator.runs.folder import RunFolder
 
 BENCH = "bench"
 
@@ -53,9 +53,9 @@ def export(
     For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
     `bench` leaves such lines out.
     """
-    from simulator.report.chosen_chats import Wanted
-    from simulator.report.exporting_chats import FORMATS, export_chats
-    from simulator.runs.folder import RunFolder
+    from hallulab.simulator.report.chosen_chats import Wanted
+    from hallulab.simulator.report.exporting_chats import FORMATS, export_chats
+    from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
@@ -77,7 +77,7 @@ def export(
 
 
 def _parts(value: str | None) -> frozenset[str]:
-    from scenarios.chats.record import PARTS
+    from hallulab.scenarios.chats.record import PARTS
 
     given = frozenset(names(value) or ())
     if given - set(PARTS):
@@ -86,7 +86,7 @@ def _parts(value: str | None) -> frozenset[str]:
 
 
 def _tell(exported: Exported, out: Path, as_json: bool) -> None:
-    from scenarios.text.wording import counted
+    from hallulab.scenarios.text.wording import counted
 
     if as_json:
         say_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
@@ -103,9 +103,9 @@ def _tell(exported: Exported, out: Path, as_json: bool) -> None:
 
 
 def _export_replies(run: RunFolder, wanted: Wanted, out: Path, as_json: bool) -> None:
-    from scenarios.text.wording import noun
-    from simulator.report.chosen_chats import Wanted
-    from simulator.report.exporting import export_annotated
+    from hallulab.scenarios.text.wording import noun
+    from hallulab.simulator.report.chosen_chats import Wanted
+    from hallulab.simulator.report.exporting import export_annotated
 
     if wanted != Wanted(detector=wanted.detector):
         raise UsageError(

@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from scenarios.errors import UsageError
+from hallulab.scenarios.errors import UsageError
 
 
 class PassingOn(TyperCommand):

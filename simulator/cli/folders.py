@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenarios.errors import UsageError
-from simulator.cli.options import AsJson, RunArgument
-from simulator.cli.saying import say, say_json
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.cli.options import AsJson, RunArgument
+from hallulab.simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from scenarios.packs.pack import Scenario
-    from simulator.report.reporting import Measured
-    from simulator.runs.folder import RunFolder
-    from simulator.runs.journals import Journals
+    from hallulab.scenarios.packs.pack import Scenario
+    from hallulab.simulator.report.reporting import Measured
+    from hallulab.simulator.runs.folder import RunFolder
+    from hallulab.simulator.runs.journals import Journals
 
 
 def report(
@@ -37,9 +37,9 @@ def report(
     ] = None,
 ) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
-    from simulator.report.correcting import read_accuracies
-    from simulator.report.reporting import Measured
-    from simulator.runs.folder import RunFolder
+    from hallulab.simulator.report.correcting import read_accuracies
+    from hallulab.simulator.report.reporting import Measured
+    from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
@@ -51,8 +51,8 @@ def view(folder: RunArgument) -> None:
     """Derive the page of a run folder anew and open it in the browser."""
     import webbrowser
 
-    from simulator.report.reporting import write_reports
-    from simulator.runs.folder import RunFolder
+    from hallulab.simulator.report.reporting import write_reports
+    from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     # Anybody may have written an existing page, and a browser would run its scripts.
@@ -74,8 +74,8 @@ def show_report(
         UsageError: there is nothing to report on.
         OperationalError: every conversation failed.
     """
-    from simulator.report.reporting import Measured, require_a_reply, write_reports
-    from simulator.report.terminal import print_report
+    from hallulab.simulator.report.reporting import Measured, require_a_reply, write_reports
+    from hallulab.simulator.report.terminal import print_report
 
     if not journals.heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")

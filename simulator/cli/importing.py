@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from simulator.cli.options import AsJson
-from simulator.cli.saying import say, say_json
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.simulator.cli.options import AsJson
+from hallulab.simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from scenarios.packs.pack import Scenario
-    from simulator.runs.importing import Counts, Source
+    from hallulab.scenarios.packs.pack import Scenario
+    from hallulab.simulator.runs.importing import Counts, Source
 
 
 def import_(
@@ -37,14 +37,14 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Write your own chats as a run folder, for `detect`, `report`, `view` and `export`."""
-    from scenarios.chats.formats import FORMATS, format_of
-    from scenarios.chats.record import SCENARIO
-    from scenarios.errors import UsageError
-    from scenarios.packs.pack_files import load_scenario, located
-    from simulator.runs.experiment_json import Imported
-    from simulator.runs.folder import RunFolder, folder_by_time
-    from simulator.runs.importing import import_chats, imported_documents
-    from simulator.runs.outputs import check_outputs
+    from hallulab.scenarios.chats.formats import FORMATS, format_of
+    from hallulab.scenarios.chats.record import SCENARIO
+    from hallulab.scenarios.errors import UsageError
+    from hallulab.scenarios.packs.pack_files import load_scenario, located
+    from hallulab.simulator.runs.experiment_json import Imported
+    from hallulab.simulator.runs.folder import RunFolder, folder_by_time
+    from hallulab.simulator.runs.importing import import_chats, imported_documents
+    from hallulab.simulator.runs.outputs import check_outputs
 
     if documents is not None and scenario is not None:
         raise UsageError("--documents and --scenario: give one of them.")
@@ -67,9 +67,9 @@ def import_(
 
 def _source(pack: Scenario) -> Source | None:
     """Return where evidence is searched; None without documents."""
-    from agents.retrieval.knowledge import KnowledgeBase
-    from simulator.experiment.config import Experiment
-    from simulator.runs.importing import Source
+    from hallulab.agents.retrieval.knowledge import KnowledgeBase
+    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.runs.importing import Source
 
     defaults = Experiment()
     if not pack.documents:
@@ -85,7 +85,7 @@ def _json(counts: Counts, format: str) -> dict[str, object]:
 
 
 def _tell(counts: Counts, format: str, folder: Path) -> None:
-    from scenarios.text.wording import counted
+    from hallulab.scenarios.text.wording import counted
 
     chats, turns = counted(counts.conversations, "conversation"), counted(counts.turns, "turn")
     say(f"{chats} with {turns} imported as {format} to {folder}")

@@ -23,7 +23,7 @@ def list_things(
     from rich.table import Table
     from rich.text import Text
 
-    from scenarios.text.wording import one_line
+    from hallulab.scenarios.text.wording import one_line
 
     headings, rows = _TABLES[kind](scenario)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -39,7 +39,7 @@ _Content = tuple[list[str], list[tuple[str, ...]]]
 
 
 def _scenarios(scenario: str | None) -> _Content:
-    from scenarios.packs.pack_files import built_in_packs, load_scenario
+    from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
 
     rows: list[tuple[str, ...]] = []
     for name in built_in_packs():
@@ -49,8 +49,8 @@ def _scenarios(scenario: str | None) -> _Content:
 
 
 def _personas(scenario: str | None) -> _Content:
-    from scenarios.packs.pack_files import load_scenario
-    from simulator.experiment.config import DEFAULT_SCENARIO
+    from hallulab.scenarios.packs.pack_files import load_scenario
+    from hallulab.simulator.experiment.config import DEFAULT_SCENARIO
 
     rows: list[tuple[str, ...]] = [
         (persona.id, persona.sector or "", persona.grievance)
@@ -60,19 +60,19 @@ def _personas(scenario: str | None) -> _Content:
 
 
 def _chatbots(scenario: str | None) -> _Content:
-    from chatbots.registry import chatbot_names, find_chatbot
+    from hallulab.chatbots.registry import chatbot_names, find_chatbot
 
     return ["chatbot", "what it does"], [(name, _summary(find_chatbot(name))) for name in chatbot_names()]
 
 
 def _detectors(scenario: str | None) -> _Content:
-    from detectors.registry import detector_names, find_detector
+    from hallulab.detectors.registry import detector_names, find_detector
 
     return ["detector", "what it does"], [(name, _summary(find_detector(name))) for name in detector_names()]
 
 
 def _models(scenario: str | None) -> _Content:
-    from agents.serving.catalogue import CATALOGUE
+    from hallulab.agents.serving.catalogue import CATALOGUE
 
     rows: list[tuple[str, ...]] = [
         (name, model.licence, f"model hub: {model.hub}" if model.hub else "data files in wheels")

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from scenarios.errors import HallulabError, ReplayMiss, UsageError
-from scenarios.files.paths import expanded
-from scenarios.text.wording import harmless
-from simulator.cli.app import app
-from simulator.cli.output import OutputError, guarded_output, let_go
-from simulator.cli.warnings import warnings_shown
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
+from hallulab.scenarios.files.paths import expanded
+from hallulab.scenarios.text.wording import harmless
+from hallulab.simulator.cli.app import app
+from hallulab.simulator.cli.output import OutputError, guarded_output, let_go
+from hallulab.simulator.cli.warnings import warnings_shown
 
 INTERRUPTED = 130
 COLLECTED_AFTER = (100_000, 20, 50)
@@ -62,7 +62,7 @@ def _with_home_folders(arguments: Sequence[str]) -> list[str]:
 
 
 def _complain(text: str) -> None:
-    from agents.models.redaction import without_keys
+    from hallulab.agents.models.redaction import without_keys
 
     _say(without_keys(f"error: {text}"))
 

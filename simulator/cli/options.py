@@ -147,7 +147,7 @@ def whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
     Raises:
         UsageError: the text holds something else.
     """
-    from scenarios.errors import UsageError
+    from hallulab.scenarios.errors import UsageError
 
     found = [part.strip() for part in text.split(",")]
     if any(not part.isdecimal() or not least <= int(part) <= _MOST for part in found):

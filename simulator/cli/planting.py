@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from simulator.cli.options import ModelOptions, RecordingOptions, grouped, names, whole_numbers
-from simulator.cli.running import flags_of, settings
-from simulator.cli.saying import say
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, grouped, names, whole_numbers
+from hallulab.simulator.cli.running import flags_of, settings
+from hallulab.simulator.cli.saying import say
 
 
 @grouped
@@ -45,10 +45,10 @@ def plant(
     The file holds every error and its clean twin, with the exact place and the kind. What stands after `--`
     is passed on to the model server.
     """
-    from scenarios.text.wording import counted
-    from simulator.bench.planted import FILE
-    from simulator.experiment.config import load_experiment
-    from simulator.stress.command import PlantSettings, plant_command, plant_fluently_command
+    from hallulab.scenarios.text.wording import counted
+    from hallulab.simulator.bench.planted import FILE
+    from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.stress.command import PlantSettings, plant_command, plant_fluently_command
 
     chosen = PlantSettings(
         source,
@@ -74,7 +74,7 @@ def plant(
 
 def _refuse_models(models: ModelOptions, recording: RecordingOptions, context: typer.Context) -> None:
     """Raise UsageError if anything is given that only a model needs."""
-    from scenarios.errors import UsageError
+    from hallulab.scenarios.errors import UsageError
 
     given = [models.config, recording.record, recording.replay, *flags_of(models).values()]
     if context.args or any(value is not None for value in given):

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from simulator.cli.options import AsJson, RunArgument
-from simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.options import AsJson, RunArgument
+from hallulab.simulator.cli.saying import say, say_json
 
 
 def realism(
@@ -24,11 +24,11 @@ def realism(
     out: Annotated[Path | None, typer.Option(help="HTML file to write, with the distributions.")] = None,
 ) -> None:
     """Hold the messages of a run's simulated users against people's, with a noise floor."""
-    from agents.retrieval.embedding import SentenceEmbedder
-    from simulator.experiment.config import Experiment
-    from simulator.report.realism import print_realism, realism_of, render_page
-    from simulator.runs.folder import RunFolder, write_atomically
-    from simulator.runs.outputs import check_outputs
+    from hallulab.agents.retrieval.embedding import SentenceEmbedder
+    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.report.realism import print_realism, realism_of, render_page
+    from hallulab.simulator.runs.folder import RunFolder, write_atomically
+    from hallulab.simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder)
     check_outputs({"--out": out}, inputs=[reference, *run.files])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from scenarios.errors import UsageError
-from simulator.cli.options import (
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.cli.options import (
     AsJson,
     ConversationOptions,
     Detectors,
@@ -23,13 +23,13 @@ from simulator.cli.options import (
     grouped,
     names,
 )
-from simulator.cli.saying import say
+from hallulab.simulator.cli.saying import say
 
 if TYPE_CHECKING:
-    from scenarios.packs.pack import Scenario
-    from simulator.experiment.build import Settings
-    from simulator.experiment.config import Experiment
-    from simulator.runs.folder import RunFolder
+    from hallulab.scenarios.packs.pack import Scenario
+    from hallulab.simulator.experiment.build import Settings
+    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.runs.folder import RunFolder
 
 JUDGING = frozenset(
     {
@@ -66,7 +66,7 @@ def run(
 
     What stands after `--` is passed on to the model server.
     """
-    from simulator.cli.folders import show_report
+    from hallulab.simulator.cli.folders import show_report
 
     flags = {**flags_of(models), **flags_of(conversations), "detectors": names(detectors)}
     how = settings(context, recording, folder.fresh, workers)
@@ -107,9 +107,9 @@ def detect(
 
     What stands after `--` is passed on to the model server.
     """
-    from simulator.cli.folders import show_report
-    from simulator.experiment.build import execute_experiment
-    from simulator.runs.folder import RunFolder
+    from hallulab.simulator.cli.folders import show_report
+    from hallulab.simulator.experiment.build import execute_experiment
+    from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
@@ -140,8 +140,8 @@ def saved_experiment(
     Raises:
         UsageError: folder or file are at fault, or only the folder names a chatbot that is not ours.
     """
-    from simulator.experiment.config import ALL_CHATBOTS, load_experiment
-    from simulator.runs.saved_experiment import experiment_to_judge
+    from hallulab.simulator.experiment.config import ALL_CHATBOTS, load_experiment
+    from hallulab.simulator.runs.saved_experiment import experiment_to_judge
 
     file = load_experiment(config, {})
     given = file.model_dump(mode="json", exclude_unset=True)
@@ -180,7 +180,7 @@ def settings(
     context: typer.Context, recording: RecordingOptions, fresh: bool = False, workers: int = 1
 ) -> Settings:
     """Return the flags that say how, not what, to run; the words after `--` are for the model server."""
-    from simulator.experiment.build import Settings
+    from hallulab.simulator.experiment.build import Settings
 
     return Settings(
         fresh=fresh,
@@ -195,10 +195,10 @@ def settings(
 def _execute(
     config: Path | None, flags: dict[str, Any], folder: FolderOptions, how: Settings, judge: bool = True
 ) -> tuple[RunFolder, Scenario]:
-    from simulator.experiment.build import execute_experiment
-    from simulator.experiment.config import load_experiment
-    from simulator.runs.folder import RunFolder, folder_by_time
-    from simulator.runs.outputs import check_outputs
+    from hallulab.simulator.experiment.build import execute_experiment
+    from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.runs.folder import RunFolder, folder_by_time
+    from hallulab.simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder.out or folder_by_time())
     experiment = load_experiment(config, flags)

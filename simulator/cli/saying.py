@@ -7,7 +7,7 @@ import re
 
 import typer
 
-from scenarios.text.wording import harmless
+from hallulab.scenarios.text.wording import harmless
 
 _DISOBEYED = re.compile(r"[^\n -~]")
 

@@ -23,7 +23,7 @@ def serve(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Serve a model with vLLM on loopback until Ctrl-C. What stands after `--` is passed on to vLLM."""
-    from agents.serving.command import serve_command
+    from hallulab.agents.serving.command import serve_command
 
     serve_command(
         model, port=port, replicas=replicas, prepare_only=prepare, extra_flags=context.args, quiet=quiet

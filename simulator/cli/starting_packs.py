@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from scenarios.errors import UsageError
-from scenarios.text.wording import one_line
-from simulator.cli.options import ModelOptions, RecordingOptions, grouped
-from simulator.cli.running import flags_of, settings
-from simulator.cli.saying import say
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.wording import one_line
+from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, grouped
+from hallulab.simulator.cli.running import flags_of, settings
+from hallulab.simulator.cli.saying import say
 
 if TYPE_CHECKING:
-    from simulator.experiment.pack_writing import Written
+    from hallulab.simulator.experiment.pack_writing import Written
 
 _PERSONAS, _GOALS = 20, "70/20/10"
 _SHOWN = 10
@@ -64,9 +64,9 @@ def init_scenario(
         own = {"from_chats": from_chats, "personas": personas, "goals": goals, "seed": seed}
         _write_skeleton(directory, {**own, **flags_of(models)}, context.args)
         return
-    from simulator.experiment.chat_personas import chats_of
-    from simulator.experiment.config import load_experiment
-    from simulator.experiment.pack_writing import Wanted, write_pack
+    from hallulab.simulator.experiment.chat_personas import chats_of
+    from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.experiment.pack_writing import Wanted, write_pack
 
     if personas is not None and personas < 1:
         raise UsageError(f"--personas {personas}: give at least 1.")
@@ -92,7 +92,7 @@ def _write_skeleton(directory: Path, given: Mapping[str, object], args: Sequence
             raise UsageError(f"{flag} goes with --documents only: without it nothing is written by a model.")
     if args:
         raise UsageError(f"`-- {args[0]}`: no server is started here, so it takes no flags.")
-    from scenarios.packs.skeleton import init_scenario as write
+    from hallulab.scenarios.packs.skeleton import init_scenario as write
 
     write(directory)
     say(
@@ -110,7 +110,7 @@ def _shares(text: str) -> tuple[float, float, float]:
 
 
 def _tell(directory: Path, wanted: int, written: Written) -> None:
-    from simulator.experiment.persona_making import KINDS
+    from hallulab.simulator.experiment.persona_making import KINDS
 
     making = written.making
     kinds = [goal.kind for one in making.made for goal in one.goals]

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from simulator.cli.options import AsJson, FolderOptions, ModelOptions, RecordingOptions, grouped
-from simulator.cli.running import flags_of, settings
-from simulator.cli.saying import say, say_json
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.simulator.cli.options import AsJson, FolderOptions, ModelOptions, RecordingOptions, grouped
+from hallulab.simulator.cli.running import flags_of, settings
+from hallulab.simulator.cli.saying import say, say_json
 
 
 @grouped
@@ -30,10 +30,10 @@ def stress(
 
     What stands after `--` is passed on to the model server.
     """
-    from simulator.runs.folder import folder_by_time
-    from simulator.stress.rag_trust.command import StressFolder, stress_command
-    from simulator.stress.rag_trust.config import load_stress
-    from simulator.stress.rag_trust.terminal import print_stress
+    from hallulab.simulator.runs.folder import folder_by_time
+    from hallulab.simulator.stress.rag_trust.command import StressFolder, stress_command
+    from hallulab.simulator.stress.rag_trust.config import load_stress
+    from hallulab.simulator.stress.rag_trust.terminal import print_stress
 
     flags = {
         **flags_of(models),

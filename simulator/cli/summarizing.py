@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from agents.machine.stopping import run_until_stopped
-from scenarios.text.wording import one_line
-from simulator.cli.options import ModelOptions, RecordingOptions, grouped
-from simulator.cli.running import flags_of, settings
-from simulator.cli.saying import say
+from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.scenarios.text.wording import one_line
+from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, grouped
+from hallulab.simulator.cli.running import flags_of, settings
+from hallulab.simulator.cli.saying import say
 
 
 @grouped
@@ -34,9 +34,9 @@ def summarize(
 
     What stands after `--` is passed on to the model server.
     """
-    from agents.users.summarizer import MAX_TOKENS, read_chat
-    from simulator.experiment.config import load_experiment
-    from simulator.experiment.summarizing import summary_of
+    from hallulab.agents.users.summarizer import MAX_TOKENS, read_chat
+    from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.experiment.summarizing import summary_of
 
     messages = read_chat(chat)
     experiment = load_experiment(models.config, {**flags_of(models), "scenario": scenario})

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from scenarios.text.wording import harmless
+from hallulab.scenarios.text.wording import harmless
 
-_OURS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
+_OURS = "hallulab"
 
 
 @contextmanager
@@ -19,14 +19,12 @@ def warnings_shown() -> Iterator[None]:
     Tracebacks are left out: the run folder has what failed, with its reason.
     """
     handler = _Lines()
-    loggers = [logging.getLogger(name) for name in _OURS]
-    for logger in loggers:
-        logger.addHandler(handler)
+    logger = logging.getLogger(_OURS)
+    logger.addHandler(handler)
     try:
         yield
     finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
+        logger.removeHandler(handler)
 
 
 class _Lines(logging.Handler):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scenarios.files.digest import digest
-from scenarios.packs.pack import Scenario
-from scenarios.transcript import Branch, Conversation, Turn
-from simulator.experiment.config import Experiment
-from simulator.experiment.conversation import ConversationKey, GivenMessage
-from simulator.experiment.makers import Makers
-from simulator.experiment.plan import Job, model_name, reply_settings, scenario_version
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.transcript import Branch, Conversation, Turn
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage
+from hallulab.simulator.experiment.makers import Makers
+from hallulab.simulator.experiment.plan import Job, model_name, reply_settings, scenario_version
 
 REPLIES = 1
 """Replies of a branched conversation."""

@@ -10,35 +10,35 @@ from pathlib import Path
 
 import httpx2
 
-from agents.claim_check import claim_check_of
-from agents.machine.progress import ProgressBars
-from agents.models.client import Endpoint
-from agents.models.model import DEFAULT_MODEL, ModelPool
-from agents.models.recording import Recording
-from agents.served_model import identities, model_warnings
-from agents.serving.catalogue import DEFAULT_CPU_MODEL
-from chatbots.instructions import instructions_of
-from chatbots.protocol import parts_version
-from detectors.base.protocol import Detector
-from scenarios.attacks.attacked import Planted, attacked
-from scenarios.errors import UsageError
-from scenarios.packs.pack import Scenario
-from scenarios.packs.pack_files import load_scenario
-from simulator.experiment.branching import REPLIES, branch_jobs
-from simulator.experiment.casting import make_cast, make_detectors, make_knowledge, needs_model
-from simulator.experiment.config import Experiment
-from simulator.experiment.embedding import build_knowledge, embedding
-from simulator.experiment.execution import execute, long_lived_objects_left_alone
-from simulator.experiment.makers import Makers, makers
-from simulator.experiment.plan import Job, Plan, check_plan, plan
-from simulator.experiment.stage import Cast
-from simulator.experiment.workers import Briefing, Workers
-from simulator.runs.audit_log import read_chain
-from simulator.runs.branching_off import Branching
-from simulator.runs.folder import RunFolder
-from simulator.runs.importing import imported_scenario
-from simulator.runs.journals import Journals, read_journals
-from simulator.runs.saved_experiment import (
+from hallulab.agents.claim_check import claim_check_of
+from hallulab.agents.machine.progress import ProgressBars
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.served_model import identities, model_warnings
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.chatbots.instructions import instructions_of
+from hallulab.chatbots.protocol import parts_version
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.attacks.attacked import Planted, attacked
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.simulator.experiment.branching import REPLIES, branch_jobs
+from hallulab.simulator.experiment.casting import make_cast, make_detectors, make_knowledge, needs_model
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.embedding import build_knowledge, embedding
+from hallulab.simulator.experiment.execution import execute, long_lived_objects_left_alone
+from hallulab.simulator.experiment.makers import Makers, makers
+from hallulab.simulator.experiment.plan import Job, Plan, check_plan, plan
+from hallulab.simulator.experiment.stage import Cast
+from hallulab.simulator.experiment.workers import Briefing, Workers
+from hallulab.simulator.runs.audit_log import read_chain
+from hallulab.simulator.runs.branching_off import Branching
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.importing import imported_scenario
+from hallulab.simulator.runs.journals import Journals, read_journals
+from hallulab.simulator.runs.saved_experiment import (
     Making,
     add_answers,
     check_folder,
@@ -318,8 +318,8 @@ async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> As
     async with AsyncExitStack() as until_the_end:
         revision = None
         if here:
-            from agents.serving.server import serve
-            from agents.serving.terminal import shown_progress
+            from hallulab.agents.serving.server import serve
+            from hallulab.agents.serving.terminal import shown_progress
 
             with shown_progress(settings.quiet) as on_progress:
                 server = await until_the_end.enter_async_context(

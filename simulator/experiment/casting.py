@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agents.models.model import ModelPool
-from agents.retrieval.knowledge import KnowledgeBase
-from agents.users.manners import Manner, manner_of, speaking
-from agents.users.user import MAX_TOKENS, SimulatedUser
-from chatbots.protocol import Chatbot, ChatbotContext
-from chatbots.registry import Workshop, make_chatbot
-from detectors.base.protocol import Detector, DetectorContext
-from detectors.registry import make_detector
-from scenarios.errors import UsageError
-from scenarios.packs.pack import Scenario
-from simulator.experiment.config import Component, Experiment
-from simulator.experiment.conversation import GivenMessage, User
-from simulator.experiment.ordering_user import OrderingUser
-from simulator.experiment.plan import Job, chosen_personas, user_model
-from simulator.experiment.scripted_user import ScriptedUser, check_script
-from simulator.experiment.slipping_user import SlippingUser
-from simulator.experiment.stage import Cast
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.users.manners import Manner, manner_of, speaking
+from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser
+from hallulab.chatbots.protocol import Chatbot, ChatbotContext
+from hallulab.chatbots.registry import Workshop, make_chatbot
+from hallulab.detectors.base.protocol import Detector, DetectorContext
+from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.conversation import GivenMessage, User
+from hallulab.simulator.experiment.ordering_user import OrderingUser
+from hallulab.simulator.experiment.plan import Job, chosen_personas, user_model
+from hallulab.simulator.experiment.scripted_user import ScriptedUser, check_script
+from hallulab.simulator.experiment.slipping_user import SlippingUser
+from hallulab.simulator.experiment.stage import Cast
 
 
 def make_detectors(

@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from agents.models.errors import ModelError, UnparseableAnswer
-from agents.models.model import Session
-from agents.retrieval.knowledge import KnowledgeBase
-from agents.users.chat_reader import ChatCase, manner_in, parts, read_case, told_in
-from agents.users.persona_writer import MANNERS, names
-from agents.users.summarizer import MAX_TOKENS, summarize
-from scenarios.chats.formats import format_of, read_chats
-from scenarios.errors import UsageError
-from scenarios.packs.pack import Persona
-from scenarios.text.wording import one_line
-from scenarios.transcript import Message
-from simulator.experiment.persona_making import TRIES, Goal, Made, Making, told
+from hallulab.agents.models.errors import ModelError, UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.users.chat_reader import ChatCase, manner_in, parts, read_case, told_in
+from hallulab.agents.users.persona_writer import MANNERS, names
+from hallulab.agents.users.summarizer import MAX_TOKENS, summarize
+from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.text.wording import one_line
+from hallulab.scenarios.transcript import Message
+from hallulab.simulator.experiment.persona_making import TRIES, Goal, Made, Making, told
 
 
 @dataclass(frozen=True)

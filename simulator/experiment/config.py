@@ -10,22 +10,22 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from agents.models.allowance import Limits
-from agents.models.base_url import BaseUrl
-from agents.models.client import is_loopback
-from agents.models.model import DEFAULT_MODEL
-from agents.models.replicas import normal
-from agents.serving.catalogue import CATALOGUE, DEFAULT_CPU_MODEL
-from agents.users.manners import DEFAULT_MANNERS, JOINT, OWN, manners
-from chatbots.guarded.options import KIND as GUARDED
-from chatbots.guarded.options import wrapped_by
-from scenarios.attacks.attack import Attack
-from scenarios.errors import UsageError
-from scenarios.files.data_files import complaint, in_words, main_error
-from scenarios.files.json_text import unwritable
-from scenarios.files.yaml_text import read_yaml
-from scenarios.packs.pack_files import located
-from scenarios.transcript import Frozen, Seed
+from hallulab.agents.models.allowance import Limits
+from hallulab.agents.models.base_url import BaseUrl
+from hallulab.agents.models.client import is_loopback
+from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.agents.models.replicas import normal
+from hallulab.agents.serving.catalogue import CATALOGUE, DEFAULT_CPU_MODEL
+from hallulab.agents.users.manners import DEFAULT_MANNERS, JOINT, OWN, manners
+from hallulab.chatbots.guarded.options import KIND as GUARDED
+from hallulab.chatbots.guarded.options import wrapped_by
+from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import complaint, in_words, main_error
+from hallulab.scenarios.files.json_text import unwritable
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.packs.pack_files import located
+from hallulab.scenarios.transcript import Frozen, Seed
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 """The five chatbots of the HalluDetect paper, used by default."""
@@ -124,15 +124,16 @@ class Experiment(Frozen):
     """At most this many personas."""
     repeats: int = Field(default=1, ge=1)
     """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …; see
-    `simulator.experiment.plan.MOST_CONVERSATIONS`."""
+    `hallulab.simulator.experiment.plan.MOST_CONVERSATIONS`."""
     count: int | None = Field(default=None, ge=1)
     """So many users are drawn, each a persona with a seed, instead of `repeats` of every persona
-    (`simulator.experiment.plan.users`). Each talks with every chatbot."""
+    (`hallulab.simulator.experiment.plan.users`). Each talks with every chatbot."""
     seed: Seed = 0
     """Seed of the first repeat, or of the first users drawn."""
     manners: tuple[str, ...] = DEFAULT_MANNERS
-    """How simulated users speak: each draws one of these, by persona and seed (`agents.users.manners`).
-    `terse+misspelling` is a mixture; empty, or `own`: as their personas do."""
+    """How simulated users speak: each draws one of these, by persona and seed
+    (`hallulab.agents.users.manners`). `terse+misspelling` is a mixture; empty, or `own`: as their personas
+    do."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""
     max_turns: int = Field(default=4, ge=1)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from agents.foreign import as_called, require_failure, require_running
-from agents.models.redaction import without_keys
-from agents.users.user import UserFailed, UserMove
-from agents.users.user_flaws import is_loop
-from chatbots.protocol import Chatbot, ChatbotError
-from scenarios.plugins import reason_of
-from scenarios.transcript import Branch, Call, Conversation, Message, StopReason, Turn
+from hallulab.agents.foreign import as_called, require_failure, require_running
+from hallulab.agents.models.redaction import without_keys
+from hallulab.agents.users.user import UserFailed, UserMove
+from hallulab.agents.users.user_flaws import is_loop
+from hallulab.chatbots.protocol import Chatbot, ChatbotError
+from hallulab.scenarios.plugins import reason_of
+from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, StopReason, Turn
 
 
 class User(Protocol):

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
 
 
 async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
     """Make the vectors now, not in the first search."""
-    from agents.serving.terminal import shown_progress
+    from hallulab.agents.serving.terminal import shown_progress
 
     with shown_progress(quiet) as on_progress:
         await asyncio.to_thread(knowledge.build, on_progress)

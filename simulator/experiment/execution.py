@@ -9,14 +9,14 @@ from contextlib import closing, contextmanager
 from itertools import groupby
 from typing import Protocol
 
-from scenarios.errors import HallulabError, ReplayMiss, first_of
-from scenarios.files.jsonl import LineWriter
-from scenarios.transcript import Conversation, Turn, Verdict
-from simulator.experiment.plan import Job, Plan
-from simulator.experiment.stage import Cast, Crew, Stage, Work
-from simulator.runs.audit_log import AuditLog, read_chain
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import Head, Journals, VerdictKey, first_try, verdict_key
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, first_of
+from hallulab.scenarios.files.jsonl import LineWriter
+from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.simulator.experiment.plan import Job, Plan
+from hallulab.simulator.experiment.stage import Cast, Crew, Stage, Work
+from hallulab.simulator.runs.audit_log import AuditLog, read_chain
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Head, Journals, VerdictKey, first_try, verdict_key
 
 
 class Observer(Protocol):

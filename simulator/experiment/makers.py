@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from agents.identity import code_version
-from agents.models.model import DEFAULT_MODEL
-from agents.users.user import user_version
-from chatbots.registry import chatbot_version
-from scenarios.files.digest import digest
-from scenarios.text.wording import counted
-from scenarios.transcript import Frozen
-from simulator.experiment.config import Component, Experiment
+from hallulab.agents.identity import code_version
+from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.agents.users.user import user_version
+from hallulab.chatbots.registry import chatbot_version
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.text.wording import counted
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.experiment.config import Component, Experiment
 
 _SHOWN = 12
 """Hexadecimal digits of a version that are shown."""
@@ -66,8 +66,9 @@ def makers(
     """Return who makes the experiment's conversations.
 
     Args:
-        models: `agents.served_model.identities` of its models; None: the names that they are served under.
-        parts: `chatbots.protocol.parts_version` of chatbots by name; None: not known.
+        models: `hallulab.agents.served_model.identities` of its models; None: the names that they are served
+            under.
+        parts: `hallulab.chatbots.protocol.parts_version` of chatbots by name; None: not known.
         branched: whether they branch off from other conversations, so that no user is simulated.
 
     Raises:
@@ -76,10 +77,10 @@ def makers(
     names = {DEFAULT_MODEL: experiment.model or ""}
     names |= {name: model.model for name, model in experiment.models.items()}
     known = {**names, **(models or {})}
-    user = [code_version("simulator.experiment.conversation")]
+    user = [code_version("hallulab.simulator.experiment.conversation")]
     if not branched:
         user[:0] = [user_version(known[name]) for name in dict.fromkeys(experiment.user_models)]
-    search = code_version("agents.retrieval.knowledge")
+    search = code_version("hallulab.agents.retrieval.knowledge")
     chatbots = {}
     for bot in experiment.chatbots:
         with experiment.placing_errors(bot):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.users.user import UserMove
-from scenarios.attacks.orders import UserOrder
-from scenarios.transcript import Message, Turn
-from simulator.experiment.conversation import Listener, User
+from hallulab.agents.users.user import UserMove
+from hallulab.scenarios.attacks.orders import UserOrder
+from hallulab.scenarios.transcript import Message, Turn
+from hallulab.simulator.experiment.conversation import Listener, User
 
 
 class OrderingUser:

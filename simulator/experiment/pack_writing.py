@@ -13,26 +13,26 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from agents.machine.cache import replacing
-from agents.machine.progress import bars
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.retrieval.embedding import Embedder, SentenceEmbedder
-from agents.retrieval.knowledge import KnowledgeBase
-from agents.retrieval.topics import topics
-from agents.users.persona_writer import About, write_about
-from scenarios.errors import OperationalError, UsageError
-from scenarios.packs.boundary import Boundary
-from scenarios.packs.documents import DocumentDefaults, document_files, read_documents
-from scenarios.packs.pack import Document, Scenario
-from scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario
-from scenarios.packs.written import persona_block, personas_file, scenario_file
-from scenarios.transcript import Passage
-from simulator.experiment.build import Settings, open_pool, open_recording, served
-from simulator.experiment.chat_personas import Chat, ChatPersonas
-from simulator.experiment.config import Experiment
-from simulator.experiment.embedding import build_knowledge
-from simulator.experiment.persona_making import TRIES, Making, PersonaMaker
+from hallulab.agents.machine.cache import replacing
+from hallulab.agents.machine.progress import bars
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.retrieval.embedding import Embedder, SentenceEmbedder
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.retrieval.topics import topics
+from hallulab.agents.users.persona_writer import About, write_about
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.packs.boundary import Boundary
+from hallulab.scenarios.packs.documents import DocumentDefaults, document_files, read_documents
+from hallulab.scenarios.packs.pack import Document, Scenario
+from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario
+from hallulab.scenarios.packs.written import persona_block, personas_file, scenario_file
+from hallulab.scenarios.transcript import Passage
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.chat_personas import Chat, ChatPersonas
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.embedding import build_knowledge
+from hallulab.simulator.experiment.persona_making import TRIES, Making, PersonaMaker
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import Session
-from agents.retrieval.embedding import Embedder
-from agents.retrieval.knowledge import KnowledgeBase
-from agents.users.persona_writer import MANNERS, UNSAID, answered, asked_for, names, write_case, write_goals
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Passage
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.retrieval.embedding import Embedder
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.users.persona_writer import (
+    MANNERS,
+    UNSAID,
+    answered,
+    asked_for,
+    names,
+    write_case,
+    write_goals,
+)
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Passage
 
 Kind = Literal["answered", "in part", "not answered"]
 """What the documents say about a goal."""

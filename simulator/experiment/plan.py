@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.models.model import DEFAULT_MODEL
-from agents.users.manners import drawn, manner_of
-from scenarios.attacks.attacked import attack_version
-from scenarios.attacks.orders import UserOrder, user_order
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.packs.pack import Persona, Scenario
-from simulator.experiment.config import Component, Experiment
-from simulator.experiment.conversation import ConversationKey, GivenMessage
-from simulator.experiment.makers import Makers, makers
+from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.agents.users.manners import drawn, manner_of
+from hallulab.scenarios.attacks.attacked import attack_version
+from hallulab.scenarios.attacks.orders import UserOrder, user_order
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.packs.pack import Persona, Scenario
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage
+from hallulab.simulator.experiment.makers import Makers, makers
 
 MOST_CONVERSATIONS = 1_000_000
 """Most conversations of one experiment. At a tenth of a second each they take a day."""

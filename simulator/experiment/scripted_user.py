@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agents.users.user import UserFailed, UserMove
-from detectors.base.checking import run_detector
-from detectors.base.protocol import Detector
-from scenarios.errors import UsageError
-from scenarios.packs.pack import Persona, ScriptedMessage
-from scenarios.transcript import Message, Retriever, Turn, TurnView
+from hallulab.agents.users.user import UserFailed, UserMove
+from hallulab.detectors.base.checking import run_detector
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
+from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView
 
 
 class ScriptedUser:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.users.manners import Manner, slipped
-from agents.users.user import UserMove, turn_seed
-from scenarios.transcript import Message
-from simulator.experiment.conversation import User
+from hallulab.agents.users.manners import Manner, slipped
+from hallulab.agents.users.user import UserMove, turn_seed
+from hallulab.scenarios.transcript import Message
+from hallulab.simulator.experiment.conversation import User
 
 
 class SlippingUser:

@@ -11,16 +11,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agents.foreign import require_running
-from agents.models.replicas import staying
-from chatbots.protocol import Chatbot
-from detectors.base.checking import run_detector
-from detectors.base.protocol import Detector
-from scenarios.transcript import Conversation, Message, Retriever, Turn, TurnView, Verdict
-from simulator.experiment.config import Component
-from simulator.experiment.conversation import ConversationKey, User, converse
-from simulator.experiment.plan import Job
-from simulator.runs.journals import VerdictKey, next_try
+from hallulab.agents.foreign import require_running
+from hallulab.agents.models.replicas import staying
+from hallulab.chatbots.protocol import Chatbot
+from hallulab.detectors.base.checking import run_detector
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.transcript import Conversation, Message, Retriever, Turn, TurnView, Verdict
+from hallulab.simulator.experiment.config import Component
+from hallulab.simulator.experiment.conversation import ConversationKey, User, converse
+from hallulab.simulator.experiment.plan import Job
+from hallulab.simulator.runs.journals import VerdictKey, next_try
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.users.summarizer import summarize
-from scenarios.packs.pack_files import load_scenario
-from scenarios.transcript import Message
-from simulator.experiment.build import Settings, open_pool, open_recording, served
-from simulator.experiment.config import Experiment
+from hallulab.agents.users.summarizer import summarize
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.transcript import Message
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.config import Experiment
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ async def summary_of(chat: Sequence[Message], experiment: Experiment, settings: 
     """Let the simulated user's model summarize a chat.
 
     Args:
-        chat: see `agents.users.summarizer.summarize`.
+        chat: see `hallulab.agents.users.summarizer.summarize`.
         experiment: its models are used, and its scenario says what the assistant is for.
 
     Raises:

@@ -1,6 +1,6 @@
 """A worker process: it holds and judges conversations, and sends what comes of it.
 
-The process that gives out the work is `simulator.experiment.workers`.
+The process that gives out the work is `hallulab.simulator.experiment.workers`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agents.identity import take_over
-from agents.models.recording import Recording
-from scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, first_of
-from scenarios.transcript import Conversation, Turn, Verdict
-from simulator.experiment.build import open_pool
-from simulator.experiment.casting import make_cast, make_detectors, make_knowledge
-from simulator.experiment.execution import long_lived_objects_left_alone
-from simulator.experiment.stage import Stage, Work
-from simulator.experiment.worker_pipe import Pipe
-from simulator.experiment.workers import Briefing
-from simulator.runs.journals import VerdictKey
+from hallulab.agents.identity import take_over
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, first_of
+from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.simulator.experiment.build import open_pool
+from hallulab.simulator.experiment.casting import make_cast, make_detectors, make_knowledge
+from hallulab.simulator.experiment.execution import long_lived_objects_left_alone
+from hallulab.simulator.experiment.stage import Stage, Work
+from hallulab.simulator.experiment.worker_pipe import Pipe
+from hallulab.simulator.experiment.workers import Briefing
+from hallulab.simulator.runs.journals import VerdictKey
 
 
 def main(descriptor: int, libraries: Sequence[str]) -> None:

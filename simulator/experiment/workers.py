@@ -1,8 +1,8 @@
 """Worker processes: each holds and judges conversations, and this process alone writes.
 
 A worker is a process of its own with a pipe to this one. It makes everything of the experiment once
-(`simulator.experiment.worker`), does work as this process would (`Stage`), and sends back what comes of it.
-It ends when the pipe ends, so none outlives this process, however that ends.
+(`hallulab.simulator.experiment.worker`), does work as this process would (`Stage`), and sends back what comes
+of it. It ends when the pipe ends, so none outlives this process, however that ends.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from agents.identity import known_code
-from agents.machine.supervised import worker_variables
-from agents.models.recording import Known, Recording
-from agents.models.replicas import Replica
-from scenarios.errors import HallulabError, OperationalError
-from scenarios.packs.pack import Scenario
-from scenarios.transcript import Conversation, Turn, Verdict
-from simulator.experiment.config import Experiment
-from simulator.experiment.conversation import ended
-from simulator.experiment.stage import Listener, Work, failed_alike
-from simulator.experiment.worker_pipe import Pipe
-from simulator.runs.journals import VerdictKey, verdict_key
+from hallulab.agents.identity import known_code
+from hallulab.agents.machine.supervised import worker_variables
+from hallulab.agents.models.recording import Known, Recording
+from hallulab.agents.models.replicas import Replica
+from hallulab.scenarios.errors import HallulabError, OperationalError
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.conversation import ended
+from hallulab.simulator.experiment.stage import Listener, Work, failed_alike
+from hallulab.simulator.experiment.worker_pipe import Pipe
+from hallulab.simulator.runs.journals import VerdictKey, verdict_key
 
 TRIES = 2
 """How often the work on a conversation is begun: a worker that dies costs one more try."""
@@ -48,7 +48,7 @@ _LEAVE_S = 10.0
 # The path of this process, so that the same modules are found whatever the working directory holds.
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from simulator.experiment.worker import main; main(int(sys.argv[2]), sys.argv[3:])"
+    "from hallulab.simulator.experiment.worker import main; main(int(sys.argv[2]), sys.argv[3:])"
 )
 
 _SLOW_TO_SEARCH = ("lancedb",)

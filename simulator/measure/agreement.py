@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
-from scenarios.transcript import Frozen
-from simulator.measure.metrics import ByDetector
-from simulator.measure.numbers import Rounded
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.metrics import ByDetector
+from hallulab.simulator.measure.numbers import Rounded
 
 Ratings = Sequence[Hashable | None]
 """One rater's rating of each unit, in the same order for all raters; None: no rating."""

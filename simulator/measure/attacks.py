@@ -2,8 +2,8 @@
 them.
 
 Counted are replies, each with one thing planted before it: all false statements of its passages together, and
-each order by itself. The rules are those of `scenarios.attacks.obedience`. A chatbot that was never given a
-thing has a count of 0 and no share.
+each order by itself. The rules are those of `hallulab.scenarios.attacks.obedience`. A chatbot that was never
+given a thing has a count of 0 and no share.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from scenarios.attacks.attacked import Planted
-from scenarios.attacks.obedience import obeyed, repeats
-from scenarios.attacks.orders import order_of_user
-from scenarios.transcript import Conversation, Frozen, Turn
-from simulator.measure.metrics import Person
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import Ratio, by_cluster, interval, no_interval, ratio_of_sums
+from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.obedience import obeyed, repeats
+from hallulab.scenarios.attacks.orders import order_of_user
+from hallulab.scenarios.transcript import Conversation, Frozen, Turn
+from hallulab.simulator.measure.metrics import Person
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.statistics import Ratio, by_cluster, interval, no_interval, ratio_of_sums
 
 Thing = Literal["false statement", "order", "distractor"]
 Where = Literal["document", "user"]

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from simulator.measure.detection import Sample
-from simulator.measure.statistics import (
+from hallulab.simulator.measure.detection import Sample
+from hallulab.simulator.measure.statistics import (
     LEAST_FOR_INTERVAL,
     Floats,
     Integers,

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Literal
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Frozen
-from simulator.measure.metrics import Pairing, Person, Tallies, Tally
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.repeats import halves_by_repeat
-from simulator.measure.statistics import (
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.metrics import Pairing, Person, Tallies, Tally
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.repeats import halves_by_repeat
+from hallulab.simulator.measure.statistics import (
     Ratio,
     by_cluster,
     holm,
@@ -19,7 +19,7 @@ from simulator.measure.statistics import (
     paired_differences,
     ratio_of_sums,
 )
-from simulator.measure.variance import seed_share
+from hallulab.simulator.measure.variance import seed_share
 
 Metric = Literal["hpt_1", "tokacc_1"]
 
@@ -53,12 +53,13 @@ class Comparison(Frozen):
     fewer than two personas."""
     seed_share: Rounded | None
     """Share of the variance of the difference that more seeds of the same personas can remove at most
-    (`simulator.measure.variance`); the rest takes more personas. None: no persona has two seeds."""
+    (`hallulab.simulator.measure.variance`); the rest takes more personas. None: no persona has two seeds."""
     p_holm: Rounded | None
     """Adjusted by Holm over all pairs of chatbots under this detector and metric."""
     floor: Rounded | None
     """The noise floor: how far halves of one chatbot's conversations differ that have the same personas and
-    other seeds (`simulator.measure.repeats`), the mean of both chatbots. None: a persona has one seed."""
+    other seeds (`hallulab.simulator.measure.repeats`), the mean of both chatbots. None: a persona has one
+    seed."""
 
 
 def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str]) -> tuple[Comparison, ...]:

@@ -11,11 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from scenarios.chats.said import TOPIC
-from scenarios.transcript import Conversation, Frozen, Turn
-from simulator.measure.metrics import ByDetector, Person
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import Ratio, by_cluster, interval, no_interval, ratio_of_sums
+from hallulab.scenarios.chats.said import TOPIC
+from hallulab.scenarios.transcript import Conversation, Frozen, Turn
+from hallulab.simulator.measure.metrics import ByDetector, Person
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.statistics import Ratio, by_cluster, interval, no_interval, ratio_of_sums
 
 By = Literal["all", "turn", "length", "document", "topic"]
 KINDS: tuple[By, ...] = ("all", "turn", "length", "document", "topic")

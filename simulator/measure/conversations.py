@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from scenarios.transcript import Conversation, Frozen
-from simulator.measure.metrics import Row, Tallies, mean, rows
-from simulator.measure.numbers import Rounded
-from simulator.measure.tokens import count_tokens
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.measure.metrics import Row, Tallies, mean, rows
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.tokens import count_tokens
 
 
 class Flaw(Protocol):

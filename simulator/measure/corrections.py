@@ -11,14 +11,20 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from scenarios.transcript import Frozen
-from simulator.measure.judged_turns import JudgedTurn, sums
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.prediction_powered import Powered, estimated, powered, sums_of
-from simulator.measure.prevalence import Known, rates, solved, spread
-from simulator.measure.ranking import probabilities_of_best, reweighed
-from simulator.measure.spreading import t_bounds
-from simulator.measure.statistics import LEAST_FOR_INTERVAL, RESAMPLES, Floats, no_interval, percentiles
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.judged_turns import JudgedTurn, sums
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.prediction_powered import Powered, estimated, powered, sums_of
+from hallulab.simulator.measure.prevalence import Known, rates, solved, spread
+from hallulab.simulator.measure.ranking import probabilities_of_best, reweighed
+from hallulab.simulator.measure.spreading import t_bounds
+from hallulab.simulator.measure.statistics import (
+    LEAST_FOR_INTERVAL,
+    RESAMPLES,
+    Floats,
+    no_interval,
+    percentiles,
+)
 
 LEAST_ANNOTATED = 2
 """Annotated turns of a chatbot below which they correct nothing: one turn has no covariance."""

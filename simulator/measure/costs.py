@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal
 
-from scenarios.transcript import Call, Conversation, Frozen
-from simulator.measure.metrics import ByDetector
-from simulator.measure.numbers import Rounded
-from simulator.measure.spending import Spending, Spent, spent
+from hallulab.scenarios.transcript import Call, Conversation, Frozen
+from hallulab.simulator.measure.metrics import ByDetector
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.spending import Spending, Spent, spent
 
 BASELINE = "vanilla"
 """The chatbot that costs are relative to (HalluDetect B.8)."""

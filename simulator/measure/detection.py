@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.measure.statistics import Floats, Integers
+from hallulab.simulator.measure.statistics import Floats, Integers
 
 BINS = 10
 """Bins of equal width over [0, 1] in the calibration error and the reliability curve."""

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from scenarios.text.spans import words
-from simulator.measure.statistics import Floats, Integers
+from hallulab.scenarios.text.spans import words
+from hallulab.simulator.measure.statistics import Floats, Integers
 
 ALIKE = 0.9
 """Messages are near duplicates from above this cosine of their vectors."""

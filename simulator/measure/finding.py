@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.transcript import Frozen
-from simulator.measure.compare import Comparison, paired_ratios
-from simulator.measure.metrics import Row, Tallies
-from simulator.measure.numbers import Rounded
-from simulator.measure.sample_size import ALPHA, least_pairs, pairs_needed
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.compare import Comparison, paired_ratios
+from hallulab.simulator.measure.metrics import Row, Tallies
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.sample_size import ALPHA, least_pairs, pairs_needed
 
 
 class Finding(Frozen):

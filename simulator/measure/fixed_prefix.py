@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Frozen
-from simulator.measure.metrics import ByDetector, Pairing, by_detector
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import (
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.measure.metrics import ByDetector, Pairing, by_detector
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.statistics import (
     Ratio,
     by_cluster,
     holm,
@@ -24,8 +24,8 @@ from simulator.measure.statistics import (
     paired_difference,
     ratio_of_sums,
 )
-from simulator.runs.experiment_json import BranchedFrom
-from simulator.runs.journals import Journals
+from hallulab.simulator.runs.experiment_json import BranchedFrom
+from hallulab.simulator.runs.journals import Journals
 
 _SAME = 1e-12
 """Differences below this are none: nothing can remain of them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from detectors.base.wrong_items.explanation import Explanation, explain
-from scenarios.transcript import Conversation, Frozen, Span, Turn
-from simulator.measure.metrics import ByDetector
+from hallulab.detectors.base.wrong_items.explanation import Explanation, explain
+from hallulab.scenarios.transcript import Conversation, Frozen, Span, Turn
+from hallulab.simulator.measure.metrics import ByDetector
 
 MOST_EXPLAINED = 200
 """Replies flagged by all detectors that are looked through for an example; large runs have thousands."""
@@ -29,7 +29,7 @@ class Example(Frozen):
     text: str
     """The sentence."""
     reason: str
-    """What is wrong, by text rules (`detectors.base.wrong_items`)."""
+    """What is wrong, by text rules (`hallulab.detectors.base.wrong_items`)."""
 
 
 class Flagged(Frozen):

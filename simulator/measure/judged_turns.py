@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scenarios.text.spans import Region, sentences
-from scenarios.transcript import Conversation, Span, Verdict
-from simulator.measure.metrics import ByDetector, Person, by_detector
-from simulator.measure.statistics import Floats
-from simulator.runs.journals import Journals
+from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.scenarios.transcript import Conversation, Span, Verdict
+from hallulab.simulator.measure.metrics import ByDetector, Person, by_detector
+from hallulab.simulator.measure.statistics import Floats
+from hallulab.simulator.runs.journals import Journals
 
 Annotations = Mapping[tuple[str, int], int]
 """Hallucinations that people found in a turn, by (conversation, index of the turn). 0: they looked and found

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agents.users.user_flaws import role_swap
-from scenarios.text.items import stems_key
-from scenarios.text.spans import sentences, words
+from hallulab.agents.users.user_flaws import role_swap
+from hallulab.scenarios.text.items import stems_key
+from hallulab.scenarios.text.spans import sentences, words
 
 FEW = 2
 """Most content words of a message whose subject is a pronoun."""

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
-from scenarios.text.porter import stem
-from scenarios.text.synonyms import synonyms
+from hallulab.scenarios.text.porter import stem
+from hallulab.scenarios.text.synonyms import synonyms
 
 ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
 """Weight of precision in the mean, shape of the penalty for scattered matches, and its largest share."""

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Frozen, Verdict
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.spending import Spent, spent, spent_together
-from simulator.measure.statistics import Ratio, by_cluster, intervals, no_interval, ratio_of_sums
-from simulator.measure.tokens import count_hallucinated, count_tokens
-from simulator.measure.variance import seed_share
-from simulator.runs.journals import Journals
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.spending import Spent, spent, spent_together
+from hallulab.simulator.measure.statistics import Ratio, by_cluster, intervals, no_interval, ratio_of_sums
+from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
+from hallulab.simulator.measure.variance import seed_share
+from hallulab.simulator.runs.journals import Journals
 
 Pairing = tuple[str, str, int]
 """Scenario, persona and seed, which pair a conversation with those of other chatbots."""
@@ -70,7 +70,7 @@ class Row(Frozen):
     """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
     seed_share: Rounded | None
     """Share of the variance of HPT-1 that more seeds of the same personas can remove at most
-    (`simulator.measure.variance`); the rest takes more personas. None: no persona has two seeds."""
+    (`hallulab.simulator.measure.variance`); the rest takes more personas. None: no persona has two seeds."""
     hpt_2: Rounded | None
     """Mean over conversations of hallucinations / scored turns."""
     tokacc_1: Rounded | None

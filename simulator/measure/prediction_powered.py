@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.measure.spreading import jackknife_error
-from simulator.measure.statistics import Floats
+from hallulab.simulator.measure.spreading import jackknife_error
+from hallulab.simulator.measure.statistics import Floats
 
 SUMS = 7
 """Sums of a cluster: turns, f, f²; annotated turns, their y, f, y f."""

@@ -23,10 +23,10 @@ from typing import Literal
 
 import numpy as np
 
-from detectors.base.fitted import Fitted
-from scenarios.transcript import Count, Frozen
-from simulator.measure.spreading import jackknife_error, moved, t_steps, weighed
-from simulator.measure.statistics import RESAMPLES, Floats
+from hallulab.detectors.base.fitted import Fitted
+from hallulab.scenarios.transcript import Count, Frozen
+from hallulab.simulator.measure.spreading import jackknife_error, moved, t_steps, weighed
+from hallulab.simulator.measure.statistics import RESAMPLES, Floats
 
 
 class PairCounts(Frozen):
@@ -147,8 +147,8 @@ def solved(totals: Floats, rates: Floats) -> Floats:
 def spread(rows: Floats, rates: Floats, drawn: Floats, *, share: bool) -> Floats:
     """Draw solutions of the equation with the uncertainty of the run and of the rates: shape (`RESAMPLES`,).
 
-    What the detector says a turn is moved by its standard error, as `simulator.measure.spreading` explains;
-    the error is that of p - a u, for long replies have more of both. The rates are as drawn.
+    What the detector says a turn is moved by its standard error, as `hallulab.simulator.measure.spreading`
+    explains; the error is that of p - a u, for long replies have more of both. The rates are as drawn.
 
     Args:
         rows: totals of each cluster, shape (clusters, 3); each has a turn.

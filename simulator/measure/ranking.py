@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.measure.spreading import weighed
-from simulator.measure.statistics import RESAMPLES, Floats, percentiles
+from hallulab.simulator.measure.spreading import weighed
+from hallulab.simulator.measure.statistics import RESAMPLES, Floats, percentiles
 
 LEAD = 0.975
 """Probability from which a chatbot is said to be best: of two equal ones, each reaches it in 2.5% of runs."""

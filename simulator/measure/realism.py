@@ -16,14 +16,14 @@ from typing import Literal
 
 import numpy as np
 
-from scenarios.text.wording import counted
-from scenarios.transcript import Frozen
-from simulator.measure.bootstrap import RESAMPLES
-from simulator.measure.diversity import MOST, Parts, parts
-from simulator.measure.messages import Messages
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.repeats import HALVES, halves_by_repeat
-from simulator.measure.statistics import Floats, Integers, cluster_weights, no_interval, percentiles
+from hallulab.scenarios.text.wording import counted
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.bootstrap import RESAMPLES
+from hallulab.simulator.measure.diversity import MOST, Parts, parts
+from hallulab.simulator.measure.messages import Messages
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.repeats import HALVES, halves_by_repeat
+from hallulab.simulator.measure.statistics import Floats, Integers, cluster_weights, no_interval, percentiles
 
 SPLITS = 20
 """Random halves of a run without repeats."""
@@ -179,7 +179,8 @@ class Sample:
         return np.array(numbers, dtype=np.float64), np.array(places, dtype=np.int64)
 
     def parts(self, size: int) -> Parts:
-        """Return the parts of first messages in numbers of diversity (`simulator.measure.diversity`)."""
+        """Return the parts of first messages in numbers of diversity
+        (`hallulab.simulator.measure.diversity`)."""
         if size not in self._parts:
             self._parts[size] = parts([own[0].texts[0] for own in self.held], self.vectors, size)
         return self._parts[size]

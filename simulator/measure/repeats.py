@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from simulator.measure.metrics import Pairing
+from hallulab.simulator.measure.metrics import Pairing
 
 HALVES = "halves by repeat: each persona's seeds in turn"
 """What `halves_by_repeat` does, for people."""

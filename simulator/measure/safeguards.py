@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from chatbots.guarded.record import CALLS, Attempt, GuardRecord, record_of
-from scenarios.transcript import Conversation, Frozen
-from simulator.measure.metrics import ByDetector
-from simulator.measure.numbers import Rounded
-from simulator.measure.spending import Spending, spent
+from hallulab.chatbots.guarded.record import CALLS, Attempt, GuardRecord, record_of
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.measure.metrics import ByDetector
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.spending import Spending, spent
 
 
 class Safeguards(Frozen):

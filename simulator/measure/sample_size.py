@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from simulator.measure.statistics import LEAST_FOR_INTERVAL, Ratio
+from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL, Ratio
 
 ALPHA = 0.05
 """Two-sided level of the test."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.claim_check import ClaimCheck, ClaimChecks
-from simulator.measure.metrics import Row
+from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
+from hallulab.simulator.measure.metrics import Row
 
 
 def mark_self_judged(rows: Sequence[Row], checks: ClaimChecks) -> tuple[Row, ...]:

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from scenarios.transcript import Call
+from hallulab.scenarios.transcript import Call
 
 
 @dataclass(frozen=True, slots=True)

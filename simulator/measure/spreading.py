@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from simulator.measure.statistics import RESAMPLES, Floats
+from hallulab.simulator.measure.statistics import RESAMPLES, Floats
 
 _SEED = 1_978
 _CELLS = 4_000_000

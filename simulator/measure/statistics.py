@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.text.wording import counted
+from hallulab.scenarios.text.wording import counted
 
 RESAMPLES = 10_000
 """Bootstrap samples, and label exchanges where there are too many to enumerate."""

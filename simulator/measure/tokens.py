@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from scenarios.transcript import Span
+from hallulab.scenarios.transcript import Span
 
 _JOINERS = "\u200c\u200d"
 _PLANES_WITH_MARKS = (range(0x300, 0x20000), range(0xE0100, 0xE01F0))

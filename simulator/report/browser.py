@@ -13,12 +13,12 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
-from scenarios.attacks.attacked import Planted
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Message, Span, Turn, Verdict
-from simulator.measure.attacks import Encounter, encounters
-from simulator.measure.conversations import Flaw
-from simulator.measure.metrics import ByDetector
+from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Verdict
+from hallulab.simulator.measure.attacks import Encounter, encounters
+from hallulab.simulator.measure.conversations import Flaw
+from hallulab.simulator.measure.metrics import ByDetector
 
 PASSAGE = "passage"
 """Detail of a sentence: the identifier of the passage that supports it best."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from simulator.measure.metrics import Row
-from simulator.report.self_judging import mark
+from hallulab.simulator.measure.metrics import Row
+from hallulab.simulator.report.self_judging import mark
 
 LEFT, RIGHT, TOP = 165.0, 24.0, 8.0
 """Margins of the plot in the SVG's units: chatbot names left, half a tick label right."""

@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from scenarios.chats.record import Mark, Marked
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Verdict
-from simulator.report.near_duplicates import NearDuplicates
-from simulator.report.reporting import personas_of, user_flaws
-from simulator.runs.experiment_json import SavedExperiment
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import Journals
+from hallulab.scenarios.chats.record import Mark, Marked
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.report.near_duplicates import NearDuplicates
+from hallulab.simulator.report.reporting import personas_of, user_flaws
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from scenarios.text.wording import NOTHING, in_brief, number
+from hallulab.scenarios.text.wording import NOTHING, in_brief, number
 
 NARROW = 100
 """Terminals with fewer columns get tables without the `wide` ones."""

@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic import ConfigDict, ValidationError
 
-from scenarios.errors import UsageError
-from scenarios.files.data_files import in_words, main_error, read_text
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import Frozen
-from simulator.measure.corrections import Correction, corrections
-from simulator.measure.judged_turns import JudgedTurn
-from simulator.measure.prevalence import Accuracy, Known
-from simulator.measure.ranking import LEAD
-from simulator.measure.statistics import LEAST_FOR_INTERVAL
-from simulator.runs.journals import VerdictKey
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import in_words, main_error, read_text
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.corrections import Correction, corrections
+from hallulab.simulator.measure.judged_turns import JudgedTurn
+from hallulab.simulator.measure.prevalence import Accuracy, Known
+from hallulab.simulator.measure.ranking import LEAD
+from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL
+from hallulab.simulator.runs.journals import VerdictKey
 
 MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab plant`"
 """How the file is made."""

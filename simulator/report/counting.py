@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from chatbots.guarded.record import AGAIN, CALLS
-from scenarios.attacks.attacked import Planted
-from scenarios.transcript import Call, Conversation, Frozen
-from simulator.measure.agreement import Flags
-from simulator.measure.attacks import Attacked
-from simulator.measure.concentration import Concentrations
-from simulator.measure.conversations import Auditing, Flaw, Lengths
-from simulator.measure.costs import Costs
-from simulator.measure.flagged import Flagging
-from simulator.measure.judged_turns import Annotations, JudgedTurns
-from simulator.measure.metrics import ByDetector, Counting
-from simulator.measure.safeguards import Guarding
+from hallulab.chatbots.guarded.record import AGAIN, CALLS
+from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.transcript import Call, Conversation, Frozen
+from hallulab.simulator.measure.agreement import Flags
+from hallulab.simulator.measure.attacks import Attacked
+from hallulab.simulator.measure.concentration import Concentrations
+from hallulab.simulator.measure.conversations import Auditing, Flaw, Lengths
+from hallulab.simulator.measure.costs import Costs
+from hallulab.simulator.measure.flagged import Flagging
+from hallulab.simulator.measure.judged_turns import Annotations, JudgedTurns
+from hallulab.simulator.measure.metrics import ByDetector, Counting
+from hallulab.simulator.measure.safeguards import Guarding
 
 
 class Failure(Frozen):

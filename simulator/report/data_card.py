@@ -10,16 +10,16 @@ from collections.abc import Iterable
 
 import yaml
 
-from agents.serving.catalogue import CATALOGUE
-from scenarios.chats.record import SCENARIO
-from scenarios.chats.tables import FILE
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
-from scenarios.text.wording import counted, one_line
-from scenarios.transcript import Conversation
-from simulator.report.chosen_chats import Exported, Wanted
-from simulator.report.near_duplicates import ALIKE
-from simulator.runs.experiment_json import SavedExperiment
+from hallulab.agents.serving.catalogue import CATALOGUE
+from hallulab.scenarios.chats.record import SCENARIO
+from hallulab.scenarios.chats.tables import FILE
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.wording import counted, one_line
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.report.chosen_chats import Exported, Wanted
+from hallulab.simulator.report.near_duplicates import ALIKE
+from hallulab.simulator.runs.experiment_json import SavedExperiment
 
 _UNKNOWN = "not known; see its model card"
 _HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-BY-SA-4.0": "cc-by-sa-4.0"}

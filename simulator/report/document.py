@@ -9,29 +9,29 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from agents.claim_check import ClaimChecks
-from agents.models.abilities import ReadHow
-from agents.models.replicas import Answered
-from scenarios.errors import UsageError
-from scenarios.files.data_files import in_words, main_error, read_text
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import Frozen
-from simulator.measure.agreement import Agreement
-from simulator.measure.attacks import AttackRow
-from simulator.measure.compare import Comparison, compare
-from simulator.measure.concentration import Concentration
-from simulator.measure.conversations import Audit, ChatStatistics
-from simulator.measure.costs import Cost, Efficiency
-from simulator.measure.finding import Finding, findings
-from simulator.measure.fixed_prefix import FixedPrefix
-from simulator.measure.flagged import Flagged
-from simulator.measure.metrics import Row, rows
-from simulator.measure.prevalence import Known
-from simulator.measure.safeguards import Safeguards
-from simulator.measure.self_judging import mark_self_judged
-from simulator.measure.statistics import LEAST_FOR_INTERVAL
-from simulator.report.correcting import UNKNOWN, CorrectedRow, correct
-from simulator.report.counting import CutReplies, Failure, RunCounts
+from hallulab.agents.claim_check import ClaimChecks
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import in_words, main_error, read_text
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.agreement import Agreement
+from hallulab.simulator.measure.attacks import AttackRow
+from hallulab.simulator.measure.compare import Comparison, compare
+from hallulab.simulator.measure.concentration import Concentration
+from hallulab.simulator.measure.conversations import Audit, ChatStatistics
+from hallulab.simulator.measure.costs import Cost, Efficiency
+from hallulab.simulator.measure.finding import Finding, findings
+from hallulab.simulator.measure.fixed_prefix import FixedPrefix
+from hallulab.simulator.measure.flagged import Flagged
+from hallulab.simulator.measure.metrics import Row, rows
+from hallulab.simulator.measure.prevalence import Known
+from hallulab.simulator.measure.safeguards import Safeguards
+from hallulab.simulator.measure.self_judging import mark_self_judged
+from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL
+from hallulab.simulator.report.correcting import UNKNOWN, CorrectedRow, correct
+from hallulab.simulator.report.counting import CutReplies, Failure, RunCounts
 
 
 class Intervals(Frozen):

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Turn, Verdict
-from simulator.runs.folder import RunFolder, refuse_overwriting, write_lines
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting, write_lines
 
 
 @dataclass(frozen=True)

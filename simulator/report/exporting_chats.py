@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from scenarios.chats.csv_file import HEADER, csv_line, rows_of
-from scenarios.chats.messages import openai_line, own_line, sharegpt_line
-from scenarios.chats.ragtruth import replies_of
-from scenarios.chats.record import Marked
-from scenarios.chats.tables import FILE, write_table
-from scenarios.datasets.ragtruth import RESPONSES, SOURCES
-from scenarios.errors import UsageError
-from simulator.report.chosen_chats import Exported, Wanted, chosen, require_wanted
-from simulator.report.data_card import card
-from simulator.runs.folder import RunFolder, refuse_overwriting
-from simulator.runs.whole import whole_file, whole_folder
+from hallulab.scenarios.chats.csv_file import HEADER, csv_line, rows_of
+from hallulab.scenarios.chats.messages import openai_line, own_line, sharegpt_line
+from hallulab.scenarios.chats.ragtruth import replies_of
+from hallulab.scenarios.chats.record import Marked
+from hallulab.scenarios.chats.tables import FILE, write_table
+from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.report.chosen_chats import Exported, Wanted, chosen, require_wanted
+from hallulab.simulator.report.data_card import card
+from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting
+from hallulab.simulator.runs.whole import whole_file, whole_folder
 
 Format = Literal["openai", "sharegpt", "hf", "parquet", "csv", "ragtruth", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.text.wording import in_brief, noun, number
-from simulator.measure.fixed_prefix import FixedPrefix, Remaining
-from simulator.report.document import RunReport
+from hallulab.scenarios.text.wording import in_brief, noun, number
+from hallulab.simulator.measure.fixed_prefix import FixedPrefix, Remaining
+from hallulab.simulator.report.document import RunReport
 
 
 def fixed_prefix_lines(report: RunReport) -> list[str]:

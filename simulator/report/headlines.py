@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scenarios.text.wording import counted, in_brief, listed, noun, number, with_interval
-from simulator.measure.finding import Finding
-from simulator.measure.flagged import Flagged
-from simulator.measure.metrics import Row
-from simulator.report.document import RunReport
-from simulator.report.self_judging import mark
+from hallulab.scenarios.text.wording import counted, in_brief, listed, noun, number, with_interval
+from hallulab.simulator.measure.finding import Finding
+from hallulab.simulator.measure.flagged import Flagged
+from hallulab.simulator.measure.metrics import Row
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.self_judging import mark
 
 
 def headlines(report: RunReport) -> list[str]:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from scenarios.text.wording import NOTHING, noun, number
+from hallulab.scenarios.text.wording import NOTHING, noun, number
 
 if TYPE_CHECKING:
     from jinja2 import Template

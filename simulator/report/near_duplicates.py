@@ -8,7 +8,7 @@ import numpy as np
 from datasketch import MinHash, MinHashLSH
 from numpy.typing import NDArray
 
-from scenarios.transcript import Conversation
+from hallulab.scenarios.transcript import Conversation
 
 ALIKE = 0.8
 """Share of common runs of words (Jaccard) from which two conversations are near duplicates."""

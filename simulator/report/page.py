@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.measure.attacks import AttackRow
-from simulator.report import charts, tables
-from simulator.report.browser import Cases
-from simulator.report.charts import chart
-from simulator.report.correcting import correction_lines
-from simulator.report.counting import RunCounts
-from simulator.report.document import RunReport
-from simulator.report.fixed_prefix import fixed_prefix_lines
-from simulator.report.headlines import headlines, interval_lines, planning_lines
-from simulator.report.markup import asset, embedded, render
-from simulator.report.pages import PageFile
-from simulator.report.self_judging import mark
-from simulator.report.terminal import model_lines, notes
-from simulator.runs.folder import PAGES
+from hallulab.simulator.measure.attacks import AttackRow
+from hallulab.simulator.report import charts, tables
+from hallulab.simulator.report.browser import Cases
+from hallulab.simulator.report.charts import chart
+from hallulab.simulator.report.correcting import correction_lines
+from hallulab.simulator.report.counting import RunCounts
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.fixed_prefix import fixed_prefix_lines
+from hallulab.simulator.report.headlines import headlines, interval_lines, planning_lines
+from hallulab.simulator.report.markup import asset, embedded, render
+from hallulab.simulator.report.pages import PageFile
+from hallulab.simulator.report.self_judging import mark
+from hallulab.simulator.report.terminal import model_lines, notes
+from hallulab.simulator.runs.folder import PAGES
 
-_PACKAGE = "simulator.report"
+_PACKAGE = "hallulab.simulator.report"
 
 
 def render_page(

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenarios.transcript import Conversation
-from simulator.measure.conversations import Flaw
-from simulator.measure.metrics import ByDetector
-from simulator.report.browser import Case, Cases, case_of
-from simulator.report.markup import asset, embedded, render
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.measure.conversations import Flaw
+from hallulab.simulator.measure.metrics import ByDetector
+from hallulab.simulator.report.browser import Case, Cases, case_of
+from hallulab.simulator.report.markup import asset, embedded, render
 
-_PACKAGE = "simulator.report"
+_PACKAGE = "hallulab.simulator.report"
 
 MOST = 500
 """Conversations up to which a run has no page files, and after which a page file ends with its case."""

@@ -11,21 +11,21 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from scenarios.attacks.orders import without_user_orders
-from scenarios.errors import OperationalError, UsageError
-from scenarios.text.wording import NOTHING, one_line
-from simulator.measure.messages import Messages
-from simulator.measure.realism import Realism, Sample, Side, compare_messages, distributions
-from simulator.report.columns import NARROW, Column, decimals, terminal_table
-from simulator.report.markup import asset, render
-from simulator.report.reference import OURS, read_reference
-from simulator.report.reporting import personas_of
-from simulator.report.terminal import standard_output
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.attacks.orders import without_user_orders
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.text.wording import NOTHING, one_line
+from hallulab.simulator.measure.messages import Messages
+from hallulab.simulator.measure.realism import Realism, Sample, Side, compare_messages, distributions
+from hallulab.simulator.report.columns import NARROW, Column, decimals, terminal_table
+from hallulab.simulator.report.markup import asset, render
+from hallulab.simulator.report.reference import OURS, read_reference
+from hallulab.simulator.report.reporting import personas_of
+from hallulab.simulator.report.terminal import standard_output
+from hallulab.simulator.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from agents.retrieval.embedding import Embedder
-    from simulator.measure.statistics import Floats
+    from hallulab.agents.retrieval.embedding import Embedder
+    from hallulab.simulator.measure.statistics import Floats
 
 _log = logging.getLogger(__name__)
 _TWO = decimals(2)
@@ -173,9 +173,9 @@ def bar(share: float, place: int, side: int, bins: int) -> tuple[float, float, f
 def render_page(found: Realism) -> str:
     """Return the page as HTML: it needs no network, runs no script, and escapes everything."""
     return render(
-        "simulator.report",
+        "hallulab.simulator.report",
         "realism.html",
-        asset("simulator.report", "page.css") + asset("simulator.bench", "page.css"),
+        asset("hallulab.simulator.report", "page.css") + asset("hallulab.simulator.bench", "page.css"),
         found=found,
         notes=notes(found),
         columns=REALISM,

@@ -10,13 +10,13 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from scenarios.chats.formats import format_of, read_chats
-from scenarios.chats.values import json_values
-from scenarios.errors import UsageError
-from scenarios.files.data_files import check_record
-from scenarios.files.jsonl import parsed_lines
-from scenarios.transcript import Frozen
-from simulator.measure.messages import Messages
+from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.chats.values import json_values
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import check_record
+from hallulab.scenarios.files.jsonl import parsed_lines
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.messages import Messages
 
 HUMAN_TURNS = "human_turns.jsonl.gz"
 """Name of our file, beside this module; `human_turns-license.txt` says where it is from."""

@@ -6,30 +6,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.users.user_flaws import MIN_TURNS, conversation_flaws
-from detectors.base.fitted import fitted_version
-from scenarios.attacks.orders import without_user_orders
-from scenarios.datasets.gold import annotated_turns
-from scenarios.errors import OperationalError, UsageError
-from scenarios.packs.pack import Persona, Scenario
-from scenarios.packs.pack_files import load_scenario
-from scenarios.text.wording import in_brief
-from scenarios.transcript import Conversation, Frozen
-from simulator.measure.conversations import Flaw
-from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
-from simulator.measure.metrics import ByDetector, by_detector
-from simulator.measure.prevalence import Accuracy, Known, by_calibration, by_planted_errors
-from simulator.report.browser import Cases
-from simulator.report.columns import Column, csv_text
-from simulator.report.correcting import UNKNOWN, UNMEASURED, require_measured
-from simulator.report.counting import RunCounts
-from simulator.report.document import RunReport, build_report
-from simulator.report.page import render_page
-from simulator.report.pages import MOST, Reader
-from simulator.report.tables import ATTACKS, CONCENTRATION, CORRECTED, FIXED_PREFIX, RESULTS
-from simulator.runs.experiment_json import SavedExperiment
-from simulator.runs.folder import RunFolder, write_together
-from simulator.runs.journals import Journals, VerdictKey
+from hallulab.agents.users.user_flaws import MIN_TURNS, conversation_flaws
+from hallulab.detectors.base.fitted import fitted_version
+from hallulab.scenarios.attacks.orders import without_user_orders
+from hallulab.scenarios.datasets.gold import annotated_turns
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.packs.pack import Persona, Scenario
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.wording import in_brief
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.measure.conversations import Flaw
+from hallulab.simulator.measure.fixed_prefix import FixedPrefix, side_by_side
+from hallulab.simulator.measure.metrics import ByDetector, by_detector
+from hallulab.simulator.measure.prevalence import Accuracy, Known, by_calibration, by_planted_errors
+from hallulab.simulator.report.browser import Cases
+from hallulab.simulator.report.columns import Column, csv_text
+from hallulab.simulator.report.correcting import UNKNOWN, UNMEASURED, require_measured
+from hallulab.simulator.report.counting import RunCounts
+from hallulab.simulator.report.document import RunReport, build_report
+from hallulab.simulator.report.page import render_page
+from hallulab.simulator.report.pages import MOST, Reader
+from hallulab.simulator.report.tables import ATTACKS, CONCENTRATION, CORRECTED, FIXED_PREFIX, RESULTS
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder, write_together
+from hallulab.simulator.runs.journals import Journals, VerdictKey
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulator.measure.metrics import Row
+from hallulab.simulator.measure.metrics import Row
 
 SIGNS = {"same model": "†", "same model and same question": "‡", "own guard": "§"}
 """Sign behind a chatbot's name, by degree."""

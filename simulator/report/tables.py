@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from scenarios.text.wording import NOTHING
-from simulator.report.columns import Column, decimals, grouped, listed
-from simulator.report.correcting import ALL
+from hallulab.scenarios.text.wording import NOTHING
+from hallulab.simulator.report.columns import Column, decimals, grouped, listed
+from hallulab.simulator.report.correcting import ALL
 
 _PERCENT = decimals(0, 100)
 _HPT = "hallucinations over scored turns, all conversations together"

@@ -9,21 +9,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agents.models.replicas import Answered
-from scenarios.text.wording import counted, in_brief, noun, number, one_line
-from simulator.measure.agreement import Agreement
-from simulator.measure.attacks import ALL, AttackRow
-from simulator.measure.concentration import NONE, Concentration
-from simulator.measure.fixed_prefix import SideBySide
-from simulator.measure.metrics import Row
-from simulator.measure.safeguards import Safeguards
-from simulator.report.columns import NARROW, Column, terminal_table
-from simulator.report.correcting import CorrectedRow, correction_lines
-from simulator.report.document import RunReport
-from simulator.report.fixed_prefix import fixed_prefix_lines
-from simulator.report.headlines import headlines, interval_lines, planning_lines
-from simulator.report.self_judging import mark, self_judging_notes
-from simulator.report.tables import (
+from hallulab.agents.models.replicas import Answered
+from hallulab.scenarios.text.wording import counted, in_brief, noun, number, one_line
+from hallulab.simulator.measure.agreement import Agreement
+from hallulab.simulator.measure.attacks import ALL, AttackRow
+from hallulab.simulator.measure.concentration import NONE, Concentration
+from hallulab.simulator.measure.fixed_prefix import SideBySide
+from hallulab.simulator.measure.metrics import Row
+from hallulab.simulator.measure.safeguards import Safeguards
+from hallulab.simulator.report.columns import NARROW, Column, terminal_table
+from hallulab.simulator.report.correcting import CorrectedRow, correction_lines
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.fixed_prefix import fixed_prefix_lines
+from hallulab.simulator.report.headlines import headlines, interval_lines, planning_lines
+from hallulab.simulator.report.self_judging import mark, self_judging_notes
+from hallulab.simulator.report.tables import (
     ATTACKS,
     BY_DEPTH,
     CONCENTRATION,

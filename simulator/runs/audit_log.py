@@ -17,12 +17,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.models.redaction import without_keys
-from chatbots.guarded.record import Action, Attempt, GuardRecord, record_of
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.digest import digest
-from scenarios.files.jsonl import LineWriter, read_lines
-from scenarios.transcript import Conversation, Count, Frozen, Number, Turn
+from hallulab.agents.models.redaction import without_keys
+from hallulab.chatbots.guarded.record import Action, Attempt, GuardRecord, record_of
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.jsonl import LineWriter, read_lines
+from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Turn
 
 FIRST = "0" * 64
 """What stands as the hash before the first line."""

@@ -7,14 +7,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.text.wording import counted
-from scenarios.transcript import Conversation
-from simulator.experiment.branching import Prefixes
-from simulator.runs.experiment_json import BranchedFrom, SavedExperiment
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import Head, Journals
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.text.wording import counted
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.experiment.branching import Prefixes
+from hallulab.simulator.runs.experiment_json import BranchedFrom, SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Head, Journals
 
 
 @dataclass(frozen=True)

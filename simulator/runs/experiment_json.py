@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, field_serializer, field_validator
 
-from agents.claim_check import ClaimChecks
-from agents.models.abilities import ReadHow
-from agents.models.replicas import Answered
-from scenarios.attacks.attacked import Planted
-from scenarios.errors import UsageError
-from scenarios.files.data_files import read_text
-from scenarios.files.json_text import parse_json
-from scenarios.transcript import Frozen
-from simulator.experiment.config import Experiment, describe
-from simulator.experiment.makers import Makers
+from hallulab.agents.claim_check import ClaimChecks
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
+from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_text
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.experiment.config import Experiment, describe
+from hallulab.simulator.experiment.makers import Makers
 
 
 class BranchedFrom(Frozen):

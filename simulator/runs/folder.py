@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.jsonl import LineWriter
-from scenarios.transcript import Conversation, Verdict
-from simulator.experiment.makers import Makers
-from simulator.runs.experiment_json import SavedExperiment, read_saved
-from simulator.runs.journals import Journals, read_conversations, read_journals
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.jsonl import LineWriter
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.experiment.makers import Makers
+from hallulab.simulator.runs.experiment_json import SavedExperiment, read_saved
+from hallulab.simulator.runs.journals import Journals, read_conversations, read_journals
 
 PAGES = "report-pages"
 """Folder of the page files of a big run."""
@@ -164,11 +164,11 @@ class RunFolder:
         write_atomically(self.experiment, saved.text())
 
     def read_conversations(self) -> Sequence[Conversation]:
-        """Read the conversations that count (`simulator.runs.journals`)."""
+        """Read the conversations that count (`hallulab.simulator.runs.journals`)."""
         return read_conversations(self.conversations)
 
     def read_journals(self) -> Journals:
-        """Read both journals, checked against each other (`simulator.runs.journals`).
+        """Read both journals, checked against each other (`hallulab.simulator.runs.journals`).
 
         Conversations of an older user or chatbot than experiment.json names are left out.
 

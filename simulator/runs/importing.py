@@ -10,19 +10,19 @@ from importlib.metadata import version as installed
 from itertools import islice
 from pathlib import Path
 
-from scenarios.chats.formats import Format, read_chats
-from scenarios.chats.record import SCENARIO
-from scenarios.errors import UsageError
-from scenarios.files.jsonl import LineWriter
-from scenarios.packs.boundary import ANYWHERE, Boundary
-from scenarios.packs.documents import DocumentDefaults, read_documents
-from scenarios.packs.pack import Scenario
-from scenarios.packs.pack_files import DEFAULT_SPECIALISTS
-from scenarios.transcript import Conversation, Retriever, Turn
-from simulator.experiment.config import Component, Experiment
-from simulator.runs.experiment_json import Imported, SavedExperiment
-from simulator.runs.folder import RunFolder
-from simulator.runs.whole import whole_folder
+from hallulab.scenarios.chats.formats import Format, read_chats
+from hallulab.scenarios.chats.record import SCENARIO
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.jsonl import LineWriter
+from hallulab.scenarios.packs.boundary import ANYWHERE, Boundary
+from hallulab.scenarios.packs.documents import DocumentDefaults, read_documents
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS
+from hallulab.scenarios.transcript import Conversation, Retriever, Turn
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.whole import whole_folder
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""

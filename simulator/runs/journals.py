@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from detectors.base.checking import misfit
-from scenarios.errors import UsageError
-from scenarios.files.jsonl import placed_lines
-from scenarios.transcript import Conversation, Verdict
-from simulator.experiment.makers import Makers
-from simulator.runs.experiment_json import SavedExperiment
-from simulator.runs.stored import Line, Stored, flawed
+from hallulab.detectors.base.checking import misfit
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.jsonl import placed_lines
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.experiment.makers import Makers
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.stored import Line, Stored, flawed
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
 

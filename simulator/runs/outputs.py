@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from scenarios.errors import UsageError
-from simulator.runs.folder import refuse_overwriting
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.runs.folder import refuse_overwriting
 
 _RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
 """First bytes of JSON, CSV and page of `bench`; people keep these files beside the data."""

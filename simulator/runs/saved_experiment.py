@@ -10,25 +10,25 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.claim_check import ClaimCheck, ClaimChecks
-from agents.models.abilities import ReadHow
-from agents.models.prompt import load_prompt
-from agents.models.replicas import Answered
-from chatbots.registry import chatbot_options
-from detectors.base.protocol import Detector, judging
-from scenarios.attacks.attacked import Planted, attack_version
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.packs.pack import Scenario
-from scenarios.packs.pack_files import built_in_packs, load_scenario
-from scenarios.transcript import Conversation
-from simulator.experiment.config import Component, Experiment
-from simulator.experiment.makers import Makers, made_anew, makers
-from simulator.experiment.plan import chosen_personas, model_name, scenario_version, seeds
-from simulator.runs.branching_off import Branching
-from simulator.runs.experiment_json import SavedExperiment
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import Journals
+from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.replicas import Answered
+from hallulab.chatbots.registry import chatbot_options
+from hallulab.detectors.base.protocol import Detector, judging
+from hallulab.scenarios.attacks.attacked import Planted, attack_version
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.makers import Makers, made_anew, makers
+from hallulab.simulator.experiment.plan import chosen_personas, model_name, scenario_version, seeds
+from hallulab.simulator.runs.branching_off import Branching
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
 
 _log = logging.getLogger(__name__)
 
@@ -261,7 +261,7 @@ def experiment_identity(
             f"options of chatbot {bot.name}": digest([bot.kind, chatbot_options(bot.kind, bot.options)])[:16]
             for bot in experiment.chatbots
         },
-        "the prompt for JSON": load_prompt("agents", "json_answer").version,
+        "the prompt for JSON": load_prompt("hallulab.agents", "json_answer").version,
         **{
             f"persona {persona.id}": digest(persona.described())[:16]
             for persona in chosen_personas(experiment, scenario)

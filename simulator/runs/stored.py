@@ -10,8 +10,8 @@ from typing import Generic, TypeVar, overload
 
 from pydantic import BaseModel, ValidationError
 
-from scenarios.errors import OperationalError, UsageError
-from simulator.experiment.config import describe
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.experiment.config import describe
 
 Line = TypeVar("Line", bound=BaseModel)
 

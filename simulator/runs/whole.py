@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 
 
 @contextmanager

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from agents.machine.progress import bars
-from agents.models.model import ModelPool
-from detectors.base.fitted import Fitted, fitted_file, folder
-from detectors.base.protocol import Detector, ThresholdProtocol
-from detectors.registry import find_detector
-from scenarios.datasets import load_labelled
-from scenarios.errors import OperationalError, UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.text.wording import counted, noun
-from scenarios.transcript import Frozen
-from simulator.bench.calibrating import Fit, counts, fit
-from simulator.bench.evaluate import evaluate
-from simulator.experiment.build import Settings, open_pool, open_recording, served
-from simulator.experiment.casting import make_detectors, needs_model
-from simulator.experiment.config import Experiment
-from simulator.measure.numbers import Rounded
-from simulator.runs.folder import write_together
-from simulator.stress.command import Material, is_of_replies, material, planted_into
-from simulator.stress.kinds import KINDS
+from hallulab.agents.machine.progress import bars
+from hallulab.agents.models.model import ModelPool
+from hallulab.detectors.base.fitted import Fitted, fitted_file, folder
+from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
+from hallulab.detectors.registry import find_detector
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.wording import counted, noun
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.calibrating import Fit, counts, fit
+from hallulab.simulator.bench.evaluate import evaluate
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.runs.folder import write_together
+from hallulab.simulator.stress.command import Material, is_of_replies, material, planted_into
+from hallulab.simulator.stress.kinds import KINDS
 
 TURNS = (0, 2, 4)
 CONTEXTS = (1, 4, 8)

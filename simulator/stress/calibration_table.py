@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from scenarios.text.wording import counted, one_line
-from simulator.report.columns import NARROW, Column, decimals, terminal_table
-from simulator.report.terminal import standard_output
-from simulator.stress.calibration import CalibrationReport
-from simulator.stress.policy_calibration import PolicyFit
-from simulator.stress.topic_thresholds import MOST_FLAGGED, TOPICS
+from hallulab.scenarios.text.wording import counted, one_line
+from hallulab.simulator.report.columns import NARROW, Column, decimals, terminal_table
+from hallulab.simulator.report.terminal import standard_output
+from hallulab.simulator.stress.calibration import CalibrationReport
+from hallulab.simulator.stress.policy_calibration import PolicyFit
+from hallulab.simulator.stress.topic_thresholds import MOST_FLAGGED, TOPICS
 
 _THREE = decimals(3)
 COLUMNS = (

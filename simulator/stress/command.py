@@ -7,27 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.machine.progress import bars
-from scenarios.datasets import load_labelled
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.paths import expanded, is_file, is_folder, is_there
-from scenarios.packs.boundary import Boundary
-from scenarios.packs.documents import DocumentDefaults, read_documents
-from scenarios.packs.pack import Document
-from scenarios.packs.pack_files import SCENARIO_FILE, built_in_packs, load_scenario
-from scenarios.text.library import Library, library_of
-from simulator.bench.labelled_file import write_labelled
-from simulator.bench.planted import FILE
-from simulator.experiment.build import Settings, open_pool, open_recording, served
-from simulator.experiment.config import Experiment
-from simulator.runs.folder import RunFolder
-from simulator.runs.outputs import check_outputs
-from simulator.stress.fluent import plant_fluently
-from simulator.stress.kinds import KINDS
-from simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
-from simulator.stress.planting import Planting, plant
-from simulator.stress.rewriting import ORDERS
-from simulator.stress.run_material import quoting_replies, turns_of
+from hallulab.agents.machine.progress import bars
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.paths import expanded, is_file, is_folder, is_there
+from hallulab.scenarios.packs.boundary import Boundary
+from hallulab.scenarios.packs.documents import DocumentDefaults, read_documents
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, built_in_packs, load_scenario
+from hallulab.scenarios.text.library import Library, library_of
+from hallulab.simulator.bench.labelled_file import write_labelled
+from hallulab.simulator.bench.planted import FILE
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.stress.fluent import plant_fluently
+from hallulab.simulator.stress.kinds import KINDS
+from hallulab.simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
+from hallulab.simulator.stress.planting import Planting, plant
+from hallulab.simulator.stress.rewriting import ORDERS
+from hallulab.simulator.stress.run_material import quoting_replies, turns_of
 
 CONVERSATIONS = "conversations.jsonl"
 """File by which a folder is known to be a run."""

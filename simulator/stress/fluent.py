@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from agents.models.errors import ModelError
-from agents.models.model import ModelPool, Session
-from agents.models.prompt import load_prompt
-from scenarios.errors import OperationalError
-from scenarios.text.library import whole_sentences
-from scenarios.text.spans import Region, sentences
-from simulator.stress.kinds import Planted, asked_again
-from simulator.stress.material import Clean
-from simulator.stress.planting import Planting, is_sound, labelled_pair
-from simulator.stress.rewriting import ORDERS, difference, flaw
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import ModelPool, Session
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.text.library import whole_sentences
+from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.simulator.stress.kinds import Planted, asked_again
+from hallulab.simulator.stress.material import Clean
+from hallulab.simulator.stress.planting import Planting, is_sound, labelled_pair
+from hallulab.simulator.stress.rewriting import ORDERS, difference, flaw
 
 _TRIES = 100
 """Clean replies of a stream that are looked at for one sentence."""
@@ -127,7 +127,7 @@ async def _written(place: _Place, session: Session) -> Planted | str:
         try:
             answer = await session.text(
                 "rewrite",
-                load_prompt("simulator.stress", "rewriting").fill(
+                load_prompt("hallulab.simulator.stress", "rewriting").fill(
                     order=ORDERS[place.kind].text, sentence=sentence
                 ),
                 temperature=temperature,

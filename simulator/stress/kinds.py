@@ -10,13 +10,13 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from scenarios.text import edits
-from scenarios.text.edits import Edit
-from scenarios.text.items import Item, find_items
-from scenarios.text.library import Library, follows_the, whole_sentences
-from scenarios.text.spans import Region, sentences
-from scenarios.transcript import Message
-from simulator.stress.material import Clean, body
+from hallulab.scenarios.text import edits
+from hallulab.scenarios.text.edits import Edit
+from hallulab.scenarios.text.items import Item, find_items
+from hallulab.scenarios.text.library import Library, follows_the, whole_sentences
+from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.scenarios.transcript import Message
+from hallulab.simulator.stress.material import Clean, body
 
 
 @dataclass(frozen=True)

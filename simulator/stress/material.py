@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.packs.pack import Document
-from scenarios.text.chunking import passages
-from scenarios.text.library import Library, whole_sentences
-from scenarios.transcript import Message, Passage
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text.chunking import passages
+from hallulab.scenarios.text.library import Library, whole_sentences
+from hallulab.scenarios.transcript import Message, Passage
 
 _SENTENCES = 3
 """Most sentences of a reply made from documents."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.text.edits import fits
-from scenarios.text.items import find_items
-from scenarios.text.library import Library
-from scenarios.text.spans import plain
-from simulator.stress.kinds import KINDS, Planted
-from simulator.stress.material import Clean
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
+from hallulab.scenarios.text.edits import fits
+from hallulab.scenarios.text.items import find_items
+from hallulab.scenarios.text.library import Library
+from hallulab.scenarios.text.spans import plain
+from hallulab.simulator.stress.kinds import KINDS, Planted
+from hallulab.simulator.stress.material import Clean
 
 _TRIES = 100
 """Clean replies of a stream that are tried for one error."""

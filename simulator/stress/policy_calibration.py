@@ -9,27 +9,27 @@ from pathlib import Path
 
 import yaml
 
-from agents.machine.progress import bars
-from chatbots.guarded.options import GuardedOptions
-from chatbots.guarded.policy import Policy, load_policy
-from detectors.base.protocol import Detector
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.paths import expanded
-from scenarios.labelled import LabelledReply
-from scenarios.text.wording import in_brief
-from scenarios.transcript import Frozen
-from simulator.bench.calibrating import PARTS
-from simulator.bench.evaluate import Evaluation, evaluate
-from simulator.bench.split import Split, fold_replies
-from simulator.experiment.build import Settings, open_pool, open_recording, served
-from simulator.experiment.casting import make_detectors, needs_model
-from simulator.experiment.config import Component, Experiment
-from simulator.runs.folder import write_atomically
-from simulator.runs.outputs import check_outputs
-from simulator.stress.calibration import CONTEXTS, TURNS, CalibrateSettings
-from simulator.stress.command import Material, labels_of, material, planted_into
-from simulator.stress.kinds import KINDS
-from simulator.stress.topic_thresholds import MOST_FLAGGED, TopicRow, topic_rows, with_thresholds
+from hallulab.agents.machine.progress import bars
+from hallulab.chatbots.guarded.options import GuardedOptions
+from hallulab.chatbots.guarded.policy import Policy, load_policy
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.paths import expanded
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.wording import in_brief
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.calibrating import PARTS
+from hallulab.simulator.bench.evaluate import Evaluation, evaluate
+from hallulab.simulator.bench.split import Split, fold_replies
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.runs.folder import write_atomically
+from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.stress.calibration import CONTEXTS, TURNS, CalibrateSettings
+from hallulab.simulator.stress.command import Material, labels_of, material, planted_into
+from hallulab.simulator.stress.kinds import KINDS
+from hallulab.simulator.stress.topic_thresholds import MOST_FLAGGED, TopicRow, topic_rows, with_thresholds
 
 LEAST_COVERAGE = 0.9
 """Share of the replies below which the detector scored too few: the others may be the hard ones."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from scenarios.text.items import find_items
-from scenarios.text.library import whole_sentences
-from scenarios.text.spans import Region, plain, sentences, words
-from simulator.stress.material import Clean
+from hallulab.scenarios.text.items import find_items
+from hallulab.scenarios.text.library import whole_sentences
+from hallulab.scenarios.text.spans import Region, plain, sentences, words
+from hallulab.simulator.stress.material import Clean
 
 _LENGTHS = (0.5, 2.0)
 """Least and most words of a rewriting, as a share of the sentence's."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from scenarios.labelled import LabelledReply
-from scenarios.text.library import whole_sentences
-from simulator.runs.folder import RunFolder
-from simulator.stress.material import Clean, body, some_of
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.library import whole_sentences
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.stress.material import Clean, body, some_of
 
 
 def turns_of(run: RunFolder) -> list[LabelledReply]:

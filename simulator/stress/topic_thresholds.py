@@ -11,15 +11,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chatbots.guarded.policy import Policy, Topic
-from chatbots.guarded.topics import Asked, by_rules
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Frozen
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.planted import TWIN
-from simulator.bench.split import Split
-from simulator.measure.numbers import Rounded
-from simulator.report.columns import Column, decimals
+from hallulab.chatbots.guarded.policy import Policy, Topic
+from hallulab.chatbots.guarded.topics import Asked, by_rules
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.planted import TWIN
+from hallulab.simulator.bench.split import Split
+from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.report.columns import Column, decimals
 
 MOST_FLAGGED = 0.1
 """Share of the grounded controls that may be flagged."""

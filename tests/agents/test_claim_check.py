@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents.claim_check import ClaimCheck, claim_check_of
-from agents.models.prompt import Prompt
-from scenarios.errors import UsageError
+from hallulab.agents.claim_check import ClaimCheck, claim_check_of
+from hallulab.agents.models.prompt import Prompt
+from hallulab.scenarios.errors import UsageError
 
 ASK = Prompt("ask", "### system\nIs it so?")
 
@@ -29,3 +29,10 @@ def test_something_else_in_its_place_is_one_sentence() -> None:
     assert str(caught.value) == (
         "chatbot mine: its `claim_check` is 'm', no hallulab.ClaimCheck. Correct it or leave it out."
     )
+
+
+def test_a_method_of_ours_in_an_old_run_folder_has_its_name_of_today() -> None:
+    read = ClaimCheck.model_validate_json(
+        '{"methods": ["detectors.lexical.detector.Lexical", "theirs.Judge"]}'
+    )
+    assert read.methods == ("hallulab.detectors.lexical.detector.Lexical", "theirs.Judge")

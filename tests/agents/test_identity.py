@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from agents import identity as identities
-from agents.identity import PLUMBING, bare_code, code_of, code_version, identity
-from agents.models.prompt import Prompt
+from hallulab.agents import identity as identities
+from hallulab.agents.identity import PLUMBING, bare_code, code_of, code_version, identity
+from hallulab.agents.models.prompt import Prompt
 
-METARAG = "detectors.metarag.detector"
+METARAG = "hallulab.detectors.metarag.detector"
 ROOT = Path(__file__).parents[2]
 
 RULE = '''"""A rule."""
@@ -89,7 +89,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
     folder.mkdir()
     for name, text in {
         "__init__": "",
-        "bot": "import json\nfrom scenarios.text.spans import words\nfrom their_bots import rules\n",
+        "bot": "import json\nfrom hallulab.scenarios.text.spans import words\nfrom their_bots import rules\n",
         "rules": "def late():\n    from their_bots.numbers import LIMIT\n    return LIMIT\n",
         "numbers": "LIMIT = 3\n",
         "other": "LIMIT = 3\n",
@@ -110,8 +110,8 @@ def test_the_code_of_a_component_is_what_it_imports_of_its_own_and_of_ours(
 ) -> None:
     package("bot", "")
     assert sorted(code_of("their_bots.bot")) == [
-        "scenarios.text.abbreviations",
-        "scenarios.text.spans",
+        "hallulab.scenarios.text.abbreviations",
+        "hallulab.scenarios.text.spans",
         "their_bots",
         "their_bots.bot",
         "their_bots.numbers",
@@ -143,7 +143,7 @@ def test_the_code_of_a_detector_is_what_python_loads_for_it_without_the_plumbing
     program = f"import sys, {METARAG}; print(*sys.modules)"
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
-    ours = {name for name in loaded if name.split(".")[0] in identities.FLOORS}
+    ours = {name for name in loaded if name.split(".")[0] == identities.OURS}
     modules = {name for name in ours if not (ROOT / name.replace(".", "/")).is_dir()}
     assert code_of(METARAG).keys() == {name for name in modules if not identities._is_of(name, PLUMBING)}
 
@@ -155,8 +155,8 @@ def test_plumbing_names_what_there_is() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"code": "detectors.lexical.detector"},
-        {"code": [METARAG, "agents.retrieval.knowledge"]},
+        {"code": "hallulab.detectors.lexical.detector"},
+        {"code": [METARAG, "hallulab.agents.retrieval.knowledge"]},
         {"options": {"tau": 0.4}},
         {"prompts": [Prompt("ask", "### user\nIs it so?")]},
         {"models": {"verifier": "other"}},

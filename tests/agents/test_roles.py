@@ -3,11 +3,11 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from agents.models.errors import ModelError, UnparseableAnswer
-from agents.models.prompt import ChatMessage
-from agents.roles import Receptionist, answer_as, route
-from scenarios.packs.pack import Specialist
-from scenarios.transcript import Message
+from hallulab.agents.models.errors import ModelError, UnparseableAnswer
+from hallulab.agents.models.prompt import ChatMessage
+from hallulab.agents.roles import Receptionist, answer_as, route
+from hallulab.scenarios.packs.pack import Specialist
+from hallulab.scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool
 
 TEAM = (

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.models.client import Endpoint
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
-from agents.served_model import catalogue_name, identity_of, known_as, model_warnings
-from agents.serving.catalogue import CATALOGUE, GGUF_NAME
-from agents.tuned import tuned_number
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.served_model import catalogue_name, identity_of, known_as, model_warnings
+from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME
+from hallulab.agents.tuned import tuned_number
 from tests.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"
@@ -137,7 +137,7 @@ async def test_a_root_is_taken_as_text_that_can_be_kept(told: str, root: str | N
 
 
 def test_numbers_are_tuned_for_models_of_the_catalogue() -> None:
-    assert tuned_number("agents.users", "goal_told", OURS) == 0.9
-    assert tuned_number("chatbots", "fact-checker", OURS) == 0.7
-    assert tuned_number("chatbots", "fact-checker", None) is None
-    assert tuned_number("chatbots", "vanilla", OURS) is None
+    assert tuned_number("hallulab.agents.users", "goal_told", OURS) == 0.9
+    assert tuned_number("hallulab.chatbots", "fact-checker", OURS) == 0.7
+    assert tuned_number("hallulab.chatbots", "fact-checker", None) is None
+    assert tuned_number("hallulab.chatbots", "vanilla", OURS) is None

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.computed_tokens import computed, main, table
-from scenarios.transcript import Call
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import Journals
+from hallulab.scenarios.transcript import Call
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
 from tests.builders import conversation, scored
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import benchmarks
-from agents.retrieval.embedding import Embedder
 from benchmarks import stub_endpoint
 from benchmarks.detectors_table.__main__ import DETECTORS, main
 from benchmarks.detectors_table.markdown import render
@@ -25,6 +24,7 @@ from benchmarks.detectors_table.running import TableReport, table
 from benchmarks.detectors_table.samples import SOURCES
 from benchmarks.pack_recordings import pack
 from benchmarks.stub_endpoint import MODEL
+from hallulab.agents.retrieval.embedding import Embedder
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.benchmarks.labelled_folder import FACTS, write_data
 from tests.scripted import completion
@@ -59,7 +59,7 @@ def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     def embedder(model: str) -> Embedder:
         return HashedWords()
 
-    monkeypatch.setattr("detectors.logic_graph.detector.shared_embedder", embedder)
+    monkeypatch.setattr("hallulab.detectors.logic_graph.detector.shared_embedder", embedder)
 
 
 def asked(folder: Path, url: str | None = None) -> Asked:

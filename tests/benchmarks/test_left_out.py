@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from benchmarks.left_out import RULES, best_threshold, decide, leave_out, table
-from scenarios.labelled import ChatbotTurn, GoldSpan, LabelledReply
-from scenarios.transcript import Judgement, Passage, Unit
-from simulator.bench.evaluate import Evaluation
+from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan, LabelledReply
+from hallulab.scenarios.transcript import Judgement, Passage, Unit
+from hallulab.simulator.bench.evaluate import Evaluation
 from tests.places import ROOT
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agents.models.recording import Recording
 from benchmarks.pack_recordings import lean, main, pack
+from hallulab.agents.models.recording import Recording
 
 
 def token(word: str, logprob: float) -> dict[str, Any]:

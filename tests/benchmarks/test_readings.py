@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import handoff, readings
-from scenarios.labelled import GoldSpan
-from scenarios.text.spans import Region
+from hallulab.scenarios.labelled import GoldSpan
+from hallulab.scenarios.text.spans import Region
 from tests.places import ROOT
 
 METHODS = ROOT / "docs" / "methods.md"

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from agents import identity as identities
 from benchmarks import keep_samples
 from benchmarks.detectors_table.__main__ import DETECTORS, LIMIT, main
 from benchmarks.detectors_table.docs_page import (
@@ -28,6 +27,7 @@ from benchmarks.detectors_table.docs_page import (
 from benchmarks.detectors_table.measuring import Asked
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT, SOURCES, sample
+from hallulab.agents import identity as identities
 from tests.benchmarks.labelled_folder import write_data
 
 REPOSITORY = Path(benchmarks.__file__).parent.parent
@@ -152,21 +152,21 @@ def test_another_model_and_other_detectors_are_told(asked: Asked, detectors: tup
 @pytest.mark.parametrize(
     "module",
     [
-        "detectors.lexical.detector",
-        "detectors.halludetect.by_mixture",
-        "detectors.evidence_chain.risk",
-        "detectors.features.tokens",
-        "detectors.base.checking",
-        "scenarios.text.spans",
-        "scenarios.labelled",
-        "agents.models.decisions",
-        "agents.models.recording",
-        "simulator.bench.split",
-        "simulator.measure.detection",
-        "simulator.measure.bootstrap",
-        "simulator.measure.metrics",
-        "simulator.report.columns",
-        "simulator.experiment.casting",
+        "hallulab.detectors.lexical.detector",
+        "hallulab.detectors.halludetect.by_mixture",
+        "hallulab.detectors.evidence_chain.risk",
+        "hallulab.detectors.features.tokens",
+        "hallulab.detectors.base.checking",
+        "hallulab.scenarios.text.spans",
+        "hallulab.scenarios.labelled",
+        "hallulab.agents.models.decisions",
+        "hallulab.agents.models.recording",
+        "hallulab.simulator.bench.split",
+        "hallulab.simulator.measure.detection",
+        "hallulab.simulator.measure.bootstrap",
+        "hallulab.simulator.measure.metrics",
+        "hallulab.simulator.report.columns",
+        "hallulab.simulator.experiment.casting",
         "benchmarks.detectors_table.samples",
         "benchmarks.detectors_table.measuring",
         "benchmarks.detectors_table.markdown",
@@ -180,7 +180,13 @@ def test_the_code_of_detectors_metrics_and_table_counts_and_its_comments_do_not(
 
 
 @pytest.mark.parametrize(
-    "module", ["chatbots.vanilla", "agents.serving.server", "agents.users.user", "simulator.runs.folder"]
+    "module",
+    [
+        "hallulab.chatbots.vanilla",
+        "hallulab.agents.serving.server",
+        "hallulab.agents.users.user",
+        "hallulab.simulator.runs.folder",
+    ],
 )
 def test_code_that_no_table_needs_does_not_count(module: str, copy: Path) -> None:
     assert told_after(module, "EDITED = True\n", copy) is None

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.models.recording import Recording
 from benchmarks.detectors_table.remembering import Remembering
-from detectors.base.protocol import TrainableDetector, Traits
-from scenarios.errors import ReplayMiss
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.agents.models.recording import Recording
+from hallulab.detectors.base.protocol import TrainableDetector, Traits
+from hallulab.scenarios.errors import ReplayMiss
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from tests.builders import labelled
 
 FACT = Passage(id="p#0", document="p", text="Evidence.")

@@ -16,9 +16,9 @@ from benchmarks.scale import made_run
 from benchmarks.scale.made_run import make
 from benchmarks.scale.memory import Needed, lost_and_doubled, simulated
 from benchmarks.scale.speedup import speedup
-from simulator.report.exporting import export_annotated
-from simulator.report.reporting import write_reports
-from simulator.runs.folder import RunFolder
+from hallulab.simulator.report.exporting import export_annotated
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.runs.folder import RunFolder
 
 
 def changed(folder: Path, name: str, *lines: int) -> None:
@@ -77,8 +77,8 @@ def test_reports_and_exports_of_many_conversations_need_little_more_than_those_o
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[int, int], more: int
 ) -> None:
     for module in ("pages", "reporting"):
-        monkeypatch.setattr(f"simulator.report.{module}.MOST", 20)
-    monkeypatch.setattr("simulator.measure.statistics._CELLS", 10_000)
+        monkeypatch.setattr(f"hallulab.simulator.report.{module}.MOST", 20)
+    monkeypatch.setattr("hallulab.simulator.measure.statistics._CELLS", 10_000)
     for number in numbers:
         make(number, tmp_path / str(number))
     write_all(RunFolder(tmp_path / str(numbers[0])))  # loads libraries
@@ -90,7 +90,7 @@ def in_this_process(module: str, *arguments: str) -> Needed:
     """Run a module's `main` here, as `needed_by` does in a process of its own."""
     with (
         patch.object(sys, "argv", [module, *arguments]),
-        patch("agents.retrieval.knowledge.SentenceEmbedder"),  # so that another one does not stay
+        patch("hallulab.agents.retrieval.knowledge.SentenceEmbedder"),  # so that another one does not stay
         contextlib.suppress(SystemExit),
     ):
         import_module(module).main()

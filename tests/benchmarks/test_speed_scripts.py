@@ -18,7 +18,9 @@ async def test_the_runner_is_measured_beside_a_bare_client(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path))
-    monkeypatch.setattr("agents.retrieval.knowledge.SentenceEmbedder", lambda name, **_: HashedWords(name))
+    monkeypatch.setattr(
+        "hallulab.agents.retrieval.knowledge.SentenceEmbedder", lambda name, **_: HashedWords(name)
+    )
     found = await against_stub(personas=1)
     assert found.keys() == {"calls", "calls_per_second", "ratio_to_bare_client"}
     assert found["calls"] > 30

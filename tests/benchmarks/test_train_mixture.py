@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.train_mixture import Measured, describe, fit, judge_all, learn, measured
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
+from hallulab.scenarios.transcript import Judgement, Passage
 from tests.builders import labelled
 from tests.scripted import last_user, scripted_pool
 

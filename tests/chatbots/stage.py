@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from chatbots.protocol import ChatbotContext
-from scenarios.packs.pack import Document, Persona, Scenario, Specialist
-from scenarios.transcript import Message, Passage
+from hallulab.chatbots.protocol import ChatbotContext
+from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
+from hallulab.scenarios.transcript import Message, Passage
 from tests.scripted import Script, ScriptedTransport, scripted_pool
 
 SCENARIO = Scenario(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chatbots.protocol import ChatbotError
-from chatbots.registry import make_chatbot
-from scenarios.errors import UsageError
-from scenarios.transcript import Message
+from hallulab.chatbots.protocol import ChatbotError
+from hallulab.chatbots.registry import make_chatbot
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Message
 from tests.chatbots.stage import ASKED, HOURS, stage
 
 HERE = "tests.chatbots.pool_team"

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from agents.machine.worker_process import LOOP
-from chatbots.bot_process import WORKER
-from chatbots.protocol import Chatbot
-from chatbots.registry import make_chatbot
-from scenarios.errors import UsageError
-from simulator.experiment.config import Component
-from simulator.experiment.execution import execute
-from simulator.runs.folder import RunFolder
+from hallulab.agents.machine.worker_process import LOOP
+from hallulab.chatbots.bot_process import WORKER
+from hallulab.chatbots.protocol import Chatbot
+from hallulab.chatbots.registry import make_chatbot
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.experiment.config import Component
+from hallulab.simulator.experiment.execution import execute
+from hallulab.simulator.runs.folder import RunFolder
 from tests.chatbots.stage import ASKED, stage
 from tests.simulator.experiment.test_execution import Listener, cast, job
 
@@ -71,8 +71,7 @@ def noted(name: str) -> str:
 
 
 @pytest.mark.parametrize("inits", [False, True], ids=["folders", "packages"])
-async def test_a_project_has_packages_called_as_ours(monkeypatch: pytest.MonkeyPatch, inits: bool) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+async def test_a_project_has_packages_called_as_ours(inits: bool) -> None:
     for package in ("agents", "scenarios", "tests"):
         write(f"{package}/helper.py", f"NAME = 'my {package}'")
         if inits:
@@ -310,7 +309,7 @@ def test_no_worker_outlives_us() -> None:
     write("my_bot.py", TELLING)
     program = """
         import asyncio
-        from chatbots.registry import make_chatbot
+        from hallulab.chatbots.registry import make_chatbot
         from tests.chatbots.stage import ASKED, stage
         context, _, _ = stage(options={"target": "my_bot:sleeps"})
         asyncio.run(make_chatbot("callable", context).reply(ASKED))

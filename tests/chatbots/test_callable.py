@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbots.protocol import ChatbotError, Reply
-from chatbots.registry import make_chatbot
-from scenarios.errors import UsageError
+from hallulab.chatbots.protocol import ChatbotError, Reply
+from hallulab.chatbots.registry import make_chatbot
+from hallulab.scenarios.errors import UsageError
 from tests.chatbots.stage import HOURS, LATER, stage
 
 BOT = """

@@ -6,13 +6,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.models.client import Endpoint
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
-from chatbots.endpoint import EndpointBot
-from chatbots.protocol import ChatbotContext, ChatbotError
-from chatbots.registry import make_chatbot
-from scenarios.errors import UsageError
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.chatbots.endpoint import EndpointBot
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
+from hallulab.chatbots.registry import make_chatbot
+from hallulab.scenarios.errors import UsageError
 from tests.chatbots.stage import HOURS, LATER, SCENARIO, Shelf, stage
 from tests.scripted import ScriptedTransport, completion, scripted_pool
 

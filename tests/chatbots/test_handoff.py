@@ -8,11 +8,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.models.prompt import load_prompt
-from chatbots.agent import AgentBot
-from chatbots.protocol import ChatbotError
-from scenarios.errors import ReplayMiss, UsageError
-from scenarios.packs.pack import Specialist
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.chatbots.agent import AgentBot
+from hallulab.chatbots.protocol import ChatbotError
+from hallulab.scenarios.errors import ReplayMiss, UsageError
+from hallulab.scenarios.packs.pack import Specialist
 from tests.chatbots.stage import ASKED, HOURS, LATER, SCENARIO, Shelf, stage
 from tests.scripted import ScriptedTransport, completion
 
@@ -167,7 +167,7 @@ async def test_the_specialist_is_told_strategy_and_citations_and_only_its_conclu
     reply = await AgentBot(context).reply(ASKED)
     assert reply.text == "At 7 [1]."
     route, specialist, _ = (body["messages"][0]["content"] for body in transport.requests)
-    told = [load_prompt("chatbots", name).fill()[0].text for name in ("strategy_verify", "cite")]
+    told = [load_prompt("hallulab.chatbots", name).fill()[0].text for name in ("strategy_verify", "cite")]
     assert specialist.endswith("\n\n".join(told))
     assert told[0] not in route
 

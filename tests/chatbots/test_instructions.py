@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbots.instructions import instructions_of
+from hallulab.chatbots.instructions import instructions_of
 
 
 def test_our_chatbots_have_their_prompts_without_what_is_filled_in() -> None:

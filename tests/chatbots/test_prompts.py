@@ -1,20 +1,18 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-import chatbots
-import detectors
-from agents.models.prompt import Prompt, load_prompt
-from chatbots.fact_checker import FactCheckerBot
-from chatbots.registry import CHATBOTS
-from detectors.base.protocol import DetectorContext, judging
-from detectors.registry import DETECTORS, make_detector
+from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.chatbots.fact_checker import FactCheckerBot
+from hallulab.chatbots.registry import CHATBOTS
+from hallulab.detectors.base.protocol import DetectorContext, judging
+from hallulab.detectors.registry import DETECTORS, make_detector
 from tests.chatbots.stage import stage
+from tests.places import ROOT
 
-FOLDER = Path(chatbots.__file__).parent / "prompts"
+FOLDER = ROOT / "chatbots" / "prompts"
 PLACEHOLDERS = {
     "frame": {"domain", "assistant", "evidence"},
     "courtesy": {"domain", "assistant"},
@@ -47,8 +45,8 @@ def test_every_prompt_file_is_used_and_listed_here() -> None:
 def test_no_detector_asks_by_a_chatbots_verification_prompt() -> None:
     context, _, _ = stage()
     verifying = set(FactCheckerBot(context).claim_check.prompts.values())
-    assert verifying == {load_prompt("chatbots", "verify").version}
-    files = Path(detectors.__file__).parent.rglob("prompts/*.txt")
+    assert verifying == {load_prompt("hallulab.chatbots", "verify").version}
+    files = (ROOT / "detectors").rglob("prompts/*.txt")
     asked = {Prompt(path.stem, path.read_text(encoding="utf-8")).version for path in files}
     assert len(asked) > 10
     assert verifying.isdisjoint(asked)
@@ -58,13 +56,13 @@ def test_no_detector_asks_by_a_chatbots_verification_prompt() -> None:
 def test_no_detector_uses_a_prompt_file_of_the_chatbots(kind: str) -> None:
     context, _, _ = stage()
     detector = make_detector(kind, kind, DetectorContext(models=context.models))
-    ours = {path.stem: load_prompt("chatbots", path.stem).version for path in FOLDER.glob("*.txt")}
+    ours = {path.stem: load_prompt("hallulab.chatbots", path.stem).version for path in FOLDER.glob("*.txt")}
     assert set(ours.values()).isdisjoint(judging(detector, "m").prompts.values())
 
 
 @pytest.mark.parametrize("name", sorted(PLACEHOLDERS))
 def test_a_prompt_has_its_placeholders(name: str) -> None:
-    prompt = load_prompt("chatbots", name)
+    prompt = load_prompt("hallulab.chatbots", name)
     assert prompt.placeholders == PLACEHOLDERS[name]
     first = prompt.fill(dict.fromkeys(PLACEHOLDERS[name], "x"))[0]
     assert first.role == ("user" if name in ASKING_A_BOT else "system")
@@ -72,6 +70,6 @@ def test_a_prompt_has_its_placeholders(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(PLACEHOLDERS))
 def test_a_prompt_is_of_no_domain(name: str) -> None:
-    text = load_prompt("chatbots", name).template
+    text = load_prompt("hallulab.chatbots", name).template
     domain = r"\b(law|legal|lawyer|act|court|commission|consumer|complain\w*|grievance|medic\w+|pregnan\w+)\b"
     assert re.findall(domain, text, re.IGNORECASE) == []

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agents.models.prompt import Prompt, load_prompt
-from chatbots import registry
-from chatbots.registry import CHATBOTS, chatbot_names, chatbot_version, find_chatbot, make_chatbot
-from scenarios import plugins
-from scenarios.errors import UsageError
+from hallulab.agents.models.prompt import Prompt, load_prompt_at
+from hallulab.chatbots import registry
+from hallulab.chatbots.registry import CHATBOTS, chatbot_names, chatbot_version, find_chatbot, make_chatbot
+from hallulab.scenarios import plugins
+from hallulab.scenarios.errors import UsageError
 from tests.chatbots.stage import stage
 
 TEAM = "tests.chatbots.pool_team:team"
@@ -106,13 +106,15 @@ def test_versions_differ_by_kind_and_option_and_are_equal_for_defaults() -> None
 
 def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {kind: chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
-    load = load_prompt
+    load = load_prompt_at
 
-    def changed(package: str, name: str) -> Prompt:
-        prompt = load(package, name)
-        return Prompt(name, prompt.template + " please") if name == "careful_generation" else prompt
+    def changed(place: str) -> Prompt:
+        prompt = load(place)
+        if prompt.name != "careful_generation":
+            return prompt
+        return Prompt(prompt.name, prompt.template + " please")
 
-    monkeypatch.setattr(registry, "load_prompt", changed)
+    monkeypatch.setattr(registry, "load_prompt_at", changed)
     after = {kind: chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
     assert {kind for kind in CHATBOTS if before[kind] != after[kind]} == {
         "prompt-engineered",

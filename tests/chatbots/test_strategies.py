@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agents.models.prompt import load_prompt
-from chatbots.registry import make_chatbot
-from chatbots.strategies import DECLINED, STRATEGIES, concluded, declined
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.chatbots.registry import make_chatbot
+from hallulab.chatbots.strategies import DECLINED, STRATEGIES, concluded, declined
 from tests.chatbots.stage import ASKED, stage, step_of
 
 BOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -30,14 +30,14 @@ async def drafted(kind: str, **options: Any) -> str:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_a_strategy_is_the_end_of_a_drafts_instructions(kind: str, strategy: str) -> None:
     own = await drafted(kind)
-    text = load_prompt("chatbots", f"strategy_{strategy}").fill()[0].text
+    text = load_prompt("hallulab.chatbots", f"strategy_{strategy}").fill()[0].text
     assert await drafted(kind, strategy=strategy) == f"{own}\n\n{text}"
 
 
 @pytest.mark.parametrize("kind", BOTS)
 async def test_citations_are_asked_for_last(kind: str) -> None:
     own = await drafted(kind, strategy="hedge")
-    text = load_prompt("chatbots", "cite").fill()[0].text
+    text = load_prompt("hallulab.chatbots", "cite").fill()[0].text
     assert await drafted(kind, strategy="hedge", cite=True) == f"{own}\n\n{text}"
 
 

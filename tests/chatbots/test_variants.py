@@ -6,15 +6,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.claim_check import ClaimCheck, claim_check_of
-from agents.models.client import Endpoint
-from agents.models.prompt import load_prompt
-from chatbots.fact_checker import FactCheckerBot
-from chatbots.pipeline import format_evidence, turn_seed
-from chatbots.protocol import ChatbotError, Reply
-from chatbots.registry import make_chatbot
-from scenarios.errors import OperationalError, UsageError
-from scenarios.transcript import Message, Passage
+from hallulab.agents.claim_check import ClaimCheck, claim_check_of
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.chatbots.fact_checker import FactCheckerBot
+from hallulab.chatbots.pipeline import format_evidence, turn_seed
+from hallulab.chatbots.protocol import ChatbotError, Reply
+from hallulab.chatbots.registry import make_chatbot
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.transcript import Message, Passage
 from tests.chatbots.stage import ASKED, HOURS, LATER, SCENARIO, stage, step_of
 from tests.scripted import completion
 
@@ -155,7 +155,7 @@ async def test_claims_can_be_verified_by_another_model() -> None:
 
 def test_fact_checker_tells_by_which_model_and_question_it_verifies() -> None:
     context, _, _ = stage()
-    question = load_prompt("chatbots", "verify")
+    question = load_prompt("hallulab.chatbots", "verify")
     assert FactCheckerBot(context).claim_check == ClaimCheck.by(["scripted"], [question])
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from detectors import registry
-from detectors.base.protocol import Detector, DetectorContext
-from detectors.registry import DETECTORS, detector_names, find_detector, make_detector
-from scenarios import plugins
-from scenarios.errors import OperationalError, UsageError
-from scenarios.transcript import Judgement, Span, TurnView
+from hallulab.detectors import registry
+from hallulab.detectors.base.protocol import Detector, DetectorContext
+from hallulab.detectors.registry import DETECTORS, detector_names, find_detector, make_detector
+from hallulab.scenarios import plugins
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.transcript import Judgement, Span, TurnView
 from tests.places import ROOT
 from tests.scripted import scripted_pool
 

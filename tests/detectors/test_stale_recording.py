@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agents.models.recording import Recording
-from detectors.base.protocol import DetectorContext
-from detectors.registry import make_detector
-from scenarios.errors import ReplayMiss
-from scenarios.transcript import Judgement, TurnView
+from hallulab.agents.models.recording import Recording
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.errors import ReplayMiss
+from hallulab.scenarios.transcript import Judgement, TurnView
 from tests.detectors.halludetect import test_detector as test_halludetect
 from tests.detectors.halludetect import test_mixture as test_halludetect_mixture
 from tests.detectors.metarag import test_detector as test_metarag

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from detectors.base.protocol import Detector, DetectorContext
-from detectors.registry import make_detector
-from scenarios.transcript import Passage, TurnView
+from hallulab.detectors.base.protocol import Detector, DetectorContext
+from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.transcript import Passage, TurnView
 from tests.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"

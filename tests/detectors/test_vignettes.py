@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
-from chatbots.guarded.policy import load_policy
-from scenarios.transcript import Judgement, TurnView
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.chatbots.guarded.policy import load_policy
+from hallulab.scenarios.transcript import Judgement, TurnView
 from tests.detectors import vignettes
 from tests.detectors.vignettes import GROUNDED, HELPLINE, IBUPROFEN, NOTICE, RECORDING, REFUGEE, TRIPURA
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from agents.models.client import Endpoint
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
-from detectors.base.protocol import DetectorContext
-from detectors.registry import make_detector
-from scenarios.transcript import Judgement, Message, Passage, TurnView
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
 from tests.places import RECORDINGS
 
 RECORDING = RECORDINGS / "vignettes.jsonl"

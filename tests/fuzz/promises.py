@@ -26,8 +26,8 @@ from unittest.mock import patch
 import typer.main
 from hypothesis import settings
 
-from scenarios.text.wording import harmless
-from simulator.cli.main import main
+from hallulab.scenarios.text.wording import harmless
+from hallulab.simulator.cli.main import main
 from tests.simulator.command_line import Ended
 
 TIERS = {"test": 1 / 6, "slow": 1, "soak": 50}

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from tenacity import wait_none
 
-from agents.models.client import Endpoint
-from agents.models.errors import ModelError
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
-from simulator.runs.folder import RunFolder
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.simulator.runs.folder import RunFolder
 from tests.agents.models.endpoints import QUESTION
 from tests.fuzz.anything import documents
 from tests.fuzz.honest import Honest
@@ -180,8 +180,8 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _run(pack: Path, out: Path, endpoint: Hostile, *more: str | Path) -> Any:
     with (
-        patch("agents.models.wire.httpx2.AsyncHTTPTransport", lambda **_: endpoint),
-        patch("agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0),
+        patch("hallulab.agents.models.wire.httpx2.AsyncHTTPTransport", lambda **_: endpoint),
+        patch("hallulab.agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0),
     ):
         return ended(*flags(pack, "--out", out, *ASKING, *more))
 

@@ -19,13 +19,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.errors import UsageError
-from scenarios.files.yaml_text import read_value
-from scenarios.packs.pack_files import load_scenario
-from scenarios.text.chunking import passages
-from simulator.bench.sweep import configurations, load_sweep
-from simulator.experiment.config import load_experiment
-from simulator.experiment.plan import scenario_version
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.yaml_text import read_value
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.chunking import passages
+from hallulab.simulator.bench.sweep import configurations, load_sweep
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.plan import scenario_version
 from tests.fuzz.anything import changed, damaged, written_leniently
 from tests.fuzz.promises import ended, examples, keeping
 from tests.fuzz.tiny_run import FILES, make_pack, words_for_vectors

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hallulab import Run, UsageError
-from scenarios.datasets.jsonl import load_jsonl
-from scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
-from simulator.experiment.config import load_experiment
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.anything import TEXTS, damaged, documents, written_leniently
 from tests.fuzz.promises import check_whole, ended, examples, keeping
 from tests.fuzz.tiny_run import make_pack

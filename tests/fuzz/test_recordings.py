@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.models.recording import Recording
-from scenarios.errors import OperationalError, UsageError
-from simulator.runs.folder import RunFolder
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.anything import changed, damaged, documents, written_leniently
 from tests.fuzz.honest import Honest
 from tests.fuzz.promises import check_whole, ended, examples, keeping
@@ -93,7 +93,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with (
         pytest.MonkeyPatch.context() as patched,
         words_for_vectors(),
-        patch("agents.models.wire.httpx2.AsyncHTTPTransport", lambda **_: Honest()),
+        patch("hallulab.agents.models.wire.httpx2.AsyncHTTPTransport", lambda **_: Honest()),
     ):
         patched.setenv("HALLULAB_CACHE", str(folder / "cache"))
         pack = make_pack(folder / "pack")

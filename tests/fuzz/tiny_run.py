@@ -47,7 +47,7 @@ def flags(pack: Path, *more: str | Path, url: str = URL, detectors: str = "lexic
 
 def words_for_vectors() -> AbstractContextManager[object]:
     """Passages are found by their words in the block: no weights are loaded."""
-    return patch("agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: HashedWords())
+    return patch("hallulab.agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: HashedWords())
 
 
 def words_for_vectors_from_now_on() -> None:

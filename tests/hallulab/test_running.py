@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import hallulab
-from chatbots.registry import make_chatbot
 from hallulab import Message, OperationalError, ReplayMiss, Reply, Run, UsageError
+from hallulab.chatbots.registry import make_chatbot
 from tests.chatbots.stage import HOURS, stage
 from tests.places import RECORDINGS, ROOT
 from tests.test_examples import blocks

@@ -12,9 +12,9 @@ import pytest
 
 from hallulab import Run, UsageError
 from hallulab.columns import SPANS, TURNS, VERDICTS, Column
-from scenarios.transcript import Conversation, Passage, Turn, Verdict
-from simulator.report.reporting import write_reports
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import call, conversation, scored, unscored
 from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from detectors.base.protocol import DetectorContext
-from detectors.peers.detector import (
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.peers.detector import (
     HhemDetector,
     LettuceDetectDetector,
     MiniCheckDetector,
     PeerDetector,
     RefCheckerDetector,
 )
-from scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from tests.detectors.peers.tiny_models import tiny_hhem, tiny_lettucedetect, tiny_minicheck, tiny_nli
 from tests.scripted import last_user, scripted_pool
 

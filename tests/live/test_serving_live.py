@@ -17,9 +17,9 @@ import filelock
 import pytest
 from openai import AsyncOpenAI
 
-from agents.serving.ports import is_free
-from agents.serving.server import serve
-from scenarios.errors import OperationalError
+from hallulab.agents.serving.ports import is_free
+from hallulab.agents.serving.server import serve
+from hallulab.scenarios.errors import OperationalError
 
 pytestmark = pytest.mark.live
 
@@ -85,7 +85,7 @@ async def test_a_flag_that_vllm_refuses_shows_why() -> None:
 
 
 def test_killing_the_command_ends_the_whole_server() -> None:
-    script = f"from agents.serving.command import serve_command\nserve_command({MODEL!r})"
+    script = f"from hallulab.agents.serving.command import serve_command\nserve_command({MODEL!r})"
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

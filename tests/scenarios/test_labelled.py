@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.transcript import Message, Origin, TurnView
+from hallulab.scenarios.transcript import Message, Origin, TurnView
 from tests.builders import EVIDENCE, labelled
 
 

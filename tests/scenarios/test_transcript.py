@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scenarios.transcript import Branch, Call, Conversation, Judgement, Passage, Span, Turn, Unit, Verdict
+from hallulab.scenarios.transcript import (
+    Branch,
+    Call,
+    Conversation,
+    Judgement,
+    Passage,
+    Span,
+    Turn,
+    Unit,
+    Verdict,
+)
 from tests.builders import branched, conversation
 
 INFINITE = pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli.main import main
+from hallulab.simulator.cli.main import main
 
 CodeAndError = Callable[..., tuple[int, str]]
 """Runs a command: its arguments → exit code and standard error."""

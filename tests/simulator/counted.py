@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scenarios.attacks.attacked import Planted
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Verdict
-from simulator.measure.conversations import Flaw
-from simulator.measure.fixed_prefix import side_by_side
-from simulator.measure.judged_turns import Annotations
-from simulator.measure.metrics import ByDetector, Tallies, by_detector
-from simulator.measure.metrics import tally_all as tally_journals
-from simulator.report import document, page
-from simulator.report.browser import Cases
-from simulator.report.counting import RunCounts
-from simulator.report.document import RunReport
-from simulator.runs.experiment_json import BranchedFrom
-from simulator.runs.journals import Journals
+from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.measure.conversations import Flaw
+from hallulab.simulator.measure.fixed_prefix import side_by_side
+from hallulab.simulator.measure.judged_turns import Annotations
+from hallulab.simulator.measure.metrics import ByDetector, Tallies, by_detector
+from hallulab.simulator.measure.metrics import tally_all as tally_journals
+from hallulab.simulator.report import document, page
+from hallulab.simulator.report.browser import Cases
+from hallulab.simulator.report.counting import RunCounts
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.runs.experiment_json import BranchedFrom
+from hallulab.simulator.runs.journals import Journals
 
 Flaws = Mapping[str, Sequence[Flaw]]
 """Flaws by conversation id; a conversation without an entry has none."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
 
 CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 DETECTORS = ("halludetect", "metarag")

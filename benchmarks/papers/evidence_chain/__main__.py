@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.papers.evidence_chain.tables import write_tables
-from scenarios.errors import HallulabError, UsageError
-from simulator.runs.outputs import check_outputs
+from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.simulator.runs.outputs import check_outputs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

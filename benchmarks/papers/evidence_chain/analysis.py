@@ -8,14 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from detectors.evidence_chain.training import hold_out, regression
-from detectors.features.batch import Batch, make_batch, make_case
-from detectors.features.features import PAPER_FEATURES, Attribution, measure
-from detectors.features.learning import best_threshold, count_forms, gold
-from detectors.features.matching import Match
-from detectors.features.scores import Scores
-from detectors.features.tokens import Flags, Integers, Numbers
-from scenarios.labelled import LabelledReply
+from hallulab.detectors.evidence_chain.training import hold_out, regression
+from hallulab.detectors.features.batch import Batch, make_batch, make_case
+from hallulab.detectors.features.features import PAPER_FEATURES, Attribution, measure
+from hallulab.detectors.features.learning import best_threshold, count_forms, gold
+from hallulab.detectors.features.matching import Match
+from hallulab.detectors.features.scores import Scores
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.scenarios.labelled import LabelledReply
 
 ABLATIONS: dict[str, tuple[str, ...]] = {
     "All evidence-chain features": PAPER_FEATURES,

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.evidence_chain.analysis import hallucinated_share, source_coverage
 from benchmarks.papers.evidence_chain.study import METHODS, Study, spoken_words
-from simulator.measure.detection import curve, decisions
+from hallulab.simulator.measure.detection import curve, decisions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

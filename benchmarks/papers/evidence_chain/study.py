@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from detectors.evidence_chain.model import ChainModel
-from detectors.evidence_chain.risk import Context, Method
-from detectors.evidence_chain.training import CALIBRATION, DEEP, train
-from detectors.features.batch import Batch, Pieces, make_batch, make_case
-from detectors.features.learning import gold
-from detectors.features.scores import Scores
-from scenarios.datasets import load_labelled
-from scenarios.datasets.audit_corpus import generate
-from scenarios.files.digest import digest
-from scenarios.labelled import LabelledReply
-from simulator.measure.detection import Booleans, Sample
+from hallulab.detectors.evidence_chain.model import ChainModel
+from hallulab.detectors.evidence_chain.risk import Context, Method
+from hallulab.detectors.evidence_chain.training import CALIBRATION, DEEP, train
+from hallulab.detectors.features.batch import Batch, Pieces, make_batch, make_case
+from hallulab.detectors.features.learning import gold
+from hallulab.detectors.features.scores import Scores
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.datasets.audit_corpus import generate
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.simulator.measure.detection import Booleans, Sample
 
 SEED = 17
 """The paper's."""

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.evidence_chain.analysis import attribute_places
-from detectors.features.batch import make_batch, make_case
-from detectors.features.features import Attribution, measure
-from detectors.features.learning import count_forms
-from scenarios.datasets.hotpotqa import HotpotQuestion
-from scenarios.datasets.request import SCHEMA
-from scenarios.datasets.wice import WiceClaim
-from scenarios.errors import UsageError
-from scenarios.files.data_files import read_records
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Passage
+from hallulab.detectors.features.batch import make_batch, make_case
+from hallulab.detectors.features.features import Attribution, measure
+from hallulab.detectors.features.learning import count_forms
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
+from hallulab.scenarios.datasets.request import SCHEMA
+from hallulab.scenarios.datasets.wice import WiceClaim
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Passage
 
 
 @dataclass(frozen=True)

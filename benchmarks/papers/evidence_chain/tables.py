@@ -32,14 +32,14 @@ from benchmarks.papers.evidence_chain.study import (
     spoken_words,
 )
 from benchmarks.papers.evidence_chain.supporting import attribution_rows
-from detectors.features.batch import Pieces
-from detectors.features.features import Attribution
-from detectors.features.learning import gold
-from scenarios.datasets.audit_corpus import sentence_meta
-from scenarios.labelled import LabelledReply
-from simulator.measure.detection import Booleans, Sample, auroc, average_precision, decisions
-from simulator.report.columns import harmless_cell
-from simulator.runs.folder import write_atomically
+from hallulab.detectors.features.batch import Pieces
+from hallulab.detectors.features.features import Attribution
+from hallulab.detectors.features.learning import gold
+from hallulab.scenarios.datasets.audit_corpus import sentence_meta
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.simulator.measure.detection import Booleans, Sample, auroc, average_precision, decisions
+from hallulab.simulator.report.columns import harmless_cell
+from hallulab.simulator.runs.folder import write_atomically
 
 Row = dict[str, Any]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from detectors.base.wrong_items.evidence import Evidence, Sentence, Token, content, read_tokens
-from scenarios.text.items import Item, find_items, name_parts
-from scenarios.text.spans import Region
+from hallulab.detectors.base.wrong_items.evidence import Evidence, Sentence, Token, content, read_tokens
+from hallulab.scenarios.text.items import Item, find_items, name_parts
+from hallulab.scenarios.text.spans import Region
 
 _SOURCE = r"(?:documents?|passages?|evidence|information|context|text|article|sources?)"
 _NO_CLAIM = re.compile(

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from detectors.base.wrong_items.claim import Claim
-from detectors.base.wrong_items.evidence import Sentence, Token
-from detectors.base.wrong_items.phrases import main_words
-from scenarios.text.spans import Region
+from hallulab.detectors.base.wrong_items.claim import Claim
+from hallulab.detectors.base.wrong_items.evidence import Sentence, Token
+from hallulab.detectors.base.wrong_items.phrases import main_words
+from hallulab.scenarios.text.spans import Region
 
 NEAR_VERBATIM = 0.7
 """Two sentences are compared if the evidence has at least this share of the content words."""

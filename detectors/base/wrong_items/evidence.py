@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
-from scenarios.text.items import Item, find_items, name_parts
-from scenarios.text.spans import sentences
-from scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.text.items import Item, find_items, name_parts
+from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.word_forms import TOKEN, read_word
 
 TITLE = "Title: "
 """How passages of our packs begin: their first line is the subject of all their sentences."""
@@ -26,7 +26,7 @@ class Token:
     end: int
     """One past the last character."""
     stem: str
-    """See `scenarios.text.word_forms`."""
+    """See `hallulab.scenarios.text.word_forms`."""
     content: bool
     """Neither a stop word nor a single letter."""
 

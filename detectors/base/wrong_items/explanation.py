@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from detectors.base.wrong_items.claim import Claim, read_claim
-from detectors.base.wrong_items.comparison import differences
-from detectors.base.wrong_items.evidence import read_evidence
-from detectors.base.wrong_items.findings import Fault, Finding, find_wrong
-from detectors.base.wrong_items.wording import reason
-from scenarios.transcript import Frozen, Passage
+from hallulab.detectors.base.wrong_items.claim import Claim, read_claim
+from hallulab.detectors.base.wrong_items.comparison import differences
+from hallulab.detectors.base.wrong_items.evidence import read_evidence
+from hallulab.detectors.base.wrong_items.findings import Fault, Finding, find_wrong
+from hallulab.detectors.base.wrong_items.wording import reason
+from hallulab.scenarios.transcript import Frozen, Passage
 
 _WORDLESS = "There is nothing to check here."
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from detectors.base.wrong_items.claim import Claim
-from detectors.base.wrong_items.comparison import differences
-from detectors.base.wrong_items.evidence import Sentence, Token
-from detectors.base.wrong_items.phrases import lacking, main_words, unsaid, whole_items
-from scenarios.text.items import Item, stems_key
-from scenarios.text.spans import Region
+from hallulab.detectors.base.wrong_items.claim import Claim
+from hallulab.detectors.base.wrong_items.comparison import differences
+from hallulab.detectors.base.wrong_items.evidence import Sentence, Token
+from hallulab.detectors.base.wrong_items.phrases import lacking, main_words, unsaid, whole_items
+from hallulab.scenarios.text.items import Item, stems_key
+from hallulab.scenarios.text.spans import Region
 
 Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]
 """The evidence does not have the item; has it for something else; has other words in its place; says the

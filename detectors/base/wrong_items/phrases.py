@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from detectors.base.wrong_items.claim import CLAUSE_END, Claim
-from detectors.base.wrong_items.evidence import Token
-from scenarios.text.spans import Region
+from hallulab.detectors.base.wrong_items.claim import CLAUSE_END, Claim
+from hallulab.detectors.base.wrong_items.evidence import Token
+from hallulab.scenarios.text.spans import Region
 
 LACKING, NOWHERE, OF_USER, PRESENT, PARTED = 1.0, 0.5, 0.6, -0.6, -1.2
 """What a word adds to a phrase's score: the best sentence lacks it; no passage has it; the user said it; the

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from detectors.base.wrong_items.claim import Claim
-from detectors.base.wrong_items.evidence import Sentence, content
-from detectors.base.wrong_items.findings import Finding, alternatives
-from detectors.base.wrong_items.phrases import main_words, unsaid
+from hallulab.detectors.base.wrong_items.claim import Claim
+from hallulab.detectors.base.wrong_items.evidence import Sentence, content
+from hallulab.detectors.base.wrong_items.findings import Finding, alternatives
+from hallulab.detectors.base.wrong_items.phrases import main_words, unsaid
 
 MOST_WORDS = 40
 """Most words of a reason; findings that do not fit are left out."""

@@ -13,11 +13,11 @@ import json
 import random
 from typing import NamedTuple
 
-from scenarios.datasets.audit_corpus.plan import Plan, read_plan
-from scenarios.datasets.audit_corpus.responses import Response, sentences_json, write_response
-from scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
-from scenarios.datasets.audit_corpus.sources import Source, make_sources
-from scenarios.labelled import LabelledData, LabelledReply
+from hallulab.scenarios.datasets.audit_corpus.plan import Plan, read_plan
+from hallulab.scenarios.datasets.audit_corpus.responses import Response, sentences_json, write_response
+from hallulab.scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
+from hallulab.scenarios.datasets.audit_corpus.sources import Source, make_sources
+from hallulab.scenarios.labelled import LabelledData, LabelledReply
 
 SENTENCES = "sentence_meta"
 """Key of a reply's sentences in its meta data."""

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, RootModel
 
-from scenarios.files.yaml_text import read_yaml
-from scenarios.transcript import Frozen
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.transcript import Frozen
 
 Split = Literal["train", "calibration", "test"]
 """The paper's partition by source; its "dev" is `calibration`."""

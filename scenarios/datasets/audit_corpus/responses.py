@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scenarios.datasets.audit_corpus.plan import Fact, read_pools
-from scenarios.datasets.audit_corpus.sources import Source
-from scenarios.datasets.audit_corpus.templates import Forms, fill, slots_of
-from scenarios.labelled import GoldSpan
+from hallulab.scenarios.datasets.audit_corpus.plan import Fact, read_pools
+from hallulab.scenarios.datasets.audit_corpus.sources import Source
+from hallulab.scenarios.datasets.audit_corpus.templates import Forms, fill, slots_of
+from hallulab.scenarios.labelled import GoldSpan
 
 
 class Response(NamedTuple):

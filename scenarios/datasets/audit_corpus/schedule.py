@@ -9,8 +9,8 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-from scenarios.datasets.audit_corpus.plan import Plan
-from scenarios.datasets.audit_corpus.sources import Source
+from hallulab.scenarios.datasets.audit_corpus.plan import Plan
+from hallulab.scenarios.datasets.audit_corpus.sources import Source
 
 Response = tuple[str, str]
 """Source identifier and generator."""

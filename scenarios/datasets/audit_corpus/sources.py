@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from scenarios.datasets.audit_corpus.plan import Blueprint, Plan, Split, read_blueprints, read_pools
-from scenarios.datasets.audit_corpus.templates import Forms, fill, fill_tree
-from scenarios.datasets.business import Business, business_chunks
-from scenarios.transcript import Passage
+from hallulab.scenarios.datasets.audit_corpus.plan import Blueprint, Plan, Split, read_blueprints, read_pools
+from hallulab.scenarios.datasets.audit_corpus.templates import Forms, fill, fill_tree
+from hallulab.scenarios.datasets.business import Business, business_chunks
+from hallulab.scenarios.transcript import Passage
 
 
 @dataclass(frozen=True)

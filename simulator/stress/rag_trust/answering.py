@@ -8,24 +8,24 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agents.identity import code_version
-from agents.models.errors import ModelError
-from agents.models.model import ModelPool
-from agents.retrieval.embedding import Embedder
-from agents.served_model import identities
-from chatbots.protocol import ChatbotContext, ChatbotError
-from chatbots.registry import chatbot_version, make_chatbot
-from chatbots.strategies import declined
-from scenarios.errors import HallulabError, ReplayMiss, UsageError, first_of
-from scenarios.files.digest import digest
-from scenarios.files.jsonl import LineWriter, read_lines
-from scenarios.transcript import Message
-from simulator.experiment.config import describe
-from simulator.stress.rag_trust import judging
-from simulator.stress.rag_trust.cells import Answer, Task
-from simulator.stress.rag_trust.citations import without_citations
-from simulator.stress.rag_trust.config import StressConfig
-from simulator.stress.rag_trust.staging import GivenPassages, scenario_of
+from hallulab.agents.identity import code_version
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.retrieval.embedding import Embedder
+from hallulab.agents.served_model import identities
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
+from hallulab.chatbots.registry import chatbot_version, make_chatbot
+from hallulab.chatbots.strategies import declined
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError, first_of
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.jsonl import LineWriter, read_lines
+from hallulab.scenarios.transcript import Message
+from hallulab.simulator.experiment.config import describe
+from hallulab.simulator.stress.rag_trust import judging
+from hallulab.simulator.stress.rag_trust.cells import Answer, Task
+from hallulab.simulator.stress.rag_trust.citations import without_citations
+from hallulab.simulator.stress.rag_trust.config import StressConfig
+from hallulab.simulator.stress.rag_trust.staging import GivenPassages, scenario_of
 
 SIMILARITY = "similarity"
 """Kind of the recording entries of similarities."""

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from agents.models.model import DEFAULT_MODEL
-from chatbots.strategies import Strategy, declined
-from scenarios.attacks.attack import Attack
-from scenarios.attacks.questions import Composition, compose
-from scenarios.datasets.hotpotqa import HotpotQuestion
-from scenarios.transcript import Call, Count, Frozen, Number
-from simulator.experiment.config import Component
-from simulator.stress.rag_trust.config import DIMENSIONS, Dimension, StressConfig
+from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.chatbots.strategies import Strategy, declined
+from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.attacks.questions import Composition, compose
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
+from hallulab.scenarios.transcript import Call, Count, Frozen, Number
+from hallulab.simulator.experiment.config import Component
+from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension, StressConfig
 
 
 @dataclass(frozen=True)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from agents.machine.progress import bars
-from agents.retrieval.embedding import SentenceEmbedder
-from agents.retrieval.knowledge import DEFAULT_EMBEDDING_MODEL
-from agents.served_model import identity_of
-from chatbots.registry import chatbot_options
-from scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
-from scenarios.errors import OperationalError, UsageError
-from scenarios.text.wording import in_brief
-from simulator.experiment.build import Settings, open_pool, open_recording, served
-from simulator.report.columns import csv_text
-from simulator.runs.folder import RunFolder, write_together
-from simulator.runs.outputs import check_outputs
-from simulator.stress.rag_trust.answering import Asking, ask_all
-from simulator.stress.rag_trust.cells import Answer, tasks
-from simulator.stress.rag_trust.config import DIMENSIONS, StressConfig
-from simulator.stress.rag_trust.page import render_page
-from simulator.stress.rag_trust.report import Models, StressReport, stress_report
-from simulator.stress.rag_trust.tables import COLUMNS
+from hallulab.agents.machine.progress import bars
+from hallulab.agents.retrieval.embedding import SentenceEmbedder
+from hallulab.agents.retrieval.knowledge import DEFAULT_EMBEDDING_MODEL
+from hallulab.agents.served_model import identity_of
+from hallulab.chatbots.registry import chatbot_options
+from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.text.wording import in_brief
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.report.columns import csv_text
+from hallulab.simulator.runs.folder import RunFolder, write_together
+from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.stress.rag_trust.answering import Asking, ask_all
+from hallulab.simulator.stress.rag_trust.cells import Answer, tasks
+from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, StressConfig
+from hallulab.simulator.stress.rag_trust.page import render_page
+from hallulab.simulator.stress.rag_trust.report import Models, StressReport, stress_report
+from hallulab.simulator.stress.rag_trust.tables import COLUMNS
 
 
 class StressFolder(RunFolder):

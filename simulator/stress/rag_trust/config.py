@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from agents.models.base_url import BaseUrl
-from agents.models.model import DEFAULT_MODEL
-from chatbots.strategies import STRATEGIES, Strategy
-from scenarios.attacks.attack import Attack
-from scenarios.errors import UsageError
-from scenarios.files.data_files import complaint, main_error
-from scenarios.files.paths import expanded
-from scenarios.files.yaml_text import read_yaml
-from scenarios.transcript import Frozen, Seed
-from simulator.experiment.config import ALL_CHATBOTS, Component, Experiment, ModelSettings, describe
+from hallulab.agents.models.base_url import BaseUrl
+from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.chatbots.strategies import STRATEGIES, Strategy
+from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import complaint, main_error
+from hallulab.scenarios.files.paths import expanded
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.transcript import Frozen, Seed
+from hallulab.simulator.experiment.config import ALL_CHATBOTS, Component, Experiment, ModelSettings, describe
 
 Dimension = Literal["factuality", "robustness", "accountability"]
 

@@ -8,8 +8,8 @@ judge sees the question, robustness's does not.
 
 from __future__ import annotations
 
-from agents.models.model import Session
-from agents.models.prompt import load_prompt
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import load_prompt
 
 PROMPTS = (load_prompt(__package__, "judge_factual"), load_prompt(__package__, "judge_matching"))
 """The prompt files."""

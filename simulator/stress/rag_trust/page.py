@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simulator.bench import curves
-from simulator.bench.curves import Plot, degradation
-from simulator.bench.page import paint
-from simulator.report.markup import asset, render
-from simulator.stress.rag_trust.config import DIMENSIONS, Dimension
-from simulator.stress.rag_trust.report import StressReport
-from simulator.stress.rag_trust.tables import COLUMNS, HEADINGS
+from hallulab.simulator.bench import curves
+from hallulab.simulator.bench.curves import Plot, degradation
+from hallulab.simulator.bench.page import paint
+from hallulab.simulator.report.markup import asset, render
+from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
+from hallulab.simulator.stress.rag_trust.report import StressReport
+from hallulab.simulator.stress.rag_trust.tables import COLUMNS, HEADINGS
 
 
 def render_page(report: StressReport) -> str:
@@ -21,7 +21,7 @@ def render_page(report: StressReport) -> str:
     return render(
         __package__,
         "page.html",
-        asset("simulator.report", "page.css") + asset("simulator.bench", "page.css"),
+        asset("hallulab.simulator.report", "page.css") + asset("hallulab.simulator.bench", "page.css"),
         report=report,
         dimensions=DIMENSIONS,
         headings=HEADINGS,

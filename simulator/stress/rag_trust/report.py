@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from chatbots.strategies import DECLINED
-from scenarios.text.wording import counted, in_brief, noun
-from scenarios.transcript import Frozen
-from simulator.measure.statistics import no_interval
-from simulator.stress.rag_trust.cells import Answer
-from simulator.stress.rag_trust.config import DIMENSIONS, Dimension, StressConfig
-from simulator.stress.rag_trust.rows import StressRow, stress_rows
+from hallulab.chatbots.strategies import DECLINED
+from hallulab.scenarios.text.wording import counted, in_brief, noun
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.statistics import no_interval
+from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension, StressConfig
+from hallulab.simulator.stress.rag_trust.rows import StressRow, stress_rows
 
 SCHEMA = 2
 """Increase it when the format of `stress.json` changes."""

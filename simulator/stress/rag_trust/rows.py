@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from chatbots.strategies import Strategy
-from scenarios.transcript import Frozen
-from simulator.measure.numbers import Interval, Rounded
-from simulator.measure.statistics import (
+from hallulab.chatbots.strategies import Strategy
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.statistics import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
     Floats,
@@ -19,9 +19,9 @@ from simulator.measure.statistics import (
     cluster_weights,
     percentiles,
 )
-from simulator.stress.rag_trust.cells import Answer
-from simulator.stress.rag_trust.config import Dimension, StressConfig
-from simulator.stress.rag_trust.scoring import PARTS, Scored, score
+from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.config import Dimension, StressConfig
+from hallulab.simulator.stress.rag_trust.scoring import PARTS, Scored, score
 
 
 class StressRow(Frozen):

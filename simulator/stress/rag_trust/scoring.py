@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulator.measure.meteor import meteor
-from simulator.measure.token_f1 import normalized, token_f1
-from simulator.stress.rag_trust.cells import Answer
-from simulator.stress.rag_trust.citations import cited, without_citations
-from simulator.stress.rag_trust.config import Dimension, Weights
-from simulator.stress.rag_trust.judging import CORRECT_FROM
+from hallulab.simulator.measure.meteor import meteor
+from hallulab.simulator.measure.token_f1 import normalized, token_f1
+from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.citations import cited, without_citations
+from hallulab.simulator.stress.rag_trust.config import Dimension, Weights
+from hallulab.simulator.stress.rag_trust.judging import CORRECT_FROM
 
 
 @dataclass(frozen=True)

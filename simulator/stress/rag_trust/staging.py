@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from scenarios.packs.pack import Document, Persona, Scenario, Specialist
-from scenarios.transcript import Passage
+from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
+from hallulab.scenarios.transcript import Passage
 
 _WORD = re.compile(r"\w+")
 
 
 class GivenPassages:
-    """A `scenarios.transcript.Retriever` over a few passages: retrieval is simulated, as in the paper.
+    """A `hallulab.scenarios.transcript.Retriever` over a few passages: retrieval is simulated, as in the
+    paper.
 
     A search for all of them gives them in their order. A search for fewer, as FactChecker's for a claim,
     gives those with the most words of the query, ties in their order.
@@ -22,7 +23,7 @@ class GivenPassages:
         self._passages = tuple(passages)
 
     async def search(self, query: str, k: int) -> tuple[Passage, ...]:
-        """See `scenarios.transcript.Retriever.search`."""
+        """See `hallulab.scenarios.transcript.Retriever.search`."""
         if k >= len(self._passages):
             return self._passages
         asked = set(_WORD.findall(query.lower()))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from simulator.report.columns import Column, decimals, grouped
-from simulator.report.tables import lacking
-from simulator.stress.rag_trust.config import Dimension
+from hallulab.simulator.report.columns import Column, decimals, grouped
+from hallulab.simulator.report.tables import lacking
+from hallulab.simulator.stress.rag_trust.config import Dimension
 
 _PERCENT = decimals(0, 100)
 _SCORE = decimals(1, 100)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from scenarios.text.wording import one_line
-from simulator.report.columns import NARROW, terminal_table
-from simulator.report.terminal import standard_output
-from simulator.stress.rag_trust.config import DIMENSIONS
-from simulator.stress.rag_trust.report import StressReport
-from simulator.stress.rag_trust.tables import HEADINGS, columns_of
+from hallulab.scenarios.text.wording import one_line
+from hallulab.simulator.report.columns import NARROW, terminal_table
+from hallulab.simulator.report.terminal import standard_output
+from hallulab.simulator.stress.rag_trust.config import DIMENSIONS
+from hallulab.simulator.stress.rag_trust.report import StressReport
+from hallulab.simulator.stress.rag_trust.tables import HEADINGS, columns_of
 
 
 def print_stress(report: StressReport, console: Console | None = None) -> None:

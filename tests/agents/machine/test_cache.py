@@ -6,9 +6,9 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from agents.machine.cache import building, cache_dir, disk_errors, replacing
-from agents.machine.progress_events import silent
-from scenarios.errors import OperationalError
+from hallulab.agents.machine.cache import building, cache_dir, disk_errors, replacing
+from hallulab.agents.machine.progress_events import silent
+from hallulab.scenarios.errors import OperationalError
 
 
 def test_the_variable_moves_the_cache(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.machine.checksums import CHECKSUM_FILE, is_whole, write_checksums
-from scenarios.errors import OperationalError
+from hallulab.agents.machine.checksums import CHECKSUM_FILE, is_whole, write_checksums
+from hallulab.scenarios.errors import OperationalError
 
 ABC = hashlib.sha256(b"abc").hexdigest()
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 from rich.text import Text
 
-from agents.machine.progress import LINE_EVERY, LoggedProgress, ProgressBars, TimeLeft, bars
+from hallulab.agents.machine.progress import LINE_EVERY, LoggedProgress, ProgressBars, TimeLeft, bars
 from tests.builders import conversation, scored
 
 Err = Callable[[], list[str]]
@@ -99,7 +99,7 @@ def hold(quiet: bool) -> None:
 
 
 def test_a_run_without_a_terminal_says_how_far_it_is(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.machine.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
     hold(quiet=False)
     lines = err()
     assert "simulating turns 1/4 0:00:00 left 0:00:00" in lines
@@ -112,7 +112,7 @@ def test_a_run_without_a_terminal_says_how_far_it_is(err: Err, monkeypatch: pyte
 def test_turns_of_a_conversation_under_way_are_still_to_be_judged(
     err: Err, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents.machine.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
     with ProgressBars(max_turns=2, detectors=3, quiet=False) as shown:
         shown.expect(2, 1)
         shown.turn_done(conversation("a", ["x"]).turns[0])
@@ -122,7 +122,7 @@ def test_turns_of_a_conversation_under_way_are_still_to_be_judged(
 
 
 def test_quiet_is_quiet(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.machine.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
     hold(quiet=True)
     with bars(quiet=True) as shown:
         shown.advance(shown.add_task("lexical", total=2))

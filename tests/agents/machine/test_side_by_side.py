@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from agents.machine.side_by_side import side_by_side
-from scenarios.errors import OperationalError
+from hallulab.agents.machine.side_by_side import side_by_side
+from hallulab.scenarios.errors import OperationalError
 
 
 def test_works_go_on_at_the_same_time_and_return_in_order() -> None:

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from agents.machine.supervised import run_supervised, start_supervised, stop_supervised
+from hallulab.agents.machine.supervised import run_supervised, start_supervised, stop_supervised
 
 TREE = """
     import os, subprocess, sys
@@ -23,7 +23,7 @@ DEAF = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITS
 
 PARENT = """
     import signal, sys
-    from agents.machine.supervised import start_supervised
+    from hallulab.agents.machine.supervised import start_supervised
     started = start_supervised([sys.executable, "-c", {command!r}], output=sys.stdout.fileno(), grace=0.3)
     signal.pause()
 """

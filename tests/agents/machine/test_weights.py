@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.machine.cache import building
-from agents.machine.progress_events import StepProgress, silent
-from agents.machine.weights import WheelFile, WheelFiles, embedding_model_path, fetch, pip_reason
-from scenarios.errors import OperationalError, UsageError
+from hallulab.agents.machine.cache import building
+from hallulab.agents.machine.progress_events import StepProgress, silent
+from hallulab.agents.machine.weights import WheelFile, WheelFiles, embedding_model_path, fetch, pip_reason
+from hallulab.scenarios.errors import OperationalError, UsageError
 from tests.wheels import make_wheel, only_wheels_from
 
 

@@ -12,7 +12,7 @@ from tests.places import ROOT
 def test_a_worker_that_has_just_answered_ends_as_programs_do() -> None:
     program = """
         import atexit, time
-        from agents.machine.worker_loop import Line
+        from hallulab.agents.machine.worker_loop import Line
         line = Line()
         atexit.register(lambda: line.say(ended=True))
         line.answer(id="1")

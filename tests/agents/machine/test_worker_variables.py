@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import sys
 
-from agents.machine.supervised import worker_variables
-from agents.machine.worker_process import WorkerProcess
+from hallulab.agents.machine.supervised import worker_variables
+from hallulab.agents.machine.worker_process import WorkerProcess
 
 
 def test_a_worker_may_keep_what_it_compiles() -> None:

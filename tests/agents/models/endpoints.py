@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 from tenacity import wait_none
 
-from agents.models.client import Endpoint
-from agents.models.model import ModelPool
-from agents.models.prompt import ChatMessage
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.prompt import ChatMessage
 
 QUESTION = [ChatMessage("system", "Be brief."), ChatMessage("user", "Why?")]
 LOCAL = "http://127.0.0.1:9/v1"

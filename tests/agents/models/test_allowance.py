@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.models.allowance import WINDOW_S, Allowance, Limits, most_tokens
+from hallulab.agents.models.allowance import WINDOW_S, Allowance, Limits, most_tokens
 
 
 class Time:

@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.models.answers import Completion, Likely, ToolCall, is_completion, read_completion
-from agents.models.errors import ModelError
-from agents.models.prompt import ChatMessage
+from hallulab.agents.models.answers import Completion, Likely, ToolCall, is_completion, read_completion
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.prompt import ChatMessage
 from tests.scripted import completion, scripted_pool
 
 ASK = [ChatMessage("user", "Well?")]

@@ -17,8 +17,8 @@ from autogen_core.models import (
 )
 from autogen_core.tools import FunctionTool
 
-from agents.models.bridge import SessionClient, to_autogen
-from agents.models.prompt import ChatMessage
+from hallulab.agents.models.bridge import SessionClient, to_autogen
+from hallulab.agents.models.prompt import ChatMessage
 from tests.scripted import completion, scripted_pool
 
 CALL = FunctionCall(id="c1", name="search", arguments='{"query": "fee"}')

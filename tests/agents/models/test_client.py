@@ -15,11 +15,11 @@ import httpx2
 import pytest
 from tenacity import wait_fixed, wait_none
 
-from agents.models.client import Endpoint
-from agents.models.errors import ModelError, RefusedRequest
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
-from scenarios.errors import UsageError
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.errors import ModelError, RefusedRequest
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import UsageError
 from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
 from tests.scripted import ScriptedTransport, completion, scripted_pool
 
@@ -157,7 +157,7 @@ async def test_waiting_for_others_does_not_count_towards_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Half a second is left for tries before the last one; the other request takes longer."""
-    monkeypatch.setattr("agents.models.client.DEADLINE", 1.1)
+    monkeypatch.setattr("hallulab.agents.models.client.DEADLINE", 1.1)
 
     class Slow(ScriptedTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -175,7 +175,7 @@ async def test_waiting_for_others_does_not_count_towards_the_deadline(
 async def test_a_stop_of_this_process_is_no_time_of_the_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     """A try seems to take an hour of a limit of five seconds, and another one follows."""
     hours = count()
-    monkeypatch.setattr("agents.models.wire.time.perf_counter", lambda: 3600.0 * next(hours))
+    monkeypatch.setattr("hallulab.agents.models.wire.time.perf_counter", lambda: 3600.0 * next(hours))
     pool, transport = scripted_pool(in_turn(refusal(503), "Because."), timeout_s=5.0)
     assert await pool.session("chatbot").text("generate", QUESTION) == "Because."
     assert len(transport.requests) == 2

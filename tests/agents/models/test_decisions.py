@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models.abilities import Abilities
-from agents.models.answers import Completion, Likely
-from agents.models.decisions import printed_option, share_of_tokens, share_of_words
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import ModelPool
+from hallulab.agents.models.abilities import Abilities
+from hallulab.agents.models.answers import Completion, Likely
+from hallulab.agents.models.decisions import printed_option, share_of_tokens, share_of_words
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import ModelPool
 from tests.agents.models.endpoints import QUESTION, in_turn
 from tests.scripted import Script, ScriptedTransport, scripted_pool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.models.recording import Recording
+from hallulab.agents.models.recording import Recording
 
 
 def test_answers_of_a_stretch_are_forgotten_when_it_ends() -> None:

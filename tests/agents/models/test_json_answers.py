@@ -7,11 +7,11 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from agents.models.abilities import Abilities
-from agents.models.answers import Completion
-from agents.models.errors import UnparseableAnswer
-from agents.models.json_answers import asking_for_json, parse_answer
-from agents.models.prompt import ChatMessage
+from hallulab.agents.models.abilities import Abilities
+from hallulab.agents.models.answers import Completion
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.json_answers import asking_for_json, parse_answer
+from hallulab.agents.models.prompt import ChatMessage
 from tests.scripted import scripted_pool
 
 

@@ -10,12 +10,12 @@ import httpx2
 import pytest
 from pydantic import BaseModel
 
-from agents.models.client import Endpoint
-from agents.models.errors import ModelError, UnparseableAnswer
-from agents.models.model import ModelPool
-from agents.models.prompt import ChatMessage
-from agents.models.recording import Recording
-from scenarios.errors import OperationalError, ReplayMiss, UsageError
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.errors import ModelError, UnparseableAnswer
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.prompt import ChatMessage
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import OperationalError, ReplayMiss, UsageError
 from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
 from tests.scripted import ScriptedTransport, completion, scripted_pool
 

@@ -10,10 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.models.abilities import Abilities, ReadHow
-from agents.models.client import Endpoint
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
+from hallulab.agents.models.abilities import Abilities, ReadHow
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
 from tests.agents.models.endpoints import QUESTION, refusal
 from tests.scripted import Script, ScriptedTransport, completion, scripted_pool
 

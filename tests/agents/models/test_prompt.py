@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from agents.models.prompt import ChatMessage, Prompt, dialogue, load_prompt
-from scenarios.transcript import Message
+from hallulab.agents.models.prompt import ChatMessage, Prompt, dialogue, load_prompt
+from hallulab.scenarios.transcript import Message
 
 TEMPLATE = """### system
 You help with {{domain}}.
@@ -68,14 +68,14 @@ def test_the_version_is_the_hash_of_the_text() -> None:
 @pytest.mark.parametrize(
     ("package", "name"),
     [
-        ("agents", "route"),
-        ("agents.retrieval", "reformulation"),
-        ("agents.users", "user_opening"),
-        ("agents.users", "user_message"),
-        ("agents.users", "user_opening_short"),
-        ("agents.users", "user_message_short"),
-        ("agents.users", "user_goal"),
-        ("agents.users", "user_patience"),
+        ("hallulab.agents", "route"),
+        ("hallulab.agents.retrieval", "reformulation"),
+        ("hallulab.agents.users", "user_opening"),
+        ("hallulab.agents.users", "user_message"),
+        ("hallulab.agents.users", "user_opening_short"),
+        ("hallulab.agents.users", "user_message_short"),
+        ("hallulab.agents.users", "user_goal"),
+        ("hallulab.agents.users", "user_patience"),
     ],
 )
 def test_our_prompt_files_can_be_filled(package: str, name: str) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.models.recording import Recording
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.digest import digest
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.digest import digest
 
 
 def test_a_digest_is_known_and_does_not_depend_on_key_order() -> None:
@@ -255,7 +255,7 @@ def test_what_cannot_be_written_again_is_not_replayed(tmp_path: Path, value: obj
 def test_a_packed_recording_that_would_fill_the_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents.models.recording._LARGEST", 1000)
+    monkeypatch.setattr("hallulab.agents.models.recording._LARGEST", 1000)
     path = tmp_path / "r.jsonl.gz"
     path.write_bytes(gzip.compress(b"\n" * 1001))
     with pytest.raises(UsageError, match=r"unpacks to more than 1,000 bytes\. Split the recording\."):

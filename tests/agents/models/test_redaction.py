@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.models.redaction import SHORTEST, Redaction, without_keys
+from hallulab.agents.models.redaction import SHORTEST, Redaction, without_keys
 
 KEY = "sk-canary/Ab+9_0.xyz"
 

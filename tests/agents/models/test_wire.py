@@ -10,11 +10,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.models.errors import ModelError
-from agents.models.received import LARGEST
-from agents.models.recording import Recording
-from agents.models.wire import Answer, Exchange, Wire, is_retryable
-from scenarios.errors import ReplayMiss
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.received import LARGEST
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.wire import Answer, Exchange, Wire, is_retryable
+from hallulab.scenarios.errors import ReplayMiss
 from tests.scripted import completion
 
 URL = "http://127.0.0.1:9/v1/chat/completions"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.retrieval.embedding import SentenceEmbedder
-from scenarios.errors import OperationalError
+from hallulab.agents.retrieval.embedding import SentenceEmbedder
+from hallulab.scenarios.errors import OperationalError
 
 
 def test_code_beside_an_embedding_models_weights_is_not_run(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
-from agents.machine.progress_events import StepProgress
-from agents.models.recording import Recording
-from agents.retrieval.knowledge import KnowledgeBase
-from scenarios.errors import OperationalError, ReplayMiss
-from scenarios.packs.pack import Document, Persona, Scenario, Specialist
-from scenarios.text.chunking import Chunking
-from scenarios.transcript import Passage, Retriever
+from hallulab.agents.machine.progress_events import StepProgress
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.scenarios.errors import OperationalError, ReplayMiss
+from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
+from hallulab.scenarios.text.chunking import Chunking
+from hallulab.scenarios.transcript import Passage, Retriever
 from tests.agents.retrieval.hashed_words import HashedWords
 
 TEXTS = {
@@ -404,8 +404,8 @@ async def test_the_same_search_is_computed_once(tmp_path: Path) -> None:
 
 def test_making_one_loads_no_heavy_library() -> None:
     code = (
-        "import sys, agents.retrieval.knowledge, scenarios.packs.pack_files as p\n"
-        "agents.retrieval.knowledge.KnowledgeBase(p.load_scenario('pregnancy-medication'))\n"
+        "import sys, hallulab.agents.retrieval.knowledge, hallulab.scenarios.packs.pack_files as p\n"
+        "hallulab.agents.retrieval.knowledge.KnowledgeBase(p.load_scenario('pregnancy-medication'))\n"
         "print(sorted({'torch', 'lancedb', 'numpy', 'sentence_transformers', 'pyarrow'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

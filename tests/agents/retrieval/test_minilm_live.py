@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.machine.weights import embedding_model_path
-from agents.retrieval.embedding import SentenceEmbedder
-from agents.retrieval.knowledge import KnowledgeBase
-from scenarios.packs.pack_files import load_scenario
+from hallulab.agents.machine.weights import embedding_model_path
+from hallulab.agents.retrieval.embedding import SentenceEmbedder
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.scenarios.packs.pack_files import load_scenario
 
 pytestmark = pytest.mark.live
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models.errors import UnparseableAnswer
-from agents.retrieval.reformulation import reformulate, tidy_query
-from scenarios.transcript import Message
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.retrieval.reformulation import reformulate, tidy_query
+from hallulab.scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool
 
 HISTORY = (

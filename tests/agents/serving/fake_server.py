@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from agents.serving.preparation import PreparedModel
+from hallulab.agents.serving.preparation import PreparedModel
 
 ANSWERS = """
 import http.server, sys

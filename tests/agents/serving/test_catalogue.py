@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.serving.catalogue import CATALOGUE, resolve
-from scenarios.errors import UsageError
+from hallulab.agents.serving.catalogue import CATALOGUE, resolve
+from hallulab.scenarios.errors import UsageError
 
 
 def test_the_default_model_comes_in_22_parts_in_their_order() -> None:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from agents.machine.weights import WheelFile, WheelFiles
-from agents.serving import conversion
-from agents.serving.catalogue import CatalogueModel
-from agents.serving.conversion import (
+from hallulab.agents.machine.weights import WheelFile, WheelFiles
+from hallulab.agents.serving import conversion
+from hallulab.agents.serving.catalogue import CatalogueModel
+from hallulab.agents.serving.conversion import (
     FLOAT32_MEMORY,
     WeightFormat,
     fetch_ahead,
     served_folder,
     weight_format,
 )
-from agents.serving.environment import ServerEnvironment
-from agents.serving.machine import MachineKind
-from scenarios.errors import OperationalError
+from hallulab.agents.serving.environment import ServerEnvironment
+from hallulab.agents.serving.machine import MachineKind
+from hallulab.scenarios.errors import OperationalError
 from tests.wheels import make_wheel, only_wheels_from
 
 MODEL = CatalogueModel(

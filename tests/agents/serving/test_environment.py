@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.machine.progress_events import StepProgress
-from agents.serving.environment import ServerEnvironment, server_environment
-from scenarios.errors import OperationalError
+from hallulab.agents.machine.progress_events import StepProgress
+from hallulab.agents.serving.environment import ServerEnvironment, server_environment
+from hallulab.scenarios.errors import OperationalError
 from tests.wheels import make_wheel, only_wheels_from
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.serving.flags import command_line, cpu_variables, server_variables
-from agents.serving.machine import GIB
-from scenarios.errors import UsageError
+from hallulab.agents.serving.flags import command_line, cpu_variables, server_variables
+from hallulab.agents.serving.machine import GIB
+from hallulab.scenarios.errors import UsageError
 
 START = [
     "py", "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", "m",

@@ -11,9 +11,9 @@ from gguf import GGMLQuantizationType, GGUFWriter
 from gguf.quants import quantize as in_blocks
 from safetensors.torch import load_file
 
-from agents.serving import convert_gguf
-from agents.serving.convert_gguf import in_transformers_order, main, quantize, transformers_name
-from agents.serving.describe_gguf import quantization_config
+from hallulab.agents.serving import convert_gguf
+from hallulab.agents.serving.convert_gguf import in_transformers_order, main, quantize, transformers_name
+from hallulab.agents.serving.describe_gguf import quantization_config
 
 ROWS = np.arange(8 * 32, dtype=np.float32).reshape(8, 32) / 64
 """A matrix of eight outputs; all its numbers are exact in bfloat16 or nearly so."""

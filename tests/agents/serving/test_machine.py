@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.serving.machine import (
+from hallulab.agents.serving.machine import (
     as_ranges,
     available_memory,
     gpu_cards,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.serving.ports import is_free, reserved_port
-from scenarios.errors import OperationalError
+from hallulab.agents.serving.ports import is_free, reserved_port
+from hallulab.scenarios.errors import OperationalError
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agents.serving import preparation
-from agents.serving.environment import ServerEnvironment
-from agents.serving.preparation import loaded_bytes, positions, prepare
-from scenarios.errors import UsageError
+from hallulab.agents.serving import preparation
+from hallulab.agents.serving.environment import ServerEnvironment
+from hallulab.agents.serving.preparation import loaded_bytes, positions, prepare
+from hallulab.scenarios.errors import UsageError
 
 
 @pytest.fixture

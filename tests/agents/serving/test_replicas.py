@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.serving import replicas
-from agents.serving.machine import GIB
-from agents.serving.preparation import PreparedModel
-from agents.serving.replicas import parts
-from scenarios.errors import UsageError
+from hallulab.agents.serving import replicas
+from hallulab.agents.serving.machine import GIB
+from hallulab.agents.serving.preparation import PreparedModel
+from hallulab.agents.serving.replicas import parts
+from hallulab.scenarios.errors import UsageError
 from tests.agents.serving.fake_server import ANSWERS, fake_prepared
 
 

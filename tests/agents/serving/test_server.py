@@ -12,17 +12,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.machine.progress_events import StepProgress, silent
-from agents.serving import command
-from agents.serving.ports import is_free
-from agents.serving.server import (
+from hallulab.agents.machine.progress_events import StepProgress, silent
+from hallulab.agents.serving import command
+from hallulab.agents.serving.ports import is_free
+from hallulab.agents.serving.server import (
     KEPT_LOGS,
     end_of_log,
     is_healthy,
     new_log,
     serve_prepared,
 )
-from scenarios.errors import OperationalError
+from hallulab.scenarios.errors import OperationalError
 from tests.agents.serving.fake_server import ANSWERS, FAILS, HANGS, fake_prepared
 
 
@@ -135,7 +135,7 @@ def test_an_empty_log_is_said(tmp_path: Path) -> None:
 COMMAND = """
     import signal
     from pathlib import Path
-    from agents.serving import command
+    from hallulab.agents.serving import command
     from tests.agents.serving.fake_server import ANSWERS, fake_prepared
 
     # A shell's background jobs ignore it, and so would what they start.

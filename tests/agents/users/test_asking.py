@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.users.asking import asks_something, question_of
+from hallulab.agents.users.asking import asks_something, question_of
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from agents.models.errors import UnparseableAnswer
-from agents.users.chat_reader import ChatCase, manner_in, numbers, parts, read_case
-from agents.users.persona_writer import MANNERS
-from scenarios.transcript import Message
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.users.chat_reader import ChatCase, manner_in, numbers, parts, read_case
+from hallulab.agents.users.persona_writer import MANNERS
+from hallulab.scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool
 
 GOALS = ["Learn what a card costs.", "learn What a card costs", "how long a card lasts?"]

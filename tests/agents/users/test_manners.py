@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.users.manners import DEFAULT_MANNERS, OWN, Manner, drawn, manner_of, manners, slipped, speaking
-from scenarios.packs.pack_files import load_scenario
+from hallulab.agents.users.manners import (
+    DEFAULT_MANNERS,
+    OWN,
+    Manner,
+    drawn,
+    manner_of,
+    manners,
+    slipped,
+    speaking,
+)
+from hallulab.scenarios.packs.pack_files import load_scenario
 
 TEXT = "The refrigerator cost Rs 46,990 in a shop. Can I get the money back?"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.models.errors import UnparseableAnswer
-from agents.users.summarizer import read_chat, summarize
-from scenarios.errors import UsageError
-from scenarios.transcript import Message
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.users.summarizer import read_chat, summarize
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Message
 from tests.places import ROOT
 from tests.scripted import last_user, scripted_pool
 

@@ -6,10 +6,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.users.manners import DEFAULT_MANNERS, OWN, manner_of
-from agents.users.user import SimulatedUser, UserFailed, UserMove, clean, turn_seed
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Message
+from hallulab.agents.users.manners import DEFAULT_MANNERS, OWN, manner_of
+from hallulab.agents.users.user import SimulatedUser, UserFailed, UserMove, clean, turn_seed
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool
 
 PERSONA = Persona(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents.users.user_flaws import (
+from hallulab.agents.users.user_flaws import (
     Flaw,
     conversation_flaws,
     is_loop,
@@ -14,8 +14,8 @@ from agents.users.user_flaws import (
     repeated,
     role_swap,
 )
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Message, StopReason, Turn
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Conversation, Message, StopReason, Turn
 from tests.builders import conversation
 
 PERSONA = Persona(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agents.claim_check import ClaimCheck
-from agents.models.prompt import load_prompt
-from chatbots.guarded.record import STEP
-from chatbots.protocol import parts_version
-from chatbots.registry import Workshop, chatbot_options, chatbot_version, make_chatbot
-from detectors.base.protocol import DetectorContext
-from scenarios.errors import UsageError
-from scenarios.transcript import Message
+from hallulab.agents.claim_check import ClaimCheck
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.chatbots.guarded.record import STEP
+from hallulab.chatbots.protocol import parts_version
+from hallulab.chatbots.registry import Workshop, chatbot_options, chatbot_version, make_chatbot
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Message
 from tests.chatbots.guarded.wrapped import Finds, Says, asked, failing, guarded, purposes
 from tests.chatbots.stage import SCENARIO, stage
 
@@ -77,7 +77,7 @@ async def test_any_bot_is_asked_again_in_the_users_message_with_what_was_flagged
     )
     first, again = bot.histories
     assert [message.text for message in first] == ["Hi", "Hello", SENSITIVE]
-    [message] = load_prompt("chatbots", "stricter").fill(question=SENSITIVE, claims="“It is safe.”")
+    [message] = load_prompt("hallulab.chatbots", "stricter").fill(question=SENSITIVE, claims="“It is safe.”")
     assert [(one.role, one.text) for one in again] == [
         ("user", "Hi"),
         ("assistant", "Hello"),
@@ -172,7 +172,7 @@ async def test_the_steps_of_both_drafts_are_kept() -> None:
 def test_it_checks_claims_as_its_guard_does() -> None:
     context, _, _ = stage(options={"detector": "lexical"})
     found = make_chatbot("guarded", context).claim_check  # type: ignore[attr-defined]
-    assert found == ClaimCheck(methods=("detectors.lexical.detector.LexicalDetector",))
+    assert found == ClaimCheck(methods=("hallulab.detectors.lexical.detector.LexicalDetector",))
 
 
 def test_a_detector_is_made_once_for_equal_options() -> None:

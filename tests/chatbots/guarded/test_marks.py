@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbots.guarded.marks import sources, with_marks
-from scenarios.text.spans import Region
-from scenarios.transcript import Passage, Span
+from hallulab.chatbots.guarded.marks import sources, with_marks
+from hallulab.scenarios.text.spans import Region
+from hallulab.scenarios.transcript import Passage, Span
 
 FEES = Passage(id="fees#0", document="fees", text="The fee of the complaint is Rs 200.")
 OFFICE = Passage(id="office#0", document="office", text="The district office opens at nine on weekdays.")

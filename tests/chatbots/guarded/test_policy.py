@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import pytest
 
-from chatbots.guarded.policy import Decision, Policy, built_in_policies, load_policy
-from scenarios.errors import UsageError
-from scenarios.transcript import Judgement
+from hallulab.chatbots.guarded.policy import Decision, Policy, built_in_policies, load_policy
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Judgement
 
 SMALL = """\
 name: mine

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from chatbots.guarded.policy import Policy, Topic
-from chatbots.guarded.topics import Asked, Tags, by_rules, tag
-from scenarios.transcript import Passage
+from hallulab.chatbots.guarded.policy import Policy, Topic
+from hallulab.chatbots.guarded.topics import Asked, Tags, by_rules, tag
+from hallulab.scenarios.transcript import Passage
 from tests.scripted import last_user, scripted_pool
 
 TOPICS = {

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chatbots.guarded.record import GuardRecord, record_of
-from chatbots.protocol import Chatbot, ChatbotContext, ChatbotError, Reply
-from chatbots.registry import Workshop, make_chatbot
-from detectors.base.protocol import Detector, DetectorContext, Traits
-from scenarios.packs.pack import Scenario
-from scenarios.transcript import Call, Judgement, Message, Passage, Span, Step, Turn, TurnView, Unit
+from hallulab.chatbots.guarded.record import GuardRecord, record_of
+from hallulab.chatbots.protocol import Chatbot, ChatbotContext, ChatbotError, Reply
+from hallulab.chatbots.registry import Workshop, make_chatbot
+from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.transcript import Call, Judgement, Message, Passage, Span, Step, Turn, TurnView, Unit
 from tests.builders import call
 from tests.chatbots.stage import SCENARIO, stage
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from detectors.base.checking import checked, failure
-from scenarios.transcript import Judgement, Span
+from hallulab.detectors.base.checking import checked, failure, run_detector
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.transcript import Judgement, Span, TurnView
 from tests.builders import call, scored
 
 
@@ -75,3 +76,14 @@ def test_a_judgement_that_was_changed_unchecked_is_a_failed_one(
         "failed",
         f"the detector gave no sound Judgement: {flaw}",
     )
+
+
+async def test_a_judgement_is_checked_also_if_the_detectors_package_is_called_as_ours() -> None:
+    class Theirs(Detector):
+        __module__ = "detectors.theirs"
+
+        async def detect(self, view: TurnView) -> Judgement:
+            return flagging().model_copy(update={"score": "high"})
+
+    [judgement] = await run_detector(Theirs(), [TurnView(question="", passages=(), reply="word!")])
+    assert judgement.outcome == "failed"

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from detectors.base.fitted import Fitted, GroupCounts, UnitCounts, fitted_file, fitted_for, fitted_version
-from detectors.base.protocol import DetectorContext
-from detectors.combined.detector import CombinedDetector
-from detectors.direct_judge.detector import DirectJudgeDetector
-from detectors.lexical.detector import LexicalDetector
-from scenarios.errors import UsageError
+from hallulab.detectors.base.fitted import (
+    Fitted,
+    GroupCounts,
+    UnitCounts,
+    fitted_file,
+    fitted_for,
+    fitted_version,
+)
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.combined.detector import CombinedDetector
+from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
+from hallulab.detectors.lexical.detector import LexicalDetector
+from hallulab.scenarios.errors import UsageError
 from tests.scripted import scripted_pool
 
 NOTHING = UnitCounts(clean=0, clean_flagged=0, wrong=0, wrong_flagged=0)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.models.client import Endpoint
-from agents.models.errors import ModelError
-from agents.models.model import ModelPool
-from agents.models.prompt import ChatMessage
-from detectors.base.evidence_questions import Calibration, calibration
-from detectors.base.judging import best_passage, flagged_spans, format_evidence, gather_all, judge
-from detectors.base.thresholds import tuned_threshold
-from scenarios.transcript import Judgement, Passage, Span, Unit
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.prompt import ChatMessage
+from hallulab.detectors.base.evidence_questions import Calibration, calibration
+from hallulab.detectors.base.judging import best_passage, flagged_spans, format_evidence, gather_all, judge
+from hallulab.detectors.base.thresholds import tuned_threshold
+from hallulab.scenarios.transcript import Judgement, Passage, Span, Unit
 from tests.scripted import scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool\n opens at 6.")

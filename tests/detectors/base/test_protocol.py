@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agents.claim_check import ClaimCheck
-from detectors.base.protocol import Detector, DetectorContext, Traits, judging
-from detectors.registry import DETECTORS, make_detector
-from scenarios.transcript import Judgement, TurnView
+from hallulab.agents.claim_check import ClaimCheck
+from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, judging
+from hallulab.detectors.registry import DETECTORS, make_detector
+from hallulab.scenarios.transcript import Judgement, TurnView
 from tests.scripted import scripted_pool
 
 NEED_NONE = {"lexical", "combined", "lettucedetect", "hhem", "minicheck"}

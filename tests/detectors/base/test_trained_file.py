@@ -9,12 +9,12 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
-from detectors.base.trained_file import classifier, read_trained, write_trained
-from detectors.combined import model as combined
-from detectors.evidence_chain import model as evidence_chain
-from detectors.features.matching import DocumentFrequency
-from detectors.features.scores import Thresholds
-from scenarios.errors import UsageError
+from hallulab.detectors.base.trained_file import classifier, read_trained, write_trained
+from hallulab.detectors.combined import model as combined
+from hallulab.detectors.evidence_chain import model as evidence_chain
+from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.scores import Thresholds
+from hallulab.scenarios.errors import UsageError
 
 DIRECTORY = b"PK\x01\x02"
 """What the first entry of a zip file's table of contents begins with."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from detectors.base.protocol import DetectorContext, TrainableDetector
-from detectors.combined.detector import SHIPPED, CombinedDetector
-from detectors.combined.model import save_model
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, TurnView
+from hallulab.detectors.base.protocol import DetectorContext, TrainableDetector
+from hallulab.detectors.combined.detector import SHIPPED, CombinedDetector
+from hallulab.detectors.combined.model import save_model
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, TurnView
 from tests.detectors.features.material import corpus, passages
 from tests.scripted import scripted_pool
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.combined.copying import COPY_FEATURES, copying
-from detectors.combined.features import (
+from hallulab.detectors.combined.copying import COPY_FEATURES, copying
+from hallulab.detectors.combined.features import (
     TASKS,
     mean_max_min,
     measure_all,
     of_word_scores,
 )
-from detectors.features.batch import Case, make_batch
-from detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
-from detectors.features.features import PAPER_FEATURES
-from detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.batch import Case, make_batch
+from hallulab.detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
+from hallulab.detectors.features.features import PAPER_FEATURES
+from hallulab.detectors.features.matching import DocumentFrequency
 from tests.detectors.features.material import passages
 
 NO_COUNTS = DocumentFrequency(texts=0, counts={})

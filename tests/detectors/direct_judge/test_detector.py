@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from detectors.base.protocol import DetectorContext
-from detectors.direct_judge.detector import DirectJudgeDetector
-from scenarios.errors import UsageError
-from scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from tests.scripted import last_user, scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool opens at 6.")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from detectors.base.protocol import DetectorContext, TrainableDetector
-from detectors.evidence_chain.detector import EVIDENCE_CHAIN, EvidenceChainDetector, shipped_path
-from detectors.evidence_chain.model import save_model
-from detectors.features.batch import task_of
-from scenarios.errors import UsageError
-from scenarios.transcript import Judgement, Origin, TurnView
+from hallulab.detectors.base.protocol import DetectorContext, TrainableDetector
+from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN, EvidenceChainDetector, shipped_path
+from hallulab.detectors.evidence_chain.model import save_model
+from hallulab.detectors.features.batch import task_of
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Judgement, Origin, TurnView
 from tests.detectors.features.material import corpus, passages
 from tests.scripted import scripted_pool
 

@@ -10,15 +10,15 @@ import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.evidence_chain.model import load_model, save_model
-from detectors.evidence_chain.risk import Method, model_inputs, rule_risk
-from detectors.evidence_chain.training import SHALLOW, hold_out, train
-from detectors.features.batch import make_batch, make_case
-from detectors.features.features import Features, measure
-from detectors.features.learning import best_threshold, count_forms, gold, parts_of
-from detectors.features.matching import DocumentFrequency
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
+from hallulab.detectors.evidence_chain.model import load_model, save_model
+from hallulab.detectors.evidence_chain.risk import Method, model_inputs, rule_risk
+from hallulab.detectors.evidence_chain.training import SHALLOW, hold_out, train
+from hallulab.detectors.features.batch import make_batch, make_case
+from hallulab.detectors.features.features import Features, measure
+from hallulab.detectors.features.learning import best_threshold, count_forms, gold, parts_of
+from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledReply
 from tests.detectors.features.material import batch, corpus
 
 FEW_TREES = SHALLOW._replace(trees=10)
@@ -111,7 +111,7 @@ def test_what_scores_a_reply_for_the_thresholds_did_not_learn_from_it(
             known = np.array([tuple(row) in self.seen for row in inputs.tolist()], dtype=float)
             return np.column_stack([1 - known, known])
 
-    monkeypatch.setattr("detectors.evidence_chain.training._random_forest", lambda *_: Seen())
+    monkeypatch.setattr("hallulab.detectors.evidence_chain.training._random_forest", lambda *_: Seen())
     replies = [
         one.model_copy(update={"meta": {"temperature": float(one.group)}}) for one in corpus(10)
     ]  # the temperature makes every group's inputs its own
@@ -225,7 +225,7 @@ def test_a_file_with_other_types_is_refused(tmp_path: Path) -> None:
 def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "kept.skops"
     model = train("lexical", corpus(4))
-    monkeypatch.setattr("detectors.evidence_chain.model.FORMAT", 0)
+    monkeypatch.setattr("hallulab.detectors.evidence_chain.model.FORMAT", 0)
     save_model(model, path)
     monkeypatch.undo()
     with pytest.raises(UsageError, match="its format is 0, not 1"):

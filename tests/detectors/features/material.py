@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from detectors.features.batch import Batch, Case, make_batch
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Passage
+from hallulab.detectors.features.batch import Batch, Case, make_batch
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
+from hallulab.scenarios.transcript import Passage
 
 CITIES = ("Lyon", "Graz", "Turin", "Bergen", "Porto", "Leeds", "Ghent", "Malaga", "Basel", "Cork")
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
-from detectors.features.features import KNOWN, MISMATCH, NOVEL, Features, measure
-from detectors.features.matching import DocumentFrequency, best_bm25, make_terms
+from hallulab.detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
+from hallulab.detectors.features.features import KNOWN, MISMATCH, NOVEL, Features, measure
+from hallulab.detectors.features.matching import DocumentFrequency, best_bm25, make_terms
 from tests.detectors.features.material import batch
 
 EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")

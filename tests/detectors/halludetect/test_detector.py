@@ -8,10 +8,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from detectors.base.protocol import DetectorContext
-from detectors.halludetect.detector import HalluDetectDetector
-from scenarios.errors import OperationalError, UsageError
-from scenarios.transcript import Message, Passage, TurnView
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.halludetect.detector import HalluDetectDetector
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.transcript import Message, Passage, TurnView
 from tests.scripted import Script, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. Call 555-0134 for tickets. Feel free to ask more."

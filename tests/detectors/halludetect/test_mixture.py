@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.base.protocol import DetectorContext
-from detectors.halludetect.detector import HalluDetectDetector, kept_places
-from detectors.halludetect.mixture import (
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.halludetect.detector import HalluDetectDetector, kept_places
+from hallulab.detectors.halludetect.mixture import (
     Mixture,
     Weights,
     log_odds,
@@ -23,8 +23,8 @@ from detectors.halludetect.mixture import (
     mixture_of,
     probability,
 )
-from detectors.halludetect.own_evidence import adds_support, nearest_passages
-from scenarios.transcript import Message, Passage, TurnView
+from hallulab.detectors.halludetect.own_evidence import adds_support, nearest_passages
+from hallulab.scenarios.transcript import Message, Passage, TurnView
 from tests.places import ROOT
 from tests.scripted import Script, last_user, scripted_pool
 
@@ -106,7 +106,7 @@ async def test_with_a_mixture_the_reply_is_weighed_as_a_whole(monkeypatch: pytes
         sentence=Weights(intercept=0.0, weights={"unsupported": 1.0}),
         reply=Weights(intercept=-1.0, weights={"any": 0.0, "unknown": 2.0}),
     )
-    monkeypatch.setattr("detectors.halludetect.detector.mixture_of", lambda model: mixture)
+    monkeypatch.setattr("hallulab.detectors.halludetect.detector.mixture_of", lambda model: mixture)
     judge, _ = detector(stated)
     judgement = await judge.detect(VIEW)
     # 11 of 16 words are new, to which 8 are added: log-odds 2 * 11/24 - 1 = -1/12.
@@ -120,7 +120,7 @@ async def test_weights_are_part_of_the_version(monkeypatch: pytest.MonkeyPatch) 
     plain = detector(stated)[0].version
     weights = Weights(intercept=0.0, weights={"unsupported": 1.0})
     mixture = Mixture(sentence=weights, reply=Weights(intercept=0.0, weights={"any": 1.0}))
-    monkeypatch.setattr("detectors.halludetect.detector.mixture_of", lambda model: mixture)
+    monkeypatch.setattr("hallulab.detectors.halludetect.detector.mixture_of", lambda model: mixture)
     learnt, _ = detector(stated)
     assert learnt.version != plain
 
@@ -206,8 +206,8 @@ def test_a_found_passage_counts_where_the_own_are_silent_and_it_is_near() -> Non
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_the_nearest_passages_do_not_hang_on_the_order_of_sets(seed: int) -> None:
     script = (
-        "from detectors.halludetect.own_evidence import nearest_passages\n"
-        "from scenarios.transcript import Passage\n"
+        "from hallulab.detectors.halludetect.own_evidence import nearest_passages\n"
+        "from hallulab.scenarios.transcript import Passage\n"
         "words = [f'word{number}' for number in range(900)]\n"
         "alike = [' '.join([*words[:300], *(f'more{m}x{n}' for m in range(n))]) for n in range(0, 500, 10)]\n"
         "others = [' '.join(words[:n]) for n in range(1, 300, 3)]\n"

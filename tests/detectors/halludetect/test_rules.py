@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.base.courtesy import claims_nothing
-from detectors.base.statements import statements
-from detectors.halludetect.by_word import Objection, RoughAnalysis, vote
-from detectors.halludetect.evidence import Grounds, merge_passages
-from detectors.halludetect.overlap import lack_of_overlap
-from detectors.halludetect.severity import majority, mean, severity
-from detectors.halludetect.user_said import draws_on_user, items, repeats_user
-from scenarios.transcript import Passage
+from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.base.statements import statements
+from hallulab.detectors.halludetect.by_word import Objection, RoughAnalysis, vote
+from hallulab.detectors.halludetect.evidence import Grounds, merge_passages
+from hallulab.detectors.halludetect.overlap import lack_of_overlap
+from hallulab.detectors.halludetect.severity import majority, mean, severity
+from hallulab.detectors.halludetect.user_said import draws_on_user, items, repeats_user
+from hallulab.scenarios.transcript import Passage
 
 USER = "I am Sharan Hegde, sharan.hegde@gmail.com, phone 98450 12345. The fridge cost Rs 12,500."
 SHARES = st.floats(0.0, 1.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from detectors.base.protocol import DetectorContext
-from detectors.lexical.detector import LexicalDetector
-from scenarios.transcript import Judgement, Message, Passage, TurnView
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.lexical.detector import LexicalDetector
+from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
 from tests.scripted import scripted_pool
 
 EVIDENCE = "The bakery opens at 6."

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from detectors.logic_graph.consistency import shares, support
+from hallulab.detectors.logic_graph.consistency import shares, support
 
 TABLE_8 = (
     [

@@ -10,14 +10,14 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
-from agents.models.client import Endpoint
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
-from detectors.base.protocol import DetectorContext
-from detectors.logic_graph.detector import LogicGraphDetector
-from detectors.registry import make_detector
-from scenarios.errors import UsageError
-from scenarios.transcript import Passage, TurnView
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.logic_graph.detector import LogicGraphDetector
+from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Passage, TurnView
 from tests.scripted import last_user, scripted_pool
 
 REPLY = "The pool opens at 6 every day. Entry costs 9 euros on Sundays."
@@ -68,7 +68,7 @@ def detector(pool: ModelPool, embedder: Directions | None = None, **options: Any
     context = DetectorContext(models=pool, seed=5, options={**ours, **options})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "detectors.logic_graph.detector.shared_embedder", lambda model: embedder or Directions()
+            "hallulab.detectors.logic_graph.detector.shared_embedder", lambda model: embedder or Directions()
         )
         return LogicGraphDetector("logic-graph", context)
 

@@ -6,7 +6,7 @@ import numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.logic_graph.relations import clusters, distances, related
+from hallulab.detectors.logic_graph.relations import clusters, distances, related
 
 LINE = numpy.array([[0.0], [1.0], [2.0], [10.0]])
 """Three points in a row and one far away: mean distance 5.33."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.logic_graph.segmentation import (
+from hallulab.detectors.logic_graph.segmentation import (
     answer_claims,
     document_chunks,
     segments,
@@ -15,7 +15,7 @@ from detectors.logic_graph.segmentation import (
     whole_documents,
     whole_reply,
 )
-from scenarios.transcript import Passage
+from hallulab.scenarios.transcript import Passage
 
 REPLY = "Hello! The pool opens at 6 every day. Entry costs 9 euros. Let me know if you need more help."
 

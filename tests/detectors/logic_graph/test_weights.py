@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from agents.models.model import Session
-from detectors.base.protocol import DetectorContext
-from detectors.logic_graph.detector import LogicGraphDetector
-from detectors.logic_graph.scorers import Group, Pair
-from detectors.logic_graph.segmentation import Claim
-from detectors.logic_graph.weights import RERANK_PROMPT, HhemScorer, RerankScorer
-from detectors.peers.workers.hhem_worker import HHEM_PROMPT
-from scenarios.errors import UsageError
-from scenarios.text.spans import Region
-from scenarios.transcript import Passage, TurnView
+from hallulab.agents.models.model import Session
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.logic_graph.detector import LogicGraphDetector
+from hallulab.detectors.logic_graph.scorers import Group, Pair
+from hallulab.detectors.logic_graph.segmentation import Claim
+from hallulab.detectors.logic_graph.weights import RERANK_PROMPT, HhemScorer, RerankScorer
+from hallulab.detectors.peers.workers.hhem_worker import HHEM_PROMPT
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.spans import Region
+from hallulab.scenarios.transcript import Passage, TurnView
 from tests.detectors.peers.tiny_models import tiny_hhem
 from tests.scripted import scripted_pool
 

@@ -7,10 +7,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.models.errors import UnparseableAnswer
-from agents.models.prompt import load_prompt
-from detectors.metarag.decomposition import Decomposition, decompose, parse_factoids
-from scenarios.text.spans import sentences
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.detectors.metarag.decomposition import Decomposition, decompose, parse_factoids
+from hallulab.scenarios.text.spans import sentences
 from tests.scripted import Script, completion, last_user, scripted_pool
 
 REPLY = "Hello! The pool opens at 6. Is that fine? It costs 9 euros, and it costs 5 for children."
@@ -18,7 +18,7 @@ REPLY = "Hello! The pool opens at 6. Is that fine? It costs 9 euros, and it cost
 
 async def decomposed(script: Script) -> tuple[Decomposition, list[dict[str, Any]]]:
     pool, transport = scripted_pool(script)
-    prompt = load_prompt("detectors.metarag", "decomposition")
+    prompt = load_prompt("hallulab.detectors.metarag", "decomposition")
     found = await decompose(
         pool.session("metarag"), prompt, "When does it open?", REPLY, temperature=0.0, limit=24
     )

@@ -8,14 +8,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.models.client import Endpoint
-from agents.models.errors import UnparseableAnswer
-from agents.models.model import ModelPool
-from detectors.base.protocol import DetectorContext
-from detectors.metarag.detector import MetaRagDetector
-from detectors.metarag.verification import read_decision
-from scenarios.errors import UsageError
-from scenarios.transcript import Passage, TurnView
+from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.model import ModelPool
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.metarag.detector import MetaRagDetector
+from hallulab.detectors.metarag.verification import read_decision
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Passage, TurnView
 from tests.scripted import Script, ScriptedTransport, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. It costs 9 euros."

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detectors.base.protocol import DetectorContext
-from detectors.metarag.detector import MetaRagDetector
-from scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.metarag.detector import MetaRagDetector
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from tests.scripted import last_user, scripted_pool
 
 FACT = "The pool opens at 6."

@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from agents.claim_check import ClaimCheck
-from agents.machine.environments import STAMP, environment_folder
-from detectors.base.protocol import DetectorContext
-from detectors.peers import detector as peers
-from detectors.peers.detector import (
+from hallulab.agents.claim_check import ClaimCheck
+from hallulab.agents.machine.environments import STAMP, environment_folder
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.peers import detector as peers
+from hallulab.detectors.peers.detector import (
     HhemDetector,
     LettuceDetectDetector,
     MiniCheckDetector,
     PeerDetector,
     RefCheckerDetector,
 )
-from detectors.peers.environment import has_environment, peer_python, peer_requirements
-from scenarios.errors import OperationalError, UsageError
-from scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.detectors.peers.environment import has_environment, peer_python, peer_requirements
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from tests.detectors.peers.test_process import FRAME
 from tests.scripted import last_user, scripted_pool
 from tests.wheels import make_wheel, only_wheels_from
@@ -351,10 +351,10 @@ def test_an_environment_is_made_once_from_the_pins(monkeypatch: pytest.MonkeyPat
     index = tmp_path / "index"
     make_wheel(index, "toy", {"toy.py": b""})
     only_wheels_from(index, monkeypatch)
-    monkeypatch.setattr("detectors.peers.environment._requirements", lambda: {"hhem": ("toy==1.0",)})
+    monkeypatch.setattr("hallulab.detectors.peers.environment._requirements", lambda: {"hhem": ("toy==1.0",)})
     python = peer_python("hhem", cache=tmp_path)
     assert python.is_relative_to(tmp_path / "peers")
-    monkeypatch.setattr("detectors.peers.environment._requirements", lambda: {"hhem": ("toy==2.0",)})
+    monkeypatch.setattr("hallulab.detectors.peers.environment._requirements", lambda: {"hhem": ("toy==2.0",)})
     with pytest.raises(OperationalError, match="cannot make hhem's environment"):
         peer_python("hhem", cache=tmp_path)
 
@@ -366,7 +366,7 @@ def test_peers_with_the_same_packages_share_an_environment(
     make_wheel(index, "toy", {"toy.py": b""})
     only_wheels_from(index, monkeypatch)
     pins = {"other": (), "hhem": ("toy==1.0",), "minicheck": ("toy==1.0",)}
-    monkeypatch.setattr("detectors.peers.environment._requirements", lambda: pins)
+    monkeypatch.setattr("hallulab.detectors.peers.environment._requirements", lambda: pins)
     python = peer_python("minicheck", cache=tmp_path)
     assert python == peer_python("hhem", cache=tmp_path)
     assert python.parents[1].name.startswith("hhem-")

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
-from detectors.peers.process import Worker
-from detectors.peers.protocol import (
+from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
+from hallulab.detectors.peers.process import Worker
+from hallulab.detectors.peers.protocol import (
     Abstained,
     Failed,
     Judged,

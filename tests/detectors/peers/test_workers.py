@@ -11,8 +11,13 @@ from typing import Any
 
 import pytest
 
-from detectors.peers.protocol import Judged, read_message
-from detectors.peers.workers import hhem_worker, lettucedetect_worker, minicheck_worker, refchecker_worker
+from hallulab.detectors.peers.protocol import Judged, read_message
+from hallulab.detectors.peers.workers import (
+    hhem_worker,
+    lettucedetect_worker,
+    minicheck_worker,
+    refchecker_worker,
+)
 from tests.detectors.peers.tiny_models import save_tokenizer, tiny_hhem, tiny_minicheck, tiny_t5
 
 REPLY = "The pool opens at 7. Tickets are free."

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from detectors.base.protocol import DetectorContext
-from detectors.self_check.detector import SelfCheckDetector
-from scenarios.transcript import Judgement, Message, Passage, TurnView
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.self_check.detector import SelfCheckDetector
+from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
 from tests.scripted import last_user, scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool opens at 6.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from scenarios.attacks.attack import Attack
-from scenarios.attacks.attacked import Planted, attack_version, attacked
-from scenarios.attacks.orders import all_orders
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.attacks.attacked import Planted, attack_version, attacked
+from hallulab.scenarios.attacks.orders import all_orders
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
 
 PACK = load_scenario("migration-labour-rights")
 

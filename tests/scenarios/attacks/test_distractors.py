@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.attacks.distractors import distractors
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.attacks.distractors import distractors
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
 
 PACK = load_scenario("pregnancy-medication")
 OTHERS = {

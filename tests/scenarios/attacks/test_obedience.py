@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.attacks.obedience import obeyed, repeats
-from scenarios.attacks.orders import Order, all_orders
-from scenarios.attacks.poison import Poison
+from hallulab.scenarios.attacks.obedience import obeyed, repeats
+from hallulab.scenarios.attacks.orders import Order, all_orders
+from hallulab.scenarios.attacks.poison import Poison
 
 SAYING = [order for order in all_orders() if order.how == "says"]
 BY_ID = {order.id: order for order in all_orders()}

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from scenarios.attacks.orders import (
+from hallulab.scenarios.attacks.orders import (
     Order,
     UserOrder,
     all_orders,
@@ -16,11 +16,11 @@ from scenarios.attacks.orders import (
     with_orders,
     without_user_orders,
 )
-from scenarios.packs.pack import Document
-from scenarios.packs.pack_files import built_in_packs, load_scenario
-from scenarios.text.chunking import passages
-from scenarios.text.spans import words
-from scenarios.transcript import Turn
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
+from hallulab.scenarios.text.chunking import passages
+from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.transcript import Turn
 from tests.builders import conversation
 
 ORDERS = all_orders()

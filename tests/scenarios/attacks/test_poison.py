@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scenarios.attacks.poison import Poison, poisoned
-from scenarios.packs.pack import Document
-from scenarios.packs.pack_files import load_scenario
-from scenarios.text.library import Library, library_of
+from hallulab.scenarios.attacks.poison import Poison, poisoned
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.library import Library, library_of
 
 NOTHING = Library(())
 FEE = "The fee for a first complaint at the office is 200 rupees."

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from scenarios.attacks.attack import Attack
-from scenarios.attacks.fake_answers import fake_answers, kind_of
-from scenarios.attacks.questions import compose
-from scenarios.datasets.hotpotqa import HotpotQuestion
-from scenarios.errors import UsageError
+from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.attacks.fake_answers import fake_answers, kind_of
+from hallulab.scenarios.attacks.questions import compose
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
+from hallulab.scenarios.errors import UsageError
 
 
 def question(

@@ -6,12 +6,12 @@ import gzip
 import json
 from functools import cache
 
-from chatbots.instructions import instructions_of
-from scenarios.attacks.obedience import obeyed, repeats
-from scenarios.attacks.orders import all_orders
-from scenarios.attacks.poison import poisoned
-from scenarios.packs.pack_files import load_scenario
-from scenarios.text.library import library_of
+from hallulab.chatbots.instructions import instructions_of
+from hallulab.scenarios.attacks.obedience import obeyed, repeats
+from hallulab.scenarios.attacks.orders import all_orders
+from hallulab.scenarios.attacks.poison import poisoned
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.library import library_of
 from tests.places import ROOT
 
 INSTRUCTIONS = tuple(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scenarios.chats.formats import format_of, read_chats
-from scenarios.transcript import Conversation
+from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.transcript import Conversation
 
 
 def otlp(name: str, start: int, parent: str = "", **attributes: Any) -> dict[str, Any]:

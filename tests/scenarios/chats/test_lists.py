@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scenarios.chats import langfuse, spans
-from scenarios.chats.values import Flaw, list_in
+from hallulab.scenarios.chats import langfuse, spans
+from hallulab.scenarios.chats.values import Flaw, list_in
 
 
 def test_a_list_is_given_and_a_missing_one_is_empty() -> None:

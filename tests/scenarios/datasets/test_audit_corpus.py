@@ -8,17 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.datasets import load_labelled
-from scenarios.datasets.audit_corpus import generate, sentence_meta
-from scenarios.datasets.audit_corpus.plan import Blueprint, Fact, read_blueprints, read_plan, read_pools
-from scenarios.datasets.audit_corpus.responses import write_response
-from scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
-from scenarios.datasets.audit_corpus.sources import Source, make_sources
-from scenarios.datasets.audit_corpus.templates import fill, slots_of
-from scenarios.errors import UsageError
-from scenarios.files.digest import digest
-from scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from scenarios.transcript import Passage
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.datasets.audit_corpus import generate, sentence_meta
+from hallulab.scenarios.datasets.audit_corpus.plan import (
+    Blueprint,
+    Fact,
+    read_blueprints,
+    read_plan,
+    read_pools,
+)
+from hallulab.scenarios.datasets.audit_corpus.responses import write_response
+from hallulab.scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
+from hallulab.scenarios.datasets.audit_corpus.sources import Source, make_sources
+from hallulab.scenarios.datasets.audit_corpus.templates import fill, slots_of
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
+from hallulab.scenarios.transcript import Passage
 
 
 @pytest.fixture(scope="module")

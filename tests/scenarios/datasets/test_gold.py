@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scenarios.datasets import load_labelled
-from scenarios.errors import UsageError
-from scenarios.labelled import ChatbotTurn, GoldSpan
-from scenarios.transcript import Conversation, Message, Passage, Turn
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan
+from hallulab.scenarios.transcript import Conversation, Message, Passage, Turn
 from tests.builders import conversation
 
 FEE = Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.5, topic="money")

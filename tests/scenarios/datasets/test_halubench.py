@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scenarios.datasets import load_labelled
-from scenarios.errors import UsageError
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.errors import UsageError
 
 ROW = {
     "id": "1",

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scenarios.datasets import load_labelled
-from scenarios.errors import UsageError
-from scenarios.labelled import GoldSpan, LabelledData
-from scenarios.transcript import Message
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import GoldSpan, LabelledData
+from hallulab.scenarios.transcript import Message
 
 QA = {
     "knowledge": "The mill is old.",

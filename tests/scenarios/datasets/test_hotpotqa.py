@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scenarios.datasets.hotpotqa import HotpotQuestion, read_hotpotqa
-from scenarios.errors import UsageError
-from scenarios.transcript import Passage
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion, read_hotpotqa
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Passage
 
 QUESTION = {
     "_id": "5a",

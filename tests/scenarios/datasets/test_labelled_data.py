@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scenarios.datasets import LOADERS, load_labelled
-from scenarios.errors import UsageError
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Message, Passage
+from hallulab.scenarios.datasets import LOADERS, load_labelled
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
+from hallulab.scenarios.transcript import Message, Passage
 
 TURN = {
     "model_name": "t5",

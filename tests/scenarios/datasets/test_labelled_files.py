@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from scenarios.datasets import load_labelled
-from scenarios.datasets.hotpotqa import read_hotpotqa
-from scenarios.errors import UsageError
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.datasets.hotpotqa import read_hotpotqa
+from hallulab.scenarios.errors import UsageError
 from tests.scenarios.datasets.test_chats import ANSWER
 from tests.scenarios.datasets.test_halubench import ROW
 from tests.scenarios.datasets.test_halueval import QA

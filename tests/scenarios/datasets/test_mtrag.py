@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scenarios.datasets import load_labelled
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledData, Ratings
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledData, Ratings
 
 RATED = {"id": "a", "reply": "Yes.", "passages": ["A."], "meta": {"ratings": "3 4 3"}}
 

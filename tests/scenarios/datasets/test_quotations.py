@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.datasets.quotations import places
+from hallulab.scenarios.datasets.quotations import places
 
 
 @pytest.mark.parametrize(

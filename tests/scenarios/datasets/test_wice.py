@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scenarios.datasets import load_labelled
-from scenarios.errors import UsageError
-from scenarios.labelled import GoldSpan, LabelledReply
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 
 CLAIM = {
     "label": "partially_supported",

@@ -8,12 +8,12 @@ from typing import Annotated
 import pytest
 from pydantic import Field, ValidationError
 
-from chatbots.callable import CallableOptions
-from scenarios.errors import UsageError
-from scenarios.files.data_files import in_words, main_error, read_records
-from scenarios.packs.pack import Identifier
-from scenarios.transcript import Frozen
-from simulator.experiment.config import NAME
+from hallulab.chatbots.callable import CallableOptions
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import in_words, main_error, read_records
+from hallulab.scenarios.packs.pack import Identifier
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.experiment.config import NAME
 
 
 class Part(Frozen):

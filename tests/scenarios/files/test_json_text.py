@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.files.json_text import is_unfinished, parse_json, unwritable
+from hallulab.scenarios.files.json_text import is_unfinished, parse_json, unwritable
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

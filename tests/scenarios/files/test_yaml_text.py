@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.files.yaml_text import DEEPEST, LARGEST, YamlText, read_value, read_yaml
-from scenarios.transcript import Frozen
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.yaml_text import DEEPEST, LARGEST, YamlText, read_value, read_yaml
+from hallulab.scenarios.transcript import Frozen
 
 
 def bomb(levels: int = 9) -> str:
@@ -90,7 +90,7 @@ def test_the_deepest_nesting_is_read() -> None:
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.files.yaml_text.MOST", 1_000)
+    monkeypatch.setattr("hallulab.scenarios.files.yaml_text.MOST", 1_000)
     assert read("a: [" + "1," * 996 + "]")["a"] == [1] * 996
     assert refused("a:\n- [" + "1," * 999 + "]") == (
         "f.yaml, line 2: more than 1,000 values. Make the file simpler."

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
 from tests.fuzz.tiny_run import FILES, make_pack
 
 COPY = "Copy what the pack needs into that folder; nothing else is read."

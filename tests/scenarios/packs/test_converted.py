@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.packs import converted
-from scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs import converted
+from hallulab.scenarios.packs.pack_files import load_scenario
 from tests.fuzz.tiny_run import make_pack
 
 PAGE = """<html><head><title>No part of the text</title><style>p {}</style></head><body>

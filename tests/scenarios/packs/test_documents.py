@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
 from tests.fuzz.tiny_run import make_pack
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.packs.documents import KINDS
-from scenarios.packs.pack_files import DEFAULT_SPECIALISTS, built_in_packs, load_scenario
-from scenarios.packs.skeleton import init_scenario
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.documents import KINDS
+from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, built_in_packs, load_scenario
+from hallulab.scenarios.packs.skeleton import init_scenario
 
 SCENARIO = """\
 schema: 1

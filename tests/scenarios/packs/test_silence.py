@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from scenarios.packs.silence import silenced
+from hallulab.scenarios.packs.silence import silenced
 
 
 def test_a_library_talks_again_afterwards(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.packs.pack import Document
-from scenarios.text.chunking import Chunking, chunk, passages
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text.chunking import Chunking, chunk, passages
 
 SMALL = Chunking(max_words=10, min_words=3)
 
@@ -154,7 +154,7 @@ def test_passages_carry_title_number_and_topic() -> None:
 )
 def test_the_places_looked_at_are_all_where_a_sentence_may_end(parts: list[str]) -> None:
     text = " ".join(parts)
-    with patch("scenarios.text.chunking._PERHAPS_AN_END", re.compile(r"\S(?=\s)")):
+    with patch("hallulab.scenarios.text.chunking._PERHAPS_AN_END", re.compile(r"\S(?=\s)")):
         everywhere = chunk(text, SMALL)
     assert chunk(text, SMALL) == everywhere
 

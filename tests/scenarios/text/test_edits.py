@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from scenarios.text.edits import (
+from hallulab.scenarios.text.edits import (
     Edit,
     condition_edits,
     date_edits,
@@ -18,7 +18,7 @@ from scenarios.text.edits import (
     reference_edits,
     unit_edits,
 )
-from scenarios.text.library import Library
+from hallulab.scenarios.text.library import Library
 
 
 def made(sentence: str, found: Iterable[Edit]) -> list[str]:

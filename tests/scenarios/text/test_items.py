@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.text.items import Item, find_items, name_parts
+from hallulab.scenarios.text.items import Item, find_items, name_parts
 
 TEXT = st.text(
     alphabet=st.sampled_from("Aab Rs.T+plus 0129½٣-/@:,()\"'\n₹%é of and Act day may"), max_size=60

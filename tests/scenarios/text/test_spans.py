@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.text.spans import Region, clip, locate, locate_mentions, sentences, strip, unknown_share
+from hallulab.scenarios.text.spans import (
+    Region,
+    clip,
+    locate,
+    locate_mentions,
+    sentences,
+    strip,
+    unknown_share,
+)
 
 TEXT = st.text(alphabet=st.sampled_from("abC .!?\n-1*’İßé,:…"), max_size=60)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.text.wording import counted, harmless, noun, with_interval
+from hallulab.scenarios.text.wording import counted, harmless, noun, with_interval
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns")])

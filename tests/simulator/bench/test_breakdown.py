@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Judgement
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.results import measure
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.results import measure
 from tests.simulator.bench.test_levels import FAILED_SENTENCE, judged, reply
 from tests.simulator.bench_data import DATA
 

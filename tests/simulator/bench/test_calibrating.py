@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.base.fitted import GroupCounts, UnitCounts
-from scenarios.labelled import GoldSpan, LabelledReply
-from scenarios.transcript import Judgement, Span
-from simulator.bench.calibrating import Fit, best_cut, counts, fit
-from simulator.bench.evaluate import Evaluation
+from hallulab.detectors.base.fitted import GroupCounts, UnitCounts
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
+from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.simulator.bench.calibrating import Fit, best_cut, counts, fit
+from hallulab.simulator.bench.evaluate import Evaluation
 
 TEXT = "It is Rs 500. Come at 9."
 """Sentences [0, 13) and [14, 24)."""

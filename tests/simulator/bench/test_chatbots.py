@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.labelled import ChatbotTurn, LabelledReply
-from scenarios.transcript import Judgement, Span
-from simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
-from simulator.bench.evaluate import Evaluation
+from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
+from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
+from hallulab.simulator.bench.evaluate import Evaluation
 from tests.builders import labelled, places
 
 TEXT = "One two three four five."

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Message, Span
-from simulator.bench.chats import by_conversation, chat_report, wilcoxon_p
-from simulator.bench.evaluate import Evaluation
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, Message, Span
+from hallulab.simulator.bench.chats import by_conversation, chat_report, wilcoxon_p
+from hallulab.simulator.bench.evaluate import Evaluation
 from tests.builders import labelled, places
 
 SAID = (Message(role="user", text="Hello."),)

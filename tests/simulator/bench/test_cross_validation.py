@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from detectors.base.protocol import DetectorContext, TrainableDetector, Traits
-from detectors.registry import DETECTORS
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, TurnView
+from hallulab.detectors.base.protocol import DetectorContext, TrainableDetector, Traits
+from hallulab.detectors.registry import DETECTORS
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, TurnView
 from tests.simulator.command_line import CommandLine
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from detectors.base.protocol import Detector, Traits
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Origin, Span, TurnView
-from simulator.bench.evaluate import evaluate, joined
+from hallulab.detectors.base.protocol import Detector, Traits
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, Origin, Span, TurnView
+from hallulab.simulator.bench.evaluate import evaluate, joined
 from tests.builders import labelled
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from detectors.base.protocol import DetectorContext
-from detectors.lexical.detector import LexicalDetector
-from detectors.registry import DETECTORS
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.results import measure
-from simulator.bench.rows import LevelRow
-from simulator.bench.thresholds import Decided
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.lexical.detector import LexicalDetector
+from hallulab.detectors.registry import DETECTORS
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.results import measure
+from hallulab.simulator.bench.rows import LevelRow
+from hallulab.simulator.bench.thresholds import Decided
 from tests.simulator.bench.test_levels import judged, reply
 from tests.simulator.bench_data import DATA
 from tests.simulator.command_line import CommandLine

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from simulator.bench.friedman import friedman
-from simulator.bench.levels import Items
-from simulator.measure.detection import Sample
+from hallulab.simulator.bench.friedman import friedman
+from hallulab.simulator.bench.levels import Items
+from hallulab.simulator.measure.detection import Sample
 
 GROUPS = [0, 1, 2, 3]
 

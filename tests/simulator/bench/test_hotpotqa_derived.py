@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from scenarios.datasets.hotpotqa import HotpotQuestion
-from simulator.bench.hotpotqa_derived import (
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
+from hallulab.simulator.bench.hotpotqa_derived import (
     COMPARISON,
     NO_ANSWER,
     NO_VARIANT,

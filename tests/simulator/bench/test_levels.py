@@ -10,13 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Span, Unit
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.levels import covered_of, flags_of, gold_labels, group_numbers, items_of, scores_of
-from simulator.bench.results import measure
-from simulator.bench.rows import LevelRow
-from simulator.bench.spans import count_spans, span_numbers
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, Span, Unit
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import (
+    covered_of,
+    flags_of,
+    gold_labels,
+    group_numbers,
+    items_of,
+    scores_of,
+)
+from hallulab.simulator.bench.results import measure
+from hallulab.simulator.bench.rows import LevelRow
+from hallulab.simulator.bench.spans import count_spans, span_numbers
 from tests.builders import labelled, places
 from tests.simulator.bench_data import DATA
 

@@ -13,9 +13,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.labelled import GoldSpan
-from scenarios.transcript import Judgement, Span
-from simulator.bench.curves import (
+from hallulab.scenarios.labelled import GoldSpan
+from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.simulator.bench.curves import (
     BOTTOM,
     HEIGHT,
     LEFT,
@@ -26,12 +26,12 @@ from simulator.bench.curves import (
     frontier,
     precision_recall,
 )
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.page import paint, render_page
-from simulator.bench.results import BenchData, measure
-from simulator.bench.sweep import Sweep, SweepReport, sweep_report
-from simulator.measure.detection import Sample
-from simulator.measure.pareto import pareto_front
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.page import paint, render_page
+from hallulab.simulator.bench.results import BenchData, measure
+from hallulab.simulator.bench.sweep import Sweep, SweepReport, sweep_report
+from hallulab.simulator.measure.detection import Sample
+from hallulab.simulator.measure.pareto import pareto_front
 from tests.builders import labelled
 
 HOSTILE = "<script>alert(1)</script>"

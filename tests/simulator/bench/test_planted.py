@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Judgement, Span
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.planted import PlantedRow, is_planted, planted_rows
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.planted import PlantedRow, is_planted, planted_rows
 from tests.builders import labelled, places
 
 WRONG = "It costs 9 euros."

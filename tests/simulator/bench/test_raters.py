@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.labelled import LabelledReply, Ratings
-from simulator.bench.raters import rater_agreement
+from hallulab.scenarios.labelled import LabelledReply, Ratings
+from hallulab.simulator.bench.raters import rater_agreement
 from tests.builders import labelled
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from scenarios.text.wording import BRIEF
-from scenarios.transcript import Judgement
-from simulator.bench.reasons import Missing, reasons
+from hallulab.scenarios.text.wording import BRIEF
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.reasons import Missing, reasons
 
 
 def failed(reason: str) -> Judgement:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from detectors.base.protocol import Detector, Traits
-from scenarios.labelled import LabelledReply
-from scenarios.transcript import Call, Judgement, TurnView
-from simulator.bench.evaluate import Evaluation, evaluate
-from simulator.bench.levels import group_numbers, items_of
-from simulator.bench.results import measure
-from simulator.bench.rows import costs, level_row
-from simulator.measure.bootstrap import replicates
+from hallulab.detectors.base.protocol import Detector, Traits
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Call, Judgement, TurnView
+from hallulab.simulator.bench.evaluate import Evaluation, evaluate
+from hallulab.simulator.bench.levels import group_numbers, items_of
+from hallulab.simulator.bench.results import measure
+from hallulab.simulator.bench.rows import costs, level_row
+from hallulab.simulator.measure.bootstrap import replicates
 from tests.builders import call, labelled
 from tests.simulator.bench_data import DATA
 

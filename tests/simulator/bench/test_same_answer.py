@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.bench.same_answer import content, same
+from hallulab.simulator.bench.same_answer import content, same
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.labelled import LabelledReply
-from simulator.bench.split import fold_replies, split_replies
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.simulator.bench.split import fold_replies, split_replies
 from tests.builders import labelled
 
 

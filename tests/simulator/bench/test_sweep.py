@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Judgement
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
-from simulator.bench.terminal import print_sweep
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
+from hallulab.simulator.bench.terminal import print_sweep
 from tests.builders import call, labelled
 
 LABELS = (True, True, False, False)

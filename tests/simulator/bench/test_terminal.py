@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from scenarios.transcript import Judgement
-from simulator.bench.chats import ChatFriedman, ChatReport
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.friedman import SourceTest
-from simulator.bench.raters import RaterAgreement, RatingNumbers
-from simulator.bench.reasons import Missing
-from simulator.bench.results import measure
-from simulator.bench.rows import SpanRow
-from simulator.bench.terminal import (
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.friedman import SourceTest
+from hallulab.simulator.bench.raters import RaterAgreement, RatingNumbers
+from hallulab.simulator.bench.reasons import Missing
+from hallulab.simulator.bench.results import measure
+from hallulab.simulator.bench.rows import SpanRow
+from hallulab.simulator.bench.terminal import (
     caveats,
     chat_friedman_lines,
     chats_counted,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.bench.thresholds import Decided, dev_half, threshold_protocols
-from simulator.measure.detection import Sample
+from hallulab.simulator.bench.thresholds import Decided, dev_half, threshold_protocols
+from hallulab.simulator.measure.detection import Sample
 
 
 def test_half_of_the_groups_is_development_data() -> None:

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import httpx2
 
-from agents.users.persona_writer import UNSAID
+from hallulab.agents.users.persona_writer import UNSAID
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.fuzz.tiny_run import words_for_vectors
 from tests.scripted import completion, last_user
@@ -49,7 +49,7 @@ def without_weights() -> Iterator[None]:
     """Searches and comparisons are by words while the block runs."""
     with (
         words_for_vectors(),
-        patch("simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
+        patch("hallulab.simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
     ):
         yield
 

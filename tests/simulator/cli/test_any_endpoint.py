@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.simulator.command_line import Ended

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.attacks.orders import all_orders
+from hallulab.scenarios.attacks.orders import all_orders
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.scripted import completion

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import load_experiment
-from simulator.report.document import read_report
-from simulator.report.reporting import write_reports
-from simulator.runs.folder import RunFolder
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.report.document import read_report
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.runs.folder import RunFolder
 from tests.places import RECORDINGS, ROOT
 from tests.simulator.command_line import Ended
 

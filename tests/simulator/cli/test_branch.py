@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scenarios.transcript import Conversation
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.runs.folder import RunFolder
 from tests.demo import EXPERIMENT, MODEL, RECORDING
 from tests.kill_points import journal_lines
 from tests.places import RECORDINGS, ROOT

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scenarios.datasets.audit_corpus import generate
-from scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.audit_corpus import generate
+from hallulab.scenarios.datasets.jsonl import load_jsonl
 from tests.scripted import PROBES, ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
@@ -26,7 +26,7 @@ def written(body: dict[str, Any]) -> str:
 def transport(monkeypatch: pytest.MonkeyPatch) -> ScriptedTransport:
     """What the models of commands answer."""
     made = ScriptedTransport(written)
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(made))
+    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(made))
     return made
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.folder import RunFolder
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
@@ -114,7 +114,9 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_kept(
 ) -> None:
     """Not even the model in the package is loaded for it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("detectors.combined.detector._shipped_model", lambda: pytest.fail("it was loaded"))
+    monkeypatch.setattr(
+        "hallulab.detectors.combined.detector._shipped_model", lambda: pytest.fail("it was loaded")
+    )
     ended = hallulab("calibrate", *arguments, "--quiet")
     assert ended.code == code
     assert told in ended.err

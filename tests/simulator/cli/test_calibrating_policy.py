@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from chatbots.guarded.policy import load_policy
-from scenarios.text.spans import words
+from hallulab.chatbots.guarded.policy import load_policy
+from hallulab.scenarios.text.spans import words
 from tests.places import ROOT
 from tests.scripted import Script, ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
@@ -35,7 +35,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Callable[[Script], None]:
 
     def serve(script: Script) -> None:
         made = pool_through(ScriptedTransport(script, "m", "a/model"))
-        monkeypatch.setattr("simulator.experiment.build.ModelPool", made)
+        monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", made)
 
     return serve
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agents.models.redaction import Redaction
-from simulator.runs.folder import RunFolder
+from hallulab.agents.models.redaction import Redaction
+from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.honest import honest_words
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
@@ -60,7 +60,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patched.setenv("HALLULAB_CACHE", str(folder / "cache"))
         patched.setenv("CANARY_KEY", KEY)
         patched.setenv("PYTHONPATH", str(folder))
-        patched.setattr("agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0)
+        patched.setattr("hallulab.agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0)
         yield folder
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.serving.catalogue import DEFAULT_CPU_MODEL
-from scenarios.datasets.jsonl import load_jsonl
-from scenarios.transcript import Conversation, Passage, Turn
-from simulator.experiment.config import Experiment, load_experiment
-from simulator.runs.experiment_json import SavedExperiment
-from simulator.runs.folder import RunFolder
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.transcript import Conversation, Passage, Turn
+from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import scored
 from tests.places import RECORDINGS
 from tests.simulator.command_line import Ended
@@ -321,7 +321,7 @@ def imported_by(*arguments: str) -> set[str]:
     script = (
         "import sys\n"
         f"sys.argv = ['hallulab', *{list(arguments)!r}]\n"
-        "from simulator.cli.main import main\n"
+        "from hallulab.simulator.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "print(*sorted(sys.modules), file=sys.stderr)\n"
     )

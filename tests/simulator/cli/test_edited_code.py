@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agents import identity as identities
-from simulator.runs.folder import RunFolder
+from hallulab.agents import identity as identities
+from hallulab.simulator.runs.folder import RunFolder
 from tests.simulator.command_line import CommandLine
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +32,7 @@ def go_on(house: Path, run: Path) -> str:
     config.write_text(EXPERIMENT)
     program = (
         f"import sys; sys.argv = ['hallulab', 'run', '-c', {str(config)!r}, '--replay', {str(RECORDING)!r}, "
-        f"'--out', {str(run)!r}, '--quiet']; from simulator.cli.main import main; main()"
+        f"'--out', {str(run)!r}, '--quiet']; from hallulab.simulator.cli.main import main; main()"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program],
@@ -98,6 +98,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("begun")
     for floor in ("scenarios", "agents", "detectors", "chatbots", "simulator"):
         shutil.copytree(ROOT / floor, folder / "house" / floor, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "hallulab", folder / "house" / "hallulab", symlinks=True)
     assert go_on(folder / "house", folder / "run") == ""
     assert lines(folder / "run" / "verdicts.jsonl", "detector") == {"lexical": 4, "metarag": 4}
     return folder
@@ -113,7 +114,7 @@ def test_what_an_edit_decides_is_made_anew_and_nothing_else(
     begun: Path,
     tmp_path: Path,
 ) -> None:
-    shutil.copytree(begun, tmp_path / "here")
+    shutil.copytree(begun, tmp_path / "here", symlinks=True)
     house, run = tmp_path / "here" / "house", RunFolder(tmp_path / "here" / "run")
     for name, (old, new) in edits.items():
         text = (house / name).read_text()
@@ -155,7 +156,7 @@ def test_what_files_decide_is_made_anew_when_they_are_read_as_edited(
         assert old in text
         edited = tmp_path / name.replace("/", "-")
         edited.write_text(text.replace(old, new, 1))
-        monkeypatch.setitem(identities._READ, ROOT / name, identities._hashed(edited))
+        monkeypatch.setitem(identities._READ, ROOT / "hallulab" / name, identities._hashed(edited))
     assert replay(hallulab, run.path) == said
     assert lines(run.conversations, "chatbot") - held == conversations
     assert lines(run.verdicts, "detector") - judged == verdicts

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from benchmarks.stub_endpoint import MODEL
-from simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.folder import RunFolder
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.fuzz.tiny_run import words_for_vectors
 from tests.places import ROOT
@@ -68,7 +68,7 @@ def test_five_commands_lead_from_documents_to_a_report(
     model = ("--base-url", endpoint, "--model", MODEL, "--quiet")
     with (
         words_for_vectors(),
-        patch("simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
+        patch("hallulab.simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
     ):
         assert hallulab(*init, *model).code == 0
         command = [sys.executable, *(word for word in bot if word != "&"), "--port", "0"]

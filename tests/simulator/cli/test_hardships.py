@@ -22,9 +22,9 @@ from unittest.mock import patch
 import pytest
 
 from benchmarks.faults import bench, recorded
-from scenarios.files.jsonl import LineWriter, read_lines
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import first_try
+from hallulab.scenarios.files.jsonl import LineWriter, read_lines
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import first_try
 from tests import forked_runs
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.fuzz.promises import check_whole

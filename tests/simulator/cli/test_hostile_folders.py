@@ -13,16 +13,16 @@ from typing import Never
 
 import pytest
 
-from agents.machine.progress import ProgressBars
-from detectors.base.protocol import DetectorContext
-from detectors.lexical.detector import LexicalDetector
-from scenarios.text.chunking import chunk
-from scenarios.text.spans import sentences, words
-from scenarios.transcript import Conversation, Passage, Turn, Verdict
-from simulator.experiment.execution import execute, long_lived_objects_left_alone
-from simulator.experiment.stage import Cast
-from simulator.report.reporting import write_reports
-from simulator.runs.folder import RunFolder
+from hallulab.agents.machine.progress import ProgressBars
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.lexical.detector import LexicalDetector
+from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.text.spans import sentences, words
+from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
+from hallulab.simulator.experiment.execution import execute, long_lived_objects_left_alone
+from hallulab.simulator.experiment.stage import Cast
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.scripted import scripted_pool
 from tests.simulator.command_line import Ended

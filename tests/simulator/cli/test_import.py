@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from scenarios.transcript import Conversation
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
 

@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
-from agents.users.persona_writer import UNSAID
-from scenarios.packs.pack_files import load_scenario
+from hallulab.agents.users.persona_writer import UNSAID
+from hallulab.scenarios.packs.pack_files import load_scenario
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.places import ROOT
 from tests.simulator.cli.pack_writer import ABOUT, ENDPOINT, Writer
@@ -251,7 +251,7 @@ def test_the_recorded_15b_model_writes_twelve_personas_from_twelve_documents_of_
     named = HashedWords("all-minilm-l6-v2")
     recording = ROOT / "tests" / "recordings" / "personas.jsonl.gz"
     command = ("--documents", documents, "--personas", "12", "--model", "qwen2.5-coder-1.5b", "--quiet")
-    with patch("simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: named):
+    with patch("hallulab.simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: named):
         ended = hallulab("init-scenario", tmp_path / "pack", *command, "--replay", recording)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines()[:3] == [

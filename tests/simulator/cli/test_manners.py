@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.users.manners import DEFAULT_MANNERS
-from simulator.runs.folder import RunFolder
+from hallulab.agents.users.manners import DEFAULT_MANNERS
+from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import flags, make_pack, words_for_vectors
 from tests.scripted import ScriptedTransport, pool_through
 from tests.simulator.command_line import CommandLine
@@ -18,7 +18,7 @@ SAID = "The kettle in the kitchen takes long. Can the kettle be quicker?"
 @pytest.fixture
 def transport(monkeypatch: pytest.MonkeyPatch) -> ScriptedTransport:
     transport = ScriptedTransport(lambda body: {"Yes": 0.1, "No": 0.9} if body.get("logprobs") else SAID, "m")
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(transport))
+    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(transport))
     return transport
 
 

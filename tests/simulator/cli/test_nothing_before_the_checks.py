@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import pytest
 
-from scenarios.files.jsonl import placed_lines
-from scenarios.packs.pack_files import _load
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.files.jsonl import placed_lines
+from hallulab.scenarios.packs.pack_files import _load
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.fuzz.tiny_run import URL, flags, make_pack
 from tests.simulator.command_line import CodeAndError
@@ -87,8 +87,8 @@ def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     judge = ("detect", damaged.path, "--detectors", "lexical", "--quiet")
     assert code_and_error(*judge)[0] == 0
     with (
-        patch("simulator.runs.journals.placed_lines", wraps=placed_lines) as lines,
-        patch("scenarios.packs.pack_files._load", wraps=_load) as packs,
+        patch("hallulab.simulator.runs.journals.placed_lines", wraps=placed_lines) as lines,
+        patch("hallulab.scenarios.packs.pack_files._load", wraps=_load) as packs,
     ):
         assert code_and_error(*judge)[0] == 0
     both = [damaged.verdicts, damaged.conversations]

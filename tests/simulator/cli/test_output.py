@@ -97,7 +97,7 @@ def test_the_end_of_the_process_adds_nothing(tmp_path: Path, stream: str) -> Non
     with FULL.open("w") as full:
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}
         ended = subprocess.run(
-            [sys.executable, "-c", f"{command}; from simulator.cli.main import main; main()"],
+            [sys.executable, "-c", f"{command}; from hallulab.simulator.cli.main import main; main()"],
             env={**os.environ, "PYTHONUNBUFFERED": ""},
             text=True,
             **streams,
@@ -200,5 +200,5 @@ def test_an_error_of_the_system_is_one_sentence_without_keys_and_escapes(
         raise OSError(5, "no such\nsk-canary-1234", "a\nb\x1b[31m")
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1234")
-    monkeypatch.setattr("simulator.cli.main.app", fails)
+    monkeypatch.setattr("hallulab.simulator.cli.main.app", fails)
     assert code_and_error("list") == (1, "error: a b\ufffd[31m: no such [key].\n")

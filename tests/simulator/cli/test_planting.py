@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.datasets.jsonl import load_jsonl
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import OperationalError
+from hallulab.scenarios.errors import OperationalError
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.builders import conversation
 from tests.simulator.command_line import CommandLine
@@ -17,7 +17,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture(autouse=True)
 def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.retrieval.embedding.SentenceEmbedder", HashedWords)
+    monkeypatch.setattr("hallulab.agents.retrieval.embedding.SentenceEmbedder", HashedWords)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.report.document import read_report
-from simulator.report.reporting import write_reports
-from simulator.runs.folder import RunFolder
+from hallulab.simulator.report.document import read_report
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.runs.folder import RunFolder
 from tests import forked_runs
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay
 from tests.kill_points import InLine, journal_lines

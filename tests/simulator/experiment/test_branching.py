@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chatbots.protocol import Reply
-from scenarios.transcript import Conversation, Message
-from simulator.experiment.branching import Prefixes, branch_jobs
-from simulator.experiment.config import load_experiment
-from simulator.experiment.conversation import GivenMessage, converse
-from simulator.experiment.execution import execute
-from simulator.experiment.makers import Makers, makers
-from simulator.experiment.plan import Job
-from simulator.runs.folder import RunFolder
+from hallulab.chatbots.protocol import Reply
+from hallulab.scenarios.transcript import Conversation, Message
+from hallulab.simulator.experiment.branching import Prefixes, branch_jobs
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.conversation import GivenMessage, converse
+from hallulab.simulator.experiment.execution import execute
+from hallulab.simulator.experiment.makers import Makers, makers
+from hallulab.simulator.experiment.plan import Job
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import branched, conversation
 from tests.simulator.experiment.test_execution import Answerer, Judge, Listener, cast
 from tests.simulator.experiment.test_plan import scenario

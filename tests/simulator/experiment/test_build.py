@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from agents.models.recording import Recording
-from agents.serving.server import ServedModel
-from detectors.registry import DETECTORS
-from scenarios.errors import UsageError
-from simulator.experiment.build import Settings, execute_experiment, open_pool, served
-from simulator.experiment.config import Experiment
-from simulator.runs.folder import RunFolder
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.serving.server import ServedModel
+from hallulab.detectors.registry import DETECTORS
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.experiment.build import Settings, execute_experiment, open_pool, served
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation
 from tests.scripted import ScriptedTransport, pool_through
 
@@ -34,9 +34,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(model)
         yield ServedModel(base_url=URL, model=model, revision="r1", log=Path("log"))
 
-    monkeypatch.setattr("agents.serving.server.serve", serve)
+    monkeypatch.setattr("hallulab.agents.serving.server.serve", serve)
     answering = ScriptedTransport(lambda _: "Yes", "m")
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(answering))
+    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(answering))
     return names
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from agents.models.allowance import Limits
-from agents.models.recording import Recording
-from chatbots.registry import chatbot_version
-from detectors.base.protocol import Detector
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
-from simulator.experiment.build import open_pool
-from simulator.experiment.casting import make_detectors, needs_model
-from simulator.experiment.config import Component, Experiment, load_experiment
-from simulator.experiment.plan import plan
+from hallulab.agents.models.allowance import Limits
+from hallulab.agents.models.recording import Recording
+from hallulab.chatbots.registry import chatbot_version
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.simulator.experiment.build import open_pool
+from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
+from hallulab.simulator.experiment.plan import plan
 from tests.places import ROOT
 
 

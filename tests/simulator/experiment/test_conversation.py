@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.users.user import UserFailed, UserMove
-from chatbots.protocol import ChatbotError, Reply
-from scenarios.transcript import Call, Conversation, Message
-from simulator.experiment.conversation import ConversationKey, converse
+from hallulab.agents.users.user import UserFailed, UserMove
+from hallulab.chatbots.protocol import ChatbotError, Reply
+from hallulab.scenarios.transcript import Call, Conversation, Message
+from hallulab.simulator.experiment.conversation import ConversationKey, converse
 
 KEY = ConversationKey(id="k", scenario="s", persona="p", chatbot="bot", model="m", seed=7)
 

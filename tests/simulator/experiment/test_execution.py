@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from agents.users.user import UserMove
-from chatbots.protocol import Chatbot, Reply
-from detectors.base.protocol import Detector
-from scenarios.errors import OperationalError, ReplayMiss
-from scenarios.files.jsonl import LineWriter
-from scenarios.packs.pack import Persona
-from scenarios.transcript import Conversation, Judgement, Message, Origin, Turn, TurnView, Verdict
-from simulator.experiment.config import Component
-from simulator.experiment.conversation import ConversationKey
-from simulator.experiment.execution import execute
-from simulator.experiment.plan import Job
-from simulator.experiment.stage import Cast
-from simulator.runs.folder import RunFolder
+from hallulab.agents.users.user import UserMove
+from hallulab.chatbots.protocol import Chatbot, Reply
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.errors import OperationalError, ReplayMiss
+from hallulab.scenarios.files.jsonl import LineWriter
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Conversation, Judgement, Message, Origin, Turn, TurnView, Verdict
+from hallulab.simulator.experiment.config import Component
+from hallulab.simulator.experiment.conversation import ConversationKey
+from hallulab.simulator.experiment.execution import execute
+from hallulab.simulator.experiment.plan import Job
+from hallulab.simulator.experiment.stage import Cast
+from hallulab.simulator.runs.folder import RunFolder
 
 PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from chatbots.protocol import Reply
-from chatbots.registry import find_chatbot, make_chatbot
-from detectors.base.protocol import Detector
-from scenarios.errors import OperationalError, UsageError
-from scenarios.files.jsonl import LineWriter
-from scenarios.transcript import Judgement, Message
-from simulator.bench.evaluate import evaluate
-from simulator.experiment.execution import execute
-from simulator.runs.folder import RunFolder
+from hallulab.chatbots.protocol import Reply
+from hallulab.chatbots.registry import find_chatbot, make_chatbot
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.jsonl import LineWriter
+from hallulab.scenarios.transcript import Judgement, Message
+from hallulab.simulator.bench.evaluate import evaluate
+from hallulab.simulator.experiment.execution import execute
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import labelled
 from tests.chatbots.stage import stage
 from tests.simulator.experiment.test_execution import Answerer, Judge, Listener, bot, cast, job
@@ -103,7 +103,7 @@ def test_what_a_constructor_raises_is_one_sentence(
     def construct(context: object) -> None:
         raise error
 
-    monkeypatch.setattr("scenarios.plugins.entry_points", lambda group: [point])
+    monkeypatch.setattr("hallulab.scenarios.plugins.entry_points", lambda group: [point])
     point = EntryPoint(
         "theirs", "tests.simulator.experiment.test_foreign_code:construct", "hallulab.chatbots"
     )
@@ -118,7 +118,7 @@ def test_a_module_that_leaves_on_import_is_one_sentence(
     (tmp_path / "leaving_plugin.py").write_text("raise SystemExit(3)", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     point = EntryPoint("theirs", "leaving_plugin:Bot", "hallulab.chatbots")
-    monkeypatch.setattr("scenarios.plugins.entry_points", lambda group: [point])
+    monkeypatch.setattr("hallulab.scenarios.plugins.entry_points", lambda group: [point])
     with pytest.raises(UsageError, match=r"cannot load its entry point leaving_plugin:Bot \(SystemExit: 3\)"):
         find_chatbot("theirs")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agents import identity as identities
-from detectors.base.protocol import DetectorContext
-from detectors.registry import make_detector
-from simulator.experiment.config import load_experiment
-from simulator.experiment.makers import Makers, made_anew, makers
+from hallulab.agents import identity as identities
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.registry import make_detector
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.makers import Makers, made_anew, makers
 from tests.builders import conversation
 from tests.scripted import scripted_pool
 
@@ -48,26 +48,26 @@ def versions() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("module", "stale"),
     [
-        ("chatbots.vanilla", {"vanilla"}),
-        ("chatbots.fact_checker", {"fact-checker"}),
-        ("chatbots.prompt_engineered", DRAFTING),
-        ("chatbots.pipeline", set(CHATBOTS)),
-        ("agents.users.user_flaws", {"user"}),
-        ("simulator.experiment.conversation", {"user"}),
-        ("agents.roles", {"user", "agent"}),
-        ("agents.retrieval.vectors", {*CHATBOTS, "halludetect"}),
-        ("scenarios.text.chunking", {*CHATBOTS, "halludetect", "combined"}),
-        ("scenarios.text.spans", {"fact-checker", *DETECTORS}),
-        ("detectors.metarag.scoring", {"metarag"}),
-        ("detectors.halludetect.user_said", {"halludetect"}),
-        ("detectors.features.matching", {"combined"}),
-        ("detectors.base.judging", {"halludetect", "metarag", "lexical"}),
-        ("agents.models.wire", set()),
-        ("agents.models.recording", set()),
-        ("agents.serving.catalogue", set()),
-        ("scenarios.transcript", set()),
-        ("chatbots.registry", set()),
-        ("simulator.report.document", set()),
+        ("hallulab.chatbots.vanilla", {"vanilla"}),
+        ("hallulab.chatbots.fact_checker", {"fact-checker"}),
+        ("hallulab.chatbots.prompt_engineered", DRAFTING),
+        ("hallulab.chatbots.pipeline", set(CHATBOTS)),
+        ("hallulab.agents.users.user_flaws", {"user"}),
+        ("hallulab.simulator.experiment.conversation", {"user"}),
+        ("hallulab.agents.roles", {"user", "agent"}),
+        ("hallulab.agents.retrieval.vectors", {*CHATBOTS, "halludetect"}),
+        ("hallulab.scenarios.text.chunking", {*CHATBOTS, "halludetect", "combined"}),
+        ("hallulab.scenarios.text.spans", {"fact-checker", *DETECTORS}),
+        ("hallulab.detectors.metarag.scoring", {"metarag"}),
+        ("hallulab.detectors.halludetect.user_said", {"halludetect"}),
+        ("hallulab.detectors.features.matching", {"combined"}),
+        ("hallulab.detectors.base.judging", {"halludetect", "metarag", "lexical"}),
+        ("hallulab.agents.models.wire", set()),
+        ("hallulab.agents.models.recording", set()),
+        ("hallulab.agents.serving.catalogue", set()),
+        ("hallulab.scenarios.transcript", set()),
+        ("hallulab.chatbots.registry", set()),
+        ("hallulab.simulator.report.document", set()),
     ],
 )
 def test_an_edited_module_makes_stale_what_it_decides(
@@ -94,13 +94,13 @@ def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(
     assert before == guarded(guarded="v1")
     assert before != guarded(guarded="v2")
     assert before != guarded(guarded="v1", judge="root other")
-    edit("chatbots.fact_checker")
+    edit("hallulab.chatbots.fact_checker")
     assert before != guarded(guarded="v1")
 
 
 def test_how_models_are_asked_counts_for_all_who_ask(edit: Callable[[str], None]) -> None:
     before = versions()
-    edit("agents.models.model")
+    edit("hallulab.agents.models.model")
     after = versions()
     assert {name for name in before if before[name] != after[name]} >= ASKING
 

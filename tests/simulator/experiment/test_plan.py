@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.packs.pack import Document, Persona, Scenario, Specialist
-from simulator.experiment.config import load_experiment
-from simulator.experiment.plan import plan
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.plan import plan
 
 DOCUMENT = Document(name="d", title="D", source="nowhere", text="Text.")
 
@@ -98,7 +98,7 @@ def test_an_edited_pack_makes_other_conversations() -> None:
 
 def test_an_edited_prompt_makes_other_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
     before = ids()
-    monkeypatch.setattr("simulator.experiment.makers.chatbot_version", lambda *asked: "edited")
+    monkeypatch.setattr("hallulab.simulator.experiment.makers.chatbot_version", lambda *asked: "edited")
     assert ids() != before
 
 
@@ -122,7 +122,7 @@ def test_more_conversations_than_anybody_waits_for_are_refused_at_once() -> None
 
 
 def test_the_largest_experiment_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simulator.experiment.plan.MOST_CONVERSATIONS", 4)
+    monkeypatch.setattr("hallulab.simulator.experiment.plan.MOST_CONVERSATIONS", 4)
     assert len(ids(limit=2, repeats=2)) == 4
     with pytest.raises(UsageError, match="are 6 conversations"):
         ids(limit=2, repeats=3)

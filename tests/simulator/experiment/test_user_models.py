@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.serving.catalogue import DEFAULT_CPU_MODEL
-from scenarios.errors import UsageError
-from simulator.experiment.config import Experiment, load_experiment
-from simulator.experiment.makers import makers
-from simulator.experiment.plan import plan, user_model
-from simulator.runs.folder import RunFolder
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.makers import makers
+from hallulab.simulator.experiment.plan import plan, user_model
+from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import URL, make_pack, words_for_vectors
 from tests.scripted import ScriptedTransport, pool_through
 from tests.simulator.command_line import CommandLine
@@ -124,7 +124,7 @@ def test_conversations_say_who_played_the_user(
     def answer(body: dict[str, Any]) -> str | dict[str, float]:
         return {"Yes": 0.1, "No": 0.9} if body.get("logprobs") else f"May I ask model {body['model']} of tea?"
 
-    monkeypatch.setattr("simulator.experiment.build.ModelPool", pool_through(TwoModels(answer)))
+    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(TwoModels(answer)))
     config = tmp_path / "mine.yaml"
     config.write_text(
         "models:\n  second: {model: two}\nuser: {models: [default, second]}\nmanners: [own]\nrepeats: 6\n"

@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from agents.models.recording import Recording
 from benchmarks.stub_endpoint import MODEL, completion
-from scenarios.errors import OperationalError
-from scenarios.transcript import Conversation
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import Experiment
-from simulator.runs.folder import RunFolder
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.folder import RunFolder
 from tests.demo import EXPERIMENT, RECORDING, replay
 from tests.demo import MODEL as DEMO_MODEL
 from tests.fuzz.tiny_run import make_pack, words_for_vectors, words_for_vectors_from_now_on
@@ -134,7 +134,7 @@ def test_killed_with_its_workers_at_work_a_run_leaves_none_and_goes_on(
 ) -> None:
     run = tmp_path / "run"
     command = [
-        *(sys.executable, "-m", "hallulab.entry_point", "run", "-c", str(EXPERIMENT)),
+        *(sys.executable, "-m", "hallulab", "run", "-c", str(EXPERIMENT)),
         *("--model", DEMO_MODEL, "--replay", str(RECORDING), "--workers", "2", "--quiet"),
         *("--concurrency", "1", "--out", str(run)),
     ]

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from simulator.measure.agreement import Flags, PairAgreement, cohens_kappa, krippendorffs_alpha
-from simulator.measure.metrics import by_detector
+from hallulab.simulator.measure.agreement import Flags, PairAgreement, cohens_kappa, krippendorffs_alpha
+from hallulab.simulator.measure.metrics import by_detector
 from tests.builders import scored, unscored
 
 

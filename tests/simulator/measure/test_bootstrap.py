@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from simulator.measure import bootstrap
-from simulator.measure.bootstrap import RESAMPLES, f1_replicates, replicates
-from simulator.measure.detection import Sample, auroc, average_precision, decisions
-from simulator.measure.statistics import cluster_weights, percentiles
+from hallulab.simulator.measure import bootstrap
+from hallulab.simulator.measure.bootstrap import RESAMPLES, f1_replicates, replicates
+from hallulab.simulator.measure.detection import Sample, auroc, average_precision, decisions
+from hallulab.simulator.measure.statistics import cluster_weights, percentiles
 
 
 def random_sample(n: int, clusters: int) -> Sample:

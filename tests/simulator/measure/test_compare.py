@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.errors import UsageError
-from simulator.measure.compare import Comparison, compare
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.measure.compare import Comparison, compare
 from tests.builders import branched, conversation, scored, unscored
 from tests.simulator.counted import tally_all
 

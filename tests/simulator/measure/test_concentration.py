@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.transcript import Conversation, Passage, Step, Turn, Verdict
-from simulator.measure.concentration import MOST, Concentration, Concentrations
+from hallulab.scenarios.transcript import Conversation, Passage, Step, Turn, Verdict
+from hallulab.simulator.measure.concentration import MOST, Concentration, Concentrations
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import judged
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from scenarios.transcript import Conversation
-from simulator.measure.conversations import Auditing, ChatStatistics, Lengths
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.measure.conversations import Auditing, ChatStatistics, Lengths
 from tests.builders import conversation, scored
 from tests.simulator.counted import tally_all
 from tests.simulator.example_run import ExampleFlaw

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from simulator.measure.corrections import Correction, corrections
-from simulator.measure.judged_turns import JudgedTurn
-from simulator.measure.prevalence import Accuracy, Known, PairCounts, by_planted_errors
+from hallulab.simulator.measure.corrections import Correction, corrections
+from hallulab.simulator.measure.judged_turns import JudgedTurn
+from hallulab.simulator.measure.prevalence import Accuracy, Known, PairCounts, by_planted_errors
 
 EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
 

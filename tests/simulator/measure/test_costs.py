@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from scenarios.transcript import Conversation, Verdict
-from simulator.measure.costs import Cost, Costs, Efficiency
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.measure.costs import Cost, Costs, Efficiency
 from tests.builders import call, conversation, scored
 from tests.simulator.counted import judged
 

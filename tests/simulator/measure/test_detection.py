@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 
-from simulator.measure.detection import (
+from hallulab.simulator.measure.detection import (
     Bin,
     Sample,
     auroc,

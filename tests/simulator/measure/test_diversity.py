@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.measure.diversity import parts, self_bleu, sentence_bleu
+from hallulab.simulator.measure.diversity import parts, self_bleu, sentence_bleu
 
 VECTORS = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from simulator.measure.compare import compare
-from simulator.measure.finding import Finding, findings
-from simulator.measure.metrics import rows
+from hallulab.simulator.measure.compare import compare
+from hallulab.simulator.measure.finding import Finding, findings
+from hallulab.simulator.measure.metrics import rows
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import tally_all
 

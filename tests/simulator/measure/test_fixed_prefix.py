@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Verdict
-from simulator.measure.fixed_prefix import FixedPrefix, side_by_side
-from simulator.runs.experiment_json import BranchedFrom
-from simulator.runs.journals import Journals
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.measure.fixed_prefix import FixedPrefix, side_by_side
+from hallulab.simulator.runs.experiment_json import BranchedFrom
+from hallulab.simulator.runs.journals import Journals
 from tests.builders import branched, conversation, scored, unscored
 
 SOURCE = BranchedFrom(run="runs/demo", chatbot="vanilla", digest="0")

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios.transcript import Conversation, Passage, Span, Turn, Verdict
-from simulator.measure.flagged import Flagged, Flagging
+from hallulab.scenarios.transcript import Conversation, Passage, Span, Turn, Verdict
+from hallulab.simulator.measure.flagged import Flagged, Flagging
 
 HELPLINE = Passage(id="h#1", document="h", text="The National Consumer Helpline is 1915. The police is 100.")
 

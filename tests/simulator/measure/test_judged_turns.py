@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.measure.judged_turns import judged_turns, sums
+from hallulab.simulator.measure.judged_turns import judged_turns, sums
 from tests.builders import branched, conversation, scored, unscored
 
 CHATS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.measure.messages import Messages, facts_given, only_pronouns, questions
+from hallulab.simulator.measure.messages import Messages, facts_given, only_pronouns, questions
 
 FACTS = ("She lives in Agartala, West Tripura", "The mixer cost Rs 4,850", "Her phone is 55501 20114")
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.text.porter import stem
-from scenarios.text.synonyms import synonyms
-from simulator.measure.meteor import meteor
-from simulator.measure.token_f1 import token_f1
+from hallulab.scenarios.text.porter import stem
+from hallulab.scenarios.text.synonyms import synonyms
+from hallulab.simulator.measure.meteor import meteor
+from hallulab.simulator.measure.token_f1 import token_f1
 from tests.places import RECORDINGS
 
 PAIRS = json.loads((RECORDINGS / "rag_trust" / "meteor.json").read_text(encoding="utf-8"))

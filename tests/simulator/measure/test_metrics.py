@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Verdict
-from simulator.measure.metrics import Row, row, rows
-from simulator.measure.spending import known_sum
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.measure.metrics import Row, row, rows
+from hallulab.simulator.measure.spending import known_sum
 from tests.builders import branched, call, conversation, scored, unscored
 from tests.simulator.counted import tally_all
 

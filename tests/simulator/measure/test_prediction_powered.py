@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.measure.prediction_powered import powered, sums_of
-from simulator.measure.statistics import Floats
+from hallulab.simulator.measure.prediction_powered import powered, sums_of
+from hallulab.simulator.measure.statistics import Floats
 
 SAID = (0, 1, 1, 0, 2, 2)
 TRUE = (0, 1, 2, 0, 3, 1)

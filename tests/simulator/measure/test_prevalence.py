@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.measure.prevalence import (
+from hallulab.simulator.measure.prevalence import (
     Accuracy,
     PairCounts,
     by_planted_errors,
@@ -18,7 +18,7 @@ from simulator.measure.prevalence import (
     solved,
     spread,
 )
-from simulator.measure.statistics import Floats
+from hallulab.simulator.measure.statistics import Floats
 
 
 def accuracy(errors: int, twins: int, error_spans: int, twin_spans: int, groups: int = 10) -> Accuracy:

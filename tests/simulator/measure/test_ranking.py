@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.measure.ranking import probabilities_of_best, reweighed
+from hallulab.simulator.measure.ranking import probabilities_of_best, reweighed
 
 
 def test_the_lowest_of_each_replicate_is_counted_and_ties_are_shared() -> None:

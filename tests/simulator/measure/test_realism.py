@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.measure.messages import Messages
-from simulator.measure.realism import MEASURES, RealismRow, Sample, compare_messages, distributions, halves
-from simulator.report.reference import read_reference
+from hallulab.simulator.measure.messages import Messages
+from hallulab.simulator.measure.realism import (
+    MEASURES,
+    RealismRow,
+    Sample,
+    compare_messages,
+    distributions,
+    halves,
+)
+from hallulab.simulator.report.reference import read_reference
 
 
 def said(*texts: str, persona: str = "p", seed: int = 0, facts: Sequence[str] = ()) -> Messages:

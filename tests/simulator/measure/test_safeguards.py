@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chatbots.guarded.record import CALLS
-from scenarios.transcript import Conversation, Verdict
-from simulator.measure.safeguards import Guarding, Safeguards
+from hallulab.chatbots.guarded.record import CALLS
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.measure.safeguards import Guarding, Safeguards
 from tests.builders import call, conversation, scored
 from tests.simulator.counted import judged
 from tests.simulator.runs.guarded import HANDED, PASSED, SAFE, attempt, held, record

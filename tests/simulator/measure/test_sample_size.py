@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.measure.sample_size import Estimate, least_pairs, pairs_needed
-from simulator.measure.statistics import Ratio, holm
+from hallulab.simulator.measure.sample_size import Estimate, least_pairs, pairs_needed
+from hallulab.simulator.measure.statistics import Ratio, holm
 
 
 def rates(*numerators: int) -> list[Ratio]:

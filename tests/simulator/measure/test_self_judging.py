@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from agents.claim_check import ClaimCheck, ClaimChecks
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import Experiment, load_experiment
-from simulator.measure.metrics import Row, row
-from simulator.measure.self_judging import mark_self_judged
-from simulator.report.reporting import write_reports
-from simulator.report.self_judging import self_judging_notes
-from simulator.runs.folder import RunFolder
-from simulator.runs.saved_experiment import enter_folder
+from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.measure.metrics import Row, row
+from hallulab.simulator.measure.self_judging import mark_self_judged
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.report.self_judging import self_judging_notes
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.saved_experiment import enter_folder
 from tests.builders import conversation
 from tests.places import ROOT
 
@@ -92,7 +92,7 @@ def test_a_note_for_each_sign_of_a_chatbot_says_what_it_means_and_what_to_do() -
 
 
 def test_a_chatbot_is_marked_as_judged_by_its_own_guard() -> None:
-    method = "detectors.lexical.detector.LexicalDetector"
+    method = "hallulab.detectors.lexical.detector.LexicalDetector"
     found = marked(ClaimCheck(methods=(method,)), ClaimCheck(methods=(method,)))
     assert (found.self_judged, found.self_judged_degree) == (True, "own guard")
     assert found.self_judged_reason == "bot is guarded by the detector by which judge judges"
@@ -119,7 +119,7 @@ def experiment(**fields: Any) -> Experiment:
 
 async def degrees(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> dict[Any, Any]:
     """What the report of a run says of each (chatbot, detector); the run's own conversations are left out."""
-    monkeypatch.setattr("simulator.experiment.build.execute", _nothing)
+    monkeypatch.setattr("hallulab.simulator.experiment.build.execute", _nothing)
     run = RunFolder(folder)
     settings = Settings(replay=ROOT / "tests" / "recordings" / "demo.jsonl.gz", quiet=True)
     await execute_experiment(experiment(**fields), run, settings, simulate=True)

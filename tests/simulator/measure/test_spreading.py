@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.measure import spreading
-from simulator.measure.spreading import jackknife_error, moved, t_bounds, t_steps, weighed
+from hallulab.simulator.measure import spreading
+from hallulab.simulator.measure.spreading import jackknife_error, moved, t_bounds, t_steps, weighed
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.transcript import Span
-from simulator.measure.tokens import count_hallucinated, count_tokens
+from hallulab.scenarios.transcript import Span
+from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:

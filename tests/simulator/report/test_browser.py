@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.attacks.attacked import Planted
-from scenarios.attacks.orders import Order
-from scenarios.transcript import Span, Turn, Unit
-from simulator.report.browser import MOST_COVERING, scored_words, segments
+from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.orders import Order
+from hallulab.scenarios.transcript import Span, Turn, Unit
+from hallulab.simulator.report.browser import MOST_COVERING, scored_words, segments
 from tests.builders import EVIDENCE, conversation, scored, unscored
 from tests.simulator.counted import browser_data
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.measure.metrics import Row, row
-from simulator.report.charts import LEFT, RIGHT, WIDTH, axis, chart
+from hallulab.simulator.measure.metrics import Row, row
+from hallulab.simulator.report.charts import LEFT, RIGHT, WIDTH, axis, chart
 
 
 def line(chatbot: str, value: float | None, ci95: tuple[float, float] | None = None) -> Row:

@@ -11,11 +11,19 @@ from typing import NamedTuple
 import pytest
 from rich.console import Console
 
-from simulator.bench.tables import COSTS, LEVELS, ROWS, SPANS
-from simulator.bench.tables import TABLES as BENCH
-from simulator.report.columns import Column, csv_text, decimals, glossary, grouped, listed, terminal_table
-from simulator.report.tables import RESULTS
-from simulator.report.tables import TABLES as RUN
+from hallulab.simulator.bench.tables import COSTS, LEVELS, ROWS, SPANS
+from hallulab.simulator.bench.tables import TABLES as BENCH
+from hallulab.simulator.report.columns import (
+    Column,
+    csv_text,
+    decimals,
+    glossary,
+    grouped,
+    listed,
+    terminal_table,
+)
+from hallulab.simulator.report.tables import RESULTS
+from hallulab.simulator.report.tables import TABLES as RUN
 from tests.simulator.bench.test_page import page as bench_page
 from tests.simulator.report.test_page import page as run_page
 from tests.simulator.report.test_terminal import example_report

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Verdict
-from simulator.measure.judged_turns import Annotations, judged_turns
-from simulator.measure.prevalence import Accuracy, PairCounts, by_planted_errors
-from simulator.report.correcting import (
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.measure.judged_turns import Annotations, judged_turns
+from hallulab.simulator.measure.prevalence import Accuracy, PairCounts, by_planted_errors
+from hallulab.simulator.report.correcting import (
     CorrectedRow,
     correct,
     correction_lines,

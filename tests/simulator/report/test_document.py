@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Call
-from simulator.report.document import CutReplies, read_report
-from simulator.report.terminal import notes
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Call
+from hallulab.simulator.report.document import CutReplies, read_report
+from hallulab.simulator.report.terminal import notes
 from tests.builders import call, conversation, scored
 from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run

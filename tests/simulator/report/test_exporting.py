@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.datasets.jsonl import load_jsonl
-from scenarios.errors import UsageError
-from scenarios.transcript import Passage, Turn, Verdict
-from simulator.report.exporting import Exported, export_annotated
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Passage, Turn, Verdict
+from hallulab.simulator.report.exporting import Exported, export_annotated
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored, unscored
 
 PASSAGES = (Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.7, topic="fees"),)

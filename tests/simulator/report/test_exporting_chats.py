@@ -16,18 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.chats.formats import Format as Read
-from scenarios.chats.formats import format_of
-from scenarios.datasets.ragtruth import load_ragtruth
-from scenarios.datasets.request import LoadRequest
-from scenarios.errors import UsageError
-from scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
-from simulator.experiment.config import Experiment
-from simulator.report.chosen_chats import Exported, Wanted
-from simulator.report.exporting_chats import FORMATS, Format, export_chats
-from simulator.runs.experiment_json import Imported, SavedExperiment
-from simulator.runs.folder import RunFolder
-from simulator.runs.importing import import_chats
+from hallulab.scenarios.chats.formats import Format as Read
+from hallulab.scenarios.chats.formats import format_of
+from hallulab.scenarios.datasets.ragtruth import load_ragtruth
+from hallulab.scenarios.datasets.request import LoadRequest
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.report.chosen_chats import Exported, Wanted
+from hallulab.simulator.report.exporting_chats import FORMATS, Format, export_chats
+from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.importing import import_chats
 from tests.builders import conversation, scored, unscored
 from tests.fuzz.promises import examples
 

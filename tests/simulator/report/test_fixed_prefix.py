@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from simulator.report.document import RunReport
-from simulator.report.fixed_prefix import fixed_prefix_lines
-from simulator.report.reporting import csv_of
-from simulator.runs.journals import Journals
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.fixed_prefix import fixed_prefix_lines
+from hallulab.simulator.report.reporting import csv_of
+from hallulab.simulator.runs.journals import Journals
 from tests.builders import branched, conversation
 from tests.simulator.counted import browser_data, build_report, render_page
 from tests.simulator.measure.test_fixed_prefix import SOURCE, fixedly, freely

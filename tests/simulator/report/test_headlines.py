@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from simulator.measure.finding import Finding
-from simulator.measure.flagged import Example, Flagged
-from simulator.measure.metrics import Row, row
-from simulator.report.document import RunReport
-from simulator.report.headlines import headlines, interval_lines, planning_lines
+from hallulab.simulator.measure.finding import Finding
+from hallulab.simulator.measure.flagged import Example, Flagged
+from hallulab.simulator.measure.metrics import Row, row
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.headlines import headlines, interval_lines, planning_lines
 from tests.simulator.counted import build_report
 
 

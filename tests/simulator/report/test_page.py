@@ -15,10 +15,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from agents.claim_check import ClaimCheck, ClaimChecks
-from scenarios.attacks.attacked import Planted
-from scenarios.attacks.orders import UserOrder, all_orders
-from scenarios.transcript import Passage, Span, Turn, Unit
+from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
+from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.orders import UserOrder, all_orders
+from hallulab.scenarios.transcript import Passage, Span, Turn, Unit
 from tests.builders import conversation, scored
 from tests.simulator.counted import build_report, render_page
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run

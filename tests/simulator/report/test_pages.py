@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from simulator.report import pages, reporting
-from simulator.report.reporting import write_reports
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.report import pages, reporting
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 
 

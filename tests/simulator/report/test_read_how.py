@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.models.abilities import ReadHow
-from agents.models.replicas import Answered
-from scenarios.errors import UsageError
-from simulator.report.terminal import model_lines
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.report.terminal import model_lines
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.counted import build_report
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from scenarios.attacks.attacked import Planted
-from scenarios.attacks.orders import UserOrder, all_orders
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
-from scenarios.transcript import Conversation, Turn
-from simulator.experiment.config import Experiment
-from simulator.report.realism import run_messages
-from simulator.runs.experiment_json import BranchedFrom, Imported, SavedExperiment
-from simulator.runs.folder import RunFolder
+from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.orders import UserOrder, all_orders
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.transcript import Conversation, Turn
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.report.realism import run_messages
+from hallulab.simulator.runs.experiment_json import BranchedFrom, Imported, SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation
 
 PACK = "consumer-grievance-india"

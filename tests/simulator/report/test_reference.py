@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.pack_human_turns import packed
-from scenarios.errors import UsageError
-from simulator.report.reference import read_reference
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.report.reference import read_reference
 
 
 def written(folder: Path, *lines: Any) -> Path:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from scenarios.transcript import Conversation
-from simulator.measure.attacks import AttackRow
-from simulator.report.document import RunReport
-from simulator.report.terminal import attack_notes, notes, print_report
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.measure.attacks import AttackRow
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.terminal import attack_notes, notes, print_report
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run

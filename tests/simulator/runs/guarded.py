@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chatbots.guarded.record import STEP, Attempt, GuardRecord
-from scenarios.transcript import Call, Conversation, Span, Step, Turn
+from hallulab.chatbots.guarded.record import STEP, Attempt, GuardRecord
+from hallulab.scenarios.transcript import Call, Conversation, Span, Step, Turn
 
 SAFE = Span(start=0, end=4, text="Safe", score=0.9, reason="S = 0.90")
 

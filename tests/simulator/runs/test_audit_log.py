@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation
-from simulator.runs.audit_log import FIRST, AuditLog, BrokenChain, read_chain, require_in_journal
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.runs.audit_log import FIRST, AuditLog, BrokenChain, read_chain, require_in_journal
 from tests.builders import call, conversation
 from tests.simulator.runs.guarded import HANDED, PASSED, held
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.packs.pack_files import load_scenario
-from scenarios.transcript import Conversation, Verdict
-from simulator.runs.branching_off import Branching, branching_off
-from simulator.runs.experiment_json import SavedExperiment
-from simulator.runs.folder import RunFolder
-from simulator.runs.saved_experiment import Making, check_folder, enter_folder
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.runs.branching_off import Branching, branching_off
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.saved_experiment import Making, check_folder, enter_folder
 from tests.builders import conversation, scored
 from tests.simulator.runs.test_saved_experiment import PACK, experiment
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import OperationalError, UsageError
-from simulator.experiment.config import Component
-from simulator.runs.folder import RunFolder, refuse_overwriting, write_atomically, write_together
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.experiment.config import Component
+from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting, write_atomically, write_together
 from tests.builders import conversation
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from agents.models.model import ModelPool
-from agents.models.recording import Recording
-from chatbots.guarded.policy import load_policy
-from chatbots.guarded.record import GuardRecord, record_of
-from chatbots.guarded.topics import Asked, by_model
-from chatbots.pipeline import turn_seed
-from chatbots.protocol import Chatbot, ChatbotContext, Reply
-from chatbots.registry import Workshop, make_chatbot
-from scenarios.transcript import Conversation, Message, Turn, TurnView
-from simulator.runs.audit_log import AuditLog, BrokenChain, read_chain
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.chatbots.guarded.policy import load_policy
+from hallulab.chatbots.guarded.record import GuardRecord, record_of
+from hallulab.chatbots.guarded.topics import Asked, by_model
+from hallulab.chatbots.pipeline import turn_seed
+from hallulab.chatbots.protocol import Chatbot, ChatbotContext, Reply
+from hallulab.chatbots.registry import Workshop, make_chatbot
+from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView
+from hallulab.simulator.runs.audit_log import AuditLog, BrokenChain, read_chain
 from tests.chatbots.stage import SCENARIO, Shelf
 from tests.detectors.vignettes import GROUNDED, IBUPROFEN, RECORDING, REFUGEE, TRUE_BESIDE, recorded_pool
 

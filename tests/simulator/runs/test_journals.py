@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.errors import UsageError
-from scenarios.transcript import Conversation, Verdict
-from simulator.runs.folder import RunFolder
-from simulator.runs.journals import Journals
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
 from tests.builders import conversation, scored, unscored
 
 
@@ -82,7 +82,7 @@ def test_scores_of_other_words_are_refused(tmp_path: Path) -> None:
 def test_what_a_run_writes_between_the_reading_of_two_journals_is_no_contradiction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from simulator.runs import journals
+    from hallulab.simulator.runs import journals
 
     run = RunFolder(tmp_path)
     placed_lines = journals.placed_lines

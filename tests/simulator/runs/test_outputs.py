@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.bench import command
+from hallulab.simulator.bench import command
 from tests.simulator.command_line import CommandLine
 
 LINE = '{"reply": "Chalk.", "passages": ["Chalk."], "label": false}\n'
@@ -126,7 +126,7 @@ def test_a_run_folder_that_is_a_file_is_refused_before_a_server_is_started(
 def test_a_run_folder_where_nothing_can_be_written_is_refused_before_a_server_is_started(
     hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr("simulator.runs.outputs.os.access", lambda place, mode: False)
+    monkeypatch.setattr("hallulab.simulator.runs.outputs.os.access", lambda place, mode: False)
     out = tmp_path / "run"
     ended = hallulab(command, "--model", "qwen-9000", "--out", out)
     assert (ended.code, ended.out, out.exists()) == (2, "", False)

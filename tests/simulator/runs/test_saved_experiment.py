@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from agents.models.model import ModelPool
-from scenarios.errors import UsageError
-from scenarios.packs.pack import Scenario
-from scenarios.packs.pack_files import load_scenario, located
-from simulator.experiment.build import Settings, execute_experiment
-from simulator.experiment.config import Experiment, load_experiment
-from simulator.report.reporting import write_reports
-from simulator.runs.folder import RunFolder
-from simulator.runs.saved_experiment import Making, check_folder, enter_folder
+from hallulab.agents.models.model import ModelPool
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.packs.pack_files import load_scenario, located
+from hallulab.simulator.experiment.build import Settings, execute_experiment
+from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.saved_experiment import Making, check_folder, enter_folder
 from tests.builders import conversation, scored
 
 PACK = "pregnancy-medication"

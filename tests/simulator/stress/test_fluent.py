@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from scenarios.errors import OperationalError
-from simulator.stress.fluent import plant_fluently
-from simulator.stress.material import clean_replies
+from hallulab.scenarios.errors import OperationalError
+from hallulab.simulator.stress.fluent import plant_fluently
+from hallulab.simulator.stress.material import clean_replies
 from tests.builders import EVIDENCE, labelled
 from tests.scripted import last_user, scripted_pool
 

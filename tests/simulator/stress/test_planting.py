@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.labelled import LabelledReply
-from scenarios.packs.pack import Document
-from scenarios.packs.pack_files import built_in_packs, load_scenario
-from scenarios.text.library import library_of
-from scenarios.text.spans import plain, sentences
-from simulator.stress.kinds import KINDS, Planted
-from simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
-from simulator.stress.planting import is_sound, plant
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
+from hallulab.scenarios.text.library import library_of
+from hallulab.scenarios.text.spans import plain, sentences
+from hallulab.simulator.stress.kinds import KINDS, Planted
+from hallulab.simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
+from hallulab.simulator.stress.planting import is_sound, plant
 from tests.builders import EVIDENCE, labelled
 
 FEE = "A complaint costs 200 rupees at the office."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.stress.material import Clean
-from simulator.stress.rewriting import difference, flaw
+from hallulab.simulator.stress.material import Clean
+from hallulab.simulator.stress.rewriting import difference, flaw
 from tests.builders import EVIDENCE
 
 SENTENCE = "A complaint can be filed within two years if the fee is paid."

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbots.guarded.policy import Policy
-from scenarios.transcript import Judgement
-from simulator.bench.evaluate import Evaluation
-from simulator.bench.split import fold_replies
-from simulator.stress.topic_thresholds import fitted_threshold, topic_rows, with_thresholds
+from hallulab.chatbots.guarded.policy import Policy
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.split import fold_replies
+from hallulab.simulator.stress.topic_thresholds import fitted_threshold, topic_rows, with_thresholds
 from tests.builders import labelled
 
 

@@ -14,8 +14,8 @@ from benchmarks.papers.evidence_chain.analysis import (
     hallucinated_share,
     source_coverage,
 )
-from detectors.evidence_chain.training import train
-from detectors.features.batch import Case, make_case
+from hallulab.detectors.evidence_chain.training import train
+from hallulab.detectors.features.batch import Case, make_case
 from tests.detectors.features.material import corpus, passages
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.base.wrong_items.explanation import Signals, explain, signals
-from detectors.base.wrong_items.wording import MOST_WORDS
-from scenarios.transcript import Passage
+from hallulab.detectors.base.wrong_items.explanation import Signals, explain, signals
+from hallulab.detectors.base.wrong_items.wording import MOST_WORDS
+from hallulab.scenarios.transcript import Passage
 
 TEXT = st.text(
     alphabet=st.sampled_from("Aab Rs.T+ 0129½٣-/@:,()\"'\n₹%é§ the not if May"), max_size=50

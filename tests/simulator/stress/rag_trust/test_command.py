@@ -15,14 +15,14 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from chatbots.strategies import DECLINED
-from scenarios.errors import OperationalError, UsageError
-from simulator.experiment.build import Settings
-from simulator.stress.rag_trust import command
-from simulator.stress.rag_trust.command import StressFolder, stress_command
-from simulator.stress.rag_trust.config import StressConfig, load_stress
-from simulator.stress.rag_trust.report import StressReport
-from simulator.stress.rag_trust.terminal import print_stress
+from hallulab.chatbots.strategies import DECLINED
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.experiment.build import Settings
+from hallulab.simulator.stress.rag_trust import command
+from hallulab.simulator.stress.rag_trust.command import StressFolder, stress_command
+from hallulab.simulator.stress.rag_trust.config import StressConfig, load_stress
+from hallulab.simulator.stress.rag_trust.report import StressReport
+from hallulab.simulator.stress.rag_trust.terminal import print_stress
 from tests.places import RECORDINGS
 from tests.scripted import PROBES, Script, ScriptedTransport, last_user
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.stress.rag_trust.cells import Answer
-from simulator.stress.rag_trust.config import StressConfig
-from simulator.stress.rag_trust.report import Models, stress_report
-from simulator.stress.rag_trust.rows import StressRow
+from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.config import StressConfig
+from hallulab.simulator.stress.rag_trust.report import Models, stress_report
+from hallulab.simulator.stress.rag_trust.rows import StressRow
 from tests.simulator.stress.rag_trust.test_scoring import answer
 
 MODELS = Models(chatbots={"default": "m"}, judge="m")

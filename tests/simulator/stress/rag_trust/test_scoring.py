@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from simulator.stress.rag_trust.cells import Answer
-from simulator.stress.rag_trust.citations import cited, without_citations
-from simulator.stress.rag_trust.config import Dimension, Weights
-from simulator.stress.rag_trust.scoring import Scored, fake_overlap, score
+from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.citations import cited, without_citations
+from hallulab.simulator.stress.rag_trust.config import Dimension, Weights
+from hallulab.simulator.stress.rag_trust.scoring import Scored, fake_overlap, score
 
 TITLES = ("Ann Lee", "Dust (film)", "Noise")
 
