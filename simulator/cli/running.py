@@ -47,6 +47,8 @@ JUDGING = frozenset(
     }
 )
 """Fields of an experiment file that say how a saved run is judged."""
+ENDPOINTS = frozenset({"base_url", "base_urls"})
+"""Fields that name where models are served."""
 ANSWERING = JUDGING | {"chatbots", "top_k", "reply_tokens", "embedding_model"}
 """Fields that say how chatbots answer, too."""
 
@@ -146,8 +148,11 @@ def saved_experiment(
     file = load_experiment(config, {})
     given = file.model_dump(mode="json", exclude_unset=True)
     values = experiment_to_judge(run, given.get("scenario"))
-    values.update({name: given[name] for name in given.keys() & fields})
-    values.update({name: value for name, value in flags.items() if value is not None})
+    told = {name: value for name, value in flags.items() if value is not None}
+    for newer in ({name: given[name] for name in given.keys() & fields}, told):
+        if newer.keys() & ENDPOINTS:  # each replaces the other, too
+            values = {name: value for name, value in values.items() if name not in ENDPOINTS}
+        values.update(newer)
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]

@@ -317,9 +317,10 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     if flaw is not None:
         raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
     values = {**(text.data if text else {}), **given}
-    for one, other in (("base_url", "base_urls"), ("base_urls", "base_url")):
-        if one in given:
-            values.pop(other, None)
+    if given.get("base_urls"):
+        values.pop("base_url", None)
+    elif given.get("base_url"):
+        values.pop("base_urls", None)
     known = CATALOGUE.get(str(values.get("model")).lower())
     try:
         experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})

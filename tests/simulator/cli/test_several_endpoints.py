@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hallulab.simulator.cli.running import saved_experiment
 from hallulab.simulator.report.document import read_report
 from hallulab.simulator.runs.folder import RunFolder
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
+from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.command_line import CommandLine, Ended
 
 
@@ -76,6 +80,7 @@ def test_the_report_adds_what_endpoints_did_in_every_run(hallulab: CommandLine, 
     ]
 
 
+EIGHT = "http://127.0.0.1:8/v1"
 NINE = "http://127.0.0.1:9/v1"
 
 
@@ -146,3 +151,24 @@ def test_a_flag_takes_the_place_of_the_files_addresses(hallulab: CommandLine, tm
         with words_for_vectors():
             ended = hallulab("run", *flags, "--detectors", "lexical", "--out", tmp_path / "run", "-q")
     assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("saved", "flag", "expected"),
+    [
+        ({"base_urls": []}, {"base_url": NINE}, (NINE, ())),
+        ({"base_url": NINE}, {"base_urls": [EIGHT, NINE]}, (EIGHT, (EIGHT, NINE))),
+        ({"base_urls": [EIGHT, NINE]}, {"base_url": NINE}, (NINE, ())),
+        ({"base_url": NINE, "base_urls": []}, {}, (NINE, ())),
+        ({"base_url": EIGHT, "base_urls": [EIGHT, NINE]}, {}, (EIGHT, (EIGHT, NINE))),
+    ],
+)
+def test_a_flag_takes_the_place_of_a_saved_runs_addresses(
+    tmp_path: Path, saved: dict[str, Any], flag: dict[str, Any], expected: tuple[str | None, tuple[str, ...]]
+) -> None:
+    folder = saved_run(tmp_path / "run")
+    whole = json.loads(folder.experiment.read_text())
+    whole["experiment"] |= saved
+    folder.experiment.write_text(json.dumps(whole))
+    experiment = saved_experiment(folder, None, flag)
+    assert (experiment.base_url, experiment.base_urls) == expected
