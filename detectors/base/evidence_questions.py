@@ -1,16 +1,17 @@
 """Ask one-token questions about a statement and evidence, and read the probability of Yes.
 
 A small model's word is often useless where its probability is not. All questions of a turn begin with the
-same system message and evidence, so the server computes that part once. A model's Yes is biased, differently
-for each model and question. `calibration.yaml` holds logistic corrections, fitted on development data, by
-model of the catalogue (`hallulab.agents.served_model`) and quantity: a question, or what a detector makes of
-several.
+same system message and evidence, so the server computes that part once. `verification` is asked by
+HalluDetect and MetaRAG: what one of them has asked about a reply's evidence is not read again for the other.
+A model's Yes is biased, differently for each model and question. `calibration.yaml` holds logistic
+corrections, fitted on development data, by model of the catalogue (`hallulab.agents.served_model`) and
+quantity: a question, or what a detector makes of several.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -21,6 +22,11 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.served_model import catalogue_name
 from hallulab.scenarios.transcript import Frozen
+
+VERIFICATION = "verification"
+"""The question that HalluDetect asks of sentences and MetaRAG of variants of facts."""
+VERIFICATION_WORDS = ("YES", "NO", "NOT")
+"""The first word of each of its answers; NOT begins NOT SURE."""
 
 _ALMOST = 1e-6
 """Probabilities are kept this far from 0 and 1, so that log-odds are finite."""
@@ -42,24 +48,29 @@ class Calibration(Frozen):
 
 
 class Question:
-    """A yes/no question about `{{statement}}`, mostly with `{{evidence}}`: a file in `detectors/prompts`."""
+    """A question about `{{statement}}`, mostly with `{{evidence}}`: a file in `detectors/base/prompts`.
 
-    def __init__(self, name: str, yes: str = "Yes", no: str = "No") -> None:
+    Args:
+        name: of the file.
+        words: the first words of its answers; the first one of them is the Yes.
+    """
+
+    def __init__(self, name: str, words: Sequence[str] = ("Yes", "No")) -> None:
         self.name = name
-        self._yes, self._no = yes, no
+        self._words = words
         self.prompt: Prompt = load_prompt("hallulab.detectors.base", name)
 
     async def ask(self, session: Session, evidence: str, statement: str) -> float:
         """Return the probability of Yes, corrected for the session's model. It takes one call of one token.
 
         Raises:
-            UnparseableAnswer: the model says neither Yes nor No.
+            UnparseableAnswer: the model says none of the words.
             ModelError: no answer.
         """
         values = {"evidence": evidence, "statement": statement}
         messages = self.prompt.fill({name: values[name] for name in self.prompt.placeholders})
-        answer = await session.choose(self.name, messages, (self._yes, self._no))
-        return calibration(catalogue_name(session.client), self.name).apply(answer[self._yes])
+        answer = await session.choose(self.name, messages, self._words)
+        return calibration(catalogue_name(session.client), self.name).apply(answer[self._words[0]])
 
 
 def calibration(model: str | None, quantity: str) -> Calibration:

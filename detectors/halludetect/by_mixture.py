@@ -1,5 +1,6 @@
 """HalluDetect for small models: one question a sentence, with examples, on the turn's own passages.
 
+The question is the one that MetaRAG asks (YES, NO or NOT SURE); the probability of YES counts.
 docs/methods.md says where it departs from the paper. Doubled retrieval, zero-shot questions and a fixed
 mixture with overlap each cost a small judge more than its own weakness does.
 """
@@ -11,7 +12,7 @@ import re
 from hallulab.agents.models.model import Session
 from hallulab.agents.retrieval.reformulation import reformulate
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.evidence_questions import Question
+from hallulab.detectors.base.evidence_questions import VERIFICATION, VERIFICATION_WORDS, Question
 from hallulab.detectors.base.judging import format_evidence, gather_all
 from hallulab.detectors.base.statements import statements
 from hallulab.detectors.base.wrong_items.explanation import explain, signals
@@ -55,7 +56,7 @@ class MixtureReading:
         self._mixture = mixture
         self._factor = retrieval_factor
         self._room = room
-        self._question = Question("stated")
+        self._question = Question(VERIFICATION, VERIFICATION_WORDS)
         self.prompts = (self._question.prompt,)
 
     async def ground(self, session: Session, view: TurnView) -> Grounds:

@@ -46,7 +46,7 @@ class ProbabilityReading(DoubledRetrieval):
         super().__init__(factor, max_characters)
         self._overlap = overlap
         self._analysis = [Question(name) for name in WORDINGS[:samples]]
-        self._refiner = Question("consequence", yes="Fact", no="Talk")
+        self._refiner = Question("consequence", ("Fact", "Talk"))
         self._reason = load_prompt("hallulab.detectors.halludetect", "reason")
         self._reasons = reasons
         self.prompts = (

@@ -17,7 +17,7 @@ from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.served_model import catalogue_name
-from hallulab.detectors.base.evidence_questions import Calibration, calibration
+from hallulab.detectors.base.evidence_questions import VERIFICATION, Calibration, calibration
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.metarag.mutation import Variant
 from hallulab.detectors.metarag.scoring import Decision, expected_penalty
@@ -64,7 +64,7 @@ class Verifier:
     """
 
     def __init__(self, reading: DecisionReading | None, temperature: float) -> None:
-        self.prompt = load_prompt("hallulab.detectors.metarag", "verification")
+        self.prompt = load_prompt("hallulab.detectors.base", VERIFICATION)
         self._reading = reading
         self._temperature = temperature
 

@@ -90,7 +90,7 @@ def edit(path: Path, old: str, new: str) -> None:
         (FOLDER / "gold.metarag.jsonl", '"answer":1', '"answer":2', "recordings"),
         (KEPT / "wice" / "claims.jsonl", "9 euros", "8 euros", "samples"),
         (CONSTRAINTS, "numpy==", "numpy==1", "libraries"),
-        (Path("detectors/metarag/prompts/verification.txt"), "e", "é", "prompts-and-learnt-models"),
+        (Path("detectors/metarag/prompts/mutation.txt"), "e", "é", "prompts-and-learnt-models"),
         (Path("detectors/base/thresholds.yaml"), ": 0.", ": 0.0", "prompts-and-learnt-models"),
         (Path("agents/prompts/json_answer.txt"), "e", "é", "prompts-and-learnt-models"),
     ],

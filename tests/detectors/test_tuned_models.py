@@ -56,7 +56,7 @@ async def test_two_models_under_one_name_give_different_verdicts(kind: str) -> N
 @pytest.mark.parametrize(
     ("name", "root", "protocol", "steps"),
     [
-        ("mine", ROOT, "tuned", {"halludetect.stated"}),
+        ("mine", ROOT, "tuned", {"halludetect.verification"}),
         (OURS, FOREIGN, "published", {"halludetect.analysis"}),
     ],
 )

@@ -55,7 +55,7 @@ def stated(body: dict[str, Any]) -> str | dict[str, float]:
         return "When does the pool open?"
     evidence, sentence = asked.split("Statement:")
     known = "opens" in sentence or ("gate" in sentence and "gate" in evidence)
-    return {"Yes": 0.9, "No": 0.1} if known else {"Yes": 0.2, "No": 0.8}
+    return {"YES": 0.9, "NO": 0.1} if known else {"YES": 0.2, "NO": 0.3, "NOT": 0.5}
 
 
 def detector(script: Script, **options: Any) -> tuple[HalluDetectDetector, list[dict[str, Any]]]:
@@ -67,7 +67,7 @@ def detector(script: Script, **options: Any) -> tuple[HalluDetectDetector, list[
 async def test_a_sentence_costs_one_call_and_courtesies_none() -> None:
     judge, requests = detector(stated)
     judgement = await judge.detect(VIEW)
-    assert [call.purpose for call in judgement.calls] == ["halludetect.stated"] * 2
+    assert [call.purpose for call in judgement.calls] == ["halludetect.verification"] * 2
     assert all("Document 1: The pool opens at 6 in the morning." in last_user(body) for body in requests)
     assert judgement.units[2].details == {"rule": "claims nothing"}
 
@@ -95,7 +95,7 @@ async def test_what_doubled_retrieval_adds_is_asked_only_where_the_own_passages_
     reply = "The pool opens at 6 in the morning. Tickets are sold at the gate."
     judgement = await judge.detect(VIEW.model_copy(update={"reply": reply, "knowledge": shelf}))
     assert shelf.asked == [("When does the pool open?", 2)]
-    assert [call.purpose for call in judgement.calls].count("halludetect.stated") == 3
+    assert [call.purpose for call in judgement.calls].count("halludetect.verification") == 3
     assert "Document 1: Tickets cost 4 euros" in last_user(requests[-1])
     assert (judgement.flagged, judgement.spans) == (False, ())
     assert judgement.units[0].details == {"step": "reformulated query"}
