@@ -20,7 +20,7 @@ import numpy as np
 
 from hallulab.simulator.measure.corrections import Number, by_known, by_people
 from hallulab.simulator.measure.prediction_powered import estimated, powered
-from hallulab.simulator.measure.prevalence import Known
+from hallulab.simulator.measure.prevalence import DetectorErrors
 from hallulab.simulator.measure.ranking import LEAD, probabilities_of_best, reweighed
 from hallulab.simulator.measure.statistics import Floats, Integers
 
@@ -42,7 +42,7 @@ _OF_GROUPS = 0.05
 
 
 @dataclass(frozen=True)
-class Runs:
+class MadeUpRuns:
     """Made-up runs, shape (runs, conversations, `MOST_TURNS`); a turn without sentences does not exist."""
 
     sentences: Integers
@@ -54,7 +54,7 @@ class Runs:
 
 def made_up(
     random: np.random.Generator, runs: int, conversations: int, rate: float, detector: tuple[float, float]
-) -> Runs:
+) -> MadeUpRuns:
     """Make up runs of a chatbot."""
     shape = (runs, conversations)
     scale = (1 - _CORRELATION) / _CORRELATION
@@ -64,10 +64,10 @@ def made_up(
     wrong = random.binomial(sentences, rates)
     sensitivity, specificity = detector
     said = random.binomial(wrong, sensitivity) + random.binomial(sentences - wrong, 1 - specificity)
-    return Runs(sentences, wrong, said)
+    return MadeUpRuns(sentences, wrong, said)
 
 
-def annotated(random: np.random.Generator, runs: Runs, *, by_turn: bool, share: bool = False) -> Floats:
+def annotated(random: np.random.Generator, runs: MadeUpRuns, *, by_turn: bool, share: bool = False) -> Floats:
     """Return the sums of prediction-powered inference, (runs, conversations, 7), with a half annotated.
 
     Args:
@@ -87,7 +87,7 @@ def annotated(random: np.random.Generator, runs: Runs, *, by_turn: bool, share: 
     return np.stack([each.sum(axis=2) for each in sums], axis=-1).astype(np.float64)
 
 
-def calibration(random: np.random.Generator, detector: tuple[float, float]) -> Known:
+def calibration(random: np.random.Generator, detector: tuple[float, float]) -> DetectorErrors:
     """Make up what planted errors tell of a detector."""
     scale = (1 - _OF_GROUPS) / _OF_GROUPS
     counts = [
@@ -96,24 +96,26 @@ def calibration(random: np.random.Generator, detector: tuple[float, float]) -> K
     ]
     every = np.full(GROUPS, OF_GROUP)
     groups = np.stack([every, counts[0], every, counts[1]], axis=-1).astype(np.float64)
-    return Known("calibration", groups, groups, "sentence")
+    return DetectorErrors("calibration", groups, groups, "sentence")
 
 
-Method = Callable[[np.random.Generator, Runs, tuple[float, float]], list[Number]]
+Method = Callable[[np.random.Generator, MadeUpRuns, tuple[float, float]], list[Number]]
 """What corrects a number of runs, given the detector."""
 
 
 def by_annotations(*, by_turn: bool, share: bool = False) -> Method:
     """Return the correction by a half of the turns, or conversations."""
 
-    def correct(random: np.random.Generator, runs: Runs, detector: tuple[float, float]) -> list[Number]:
+    def correct(random: np.random.Generator, runs: MadeUpRuns, detector: tuple[float, float]) -> list[Number]:
         rows = annotated(random, runs, by_turn=by_turn, share=share)
         return [by_people(powered(each[:, None])[0], share=share) for each in rows]
 
     return correct
 
 
-def by_calibration(random: np.random.Generator, runs: Runs, detector: tuple[float, float]) -> list[Number]:
+def by_calibration(
+    random: np.random.Generator, runs: MadeUpRuns, detector: tuple[float, float]
+) -> list[Number]:
     """Correct the HPT-1 of runs by the equation of Rogan and Gladen, each with its own calibration."""
     there = runs.sentences > 0
     rows = np.stack([each.sum(axis=2) for each in (there, runs.sentences, runs.said)], axis=-1)

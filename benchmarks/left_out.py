@@ -14,7 +14,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks.detectors_table.measuring import Asked, judged
+from benchmarks.detectors_table.measuring import TableArguments, judged
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT
 from hallulab.detectors.halludetect.detector import kept_places
@@ -111,7 +111,7 @@ def table(detectors: Sequence[str]) -> str:
         "coverage",
     )
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    asked = Asked(KEPT, FOLDER, limit=0, record=False, base_url=None, model=None)
+    asked = TableArguments(KEPT, FOLDER, limit=0, record=False, base_url=None, model=None)
     for detector in detectors:
         evaluation = asyncio.run(judged("gold", detector, asked))
         lines.append(row_of(detector, *leave_out(evaluation, RULES[detector])))

@@ -20,7 +20,7 @@ from hallulab.detectors.logic_graph.consistency import shares, support
 from hallulab.detectors.logic_graph.options import LogicGraphOptions
 from hallulab.detectors.logic_graph.overlap import Overlap
 from hallulab.detectors.logic_graph.relations import clusters, distances
-from hallulab.detectors.logic_graph.scorers import Group
+from hallulab.detectors.logic_graph.scorers import ChunkGroup
 from hallulab.detectors.logic_graph.segmentation import document_chunks, sentence_claims
 from hallulab.scenarios.transcript import Passage
 
@@ -56,7 +56,7 @@ def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) ->
         options.alpha,
         options.group_tokens,
     )
-    groups = [Group(tuple(chunks[index].text for index in cluster)) for cluster in members]
+    groups = [ChunkGroup(tuple(chunks[index].text for index in cluster)) for cluster in members]
     overlap = Overlap(groups)
     for claim in claims:
         weights = shares([0.5] * len(groups), options.top_groups, options.relevance_temperature)

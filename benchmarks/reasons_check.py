@@ -40,7 +40,7 @@ PARTS = (("ragtruth", "qa"), ("ragtruth", "summary"), ("ragtruth", "data2txt"), 
 _QUOTED = re.compile(r'"([^"]+)"')
 
 
-class Mark(NamedTuple):
+class AnnotatedSpan(NamedTuple):
     """Annotation of a stretch of a reply."""
 
     quote: str
@@ -55,13 +55,13 @@ def content_stems(text: str) -> set[str]:
     return {word.stem for word in words if word.content}
 
 
-def read_marks(folder: Path) -> dict[str, list[Mark]]:
+def read_marks(folder: Path) -> dict[str, list[AnnotatedSpan]]:
     """Read the annotations of all run folders in `folder`, by identifier of the reply."""
-    marks: dict[str, list[Mark]] = {}
+    marks: dict[str, list[AnnotatedSpan]] = {}
     for path in sorted(folder.glob("*/annotations.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            marks[row["key"]] = [Mark(span["quote"], span["reason"]) for span in row["spans"]]
+            marks[row["key"]] = [AnnotatedSpan(span["quote"], span["reason"]) for span in row["spans"]]
     return marks
 
 
@@ -71,7 +71,9 @@ def user_text(reply: LabelledReply) -> str:
     return "\n".join([*said, reply.question])
 
 
-def marked_sentences(reply: LabelledReply, marks: list[Mark]) -> Iterator[tuple[str, list[Mark]]]:
+def marked_sentences(
+    reply: LabelledReply, marks: list[AnnotatedSpan]
+) -> Iterator[tuple[str, list[AnnotatedSpan]]]:
     """Yield the sentences of a reply that marks touch, with those marks cut to the sentence."""
     for region in statements(reply.reply):
         inside = []
@@ -79,12 +81,14 @@ def marked_sentences(reply: LabelledReply, marks: list[Mark]) -> Iterator[tuple[
             start = reply.reply.find(mark.quote)
             cut = (max(start, region.start), min(start + len(mark.quote), region.end))
             if start >= 0 and re.search(r"\w", reply.reply[slice(*cut)]) and cut[0] < cut[1]:
-                inside.append(Mark(reply.reply[slice(*cut)], mark.reason))
+                inside.append(AnnotatedSpan(reply.reply[slice(*cut)], mark.reason))
         if inside:
             yield region.of(reply.reply), inside
 
 
-def names_it(sentence: str, told: str, mark: Mark, evidence: list[str], user: str) -> tuple[str, bool]:
+def names_it(
+    sentence: str, told: str, mark: AnnotatedSpan, evidence: list[str], user: str
+) -> tuple[str, bool]:
     """Return the rule that applies to a mark, and whether the reason names the error by it."""
     plain = " ".join(sentence.split())
     pieces = [piece for piece in _QUOTED.findall(told) if piece in plain]

@@ -33,7 +33,7 @@ from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.halludetect.detector import HalluDetectDetector
-from hallulab.detectors.halludetect.mixture import FILE, Mixture, Weights, measure_reply
+from hallulab.detectors.halludetect.mixture import FILE, LogisticWeights, Mixture, measure_reply
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.spans import unknown_share, words
 from hallulab.scenarios.transcript import Judgement
@@ -49,7 +49,7 @@ LIMIT = 200
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredReply:
     """A reply and the measurements of its sentences."""
 
     reply: LabelledReply
@@ -85,7 +85,7 @@ async def judge_all(replies: Sequence[LabelledReply], pool: ModelPool) -> list[J
     return list(await asyncio.gather(*map(judged, replies)))
 
 
-def measured(reply: LabelledReply, judgement: Judgement) -> Measured:
+def measured(reply: LabelledReply, judgement: Judgement) -> MeasuredReply:
     """Return the detector's measurements, from its units.
 
     Raises:
@@ -102,7 +102,7 @@ def measured(reply: LabelledReply, judgement: Judgement) -> Measured:
             labels.append(any(span.start < end and span.end > start for span in reply.spans))
         else:
             labels.append(reply.label if len(units) == 1 else None)
-    return Measured(reply, np.array(rows).reshape(-1, len(SENTENCE)), tuple(labels))
+    return MeasuredReply(reply, np.array(rows).reshape(-1, len(SENTENCE)), tuple(labels))
 
 
 def fit(inputs: Mapping[str, Numbers], labels: Mapping[str, Numbers], counts: Mapping[str, float]) -> Learnt:
@@ -134,7 +134,7 @@ def fit(inputs: Mapping[str, Numbers], labels: Mapping[str, Numbers], counts: Ma
     return Learnt(slopes, intercepts)
 
 
-def fit_sentences(data: Mapping[str, Sequence[Measured]]) -> Learnt:
+def fit_sentences(data: Mapping[str, Sequence[MeasuredReply]]) -> Learnt:
     """Fit the sentences whose label is known."""
     inputs, labels = {}, {}
     for name, replies in data.items():
@@ -149,7 +149,7 @@ def fit_sentences(data: Mapping[str, Sequence[Measured]]) -> Learnt:
     return fit(inputs, labels, COUNTS)
 
 
-def reply_inputs(replies: Sequence[Measured], weights: Weights) -> Numbers:
+def reply_inputs(replies: Sequence[MeasuredReply], weights: LogisticWeights) -> Numbers:
     """Return the inputs of replies, of shape (replies that claim something, REPLY)."""
     rows = []
     for one in replies:
@@ -160,19 +160,19 @@ def reply_inputs(replies: Sequence[Measured], weights: Weights) -> Numbers:
     return np.array(rows)
 
 
-def claiming(replies: Sequence[Measured]) -> list[Measured]:
+def claiming(replies: Sequence[MeasuredReply]) -> list[MeasuredReply]:
     """Return the replies with a sentence that was asked about."""
     return [one for one in replies if len(one.sentences)]
 
 
-def learn(data: Mapping[str, Sequence[Measured]]) -> Mixture:
+def learn(data: Mapping[str, Sequence[MeasuredReply]]) -> Mixture:
     """Learn the mixture from some data sets."""
     of_sentences = fit_sentences(data)
     gold = data.get("gold")
     slopes = dict(zip(SENTENCE, map(float, of_sentences.weights), strict=True))
-    sentence = Weights(intercept=0.0, weights=slopes)
+    sentence = LogisticWeights(intercept=0.0, weights=slopes)
     intercept = -_level(gold, sentence) if gold else float(np.mean(list(of_sentences.intercepts.values())))
-    sentence = Weights(intercept=intercept, weights=slopes)
+    sentence = LogisticWeights(intercept=intercept, weights=slopes)
     inputs = {name: reply_inputs(claiming(replies), sentence) for name, replies in data.items()}
     labels = {
         name: np.array([float(one.reply.hallucinated) for one in claiming(replies)])
@@ -181,10 +181,12 @@ def learn(data: Mapping[str, Sequence[Measured]]) -> Mixture:
     of_replies = fit(inputs, labels, {})
     slopes = dict(zip(REPLY, map(float, of_replies.weights), strict=True))
     odds = {name: inputs[name] @ of_replies.weights for name in data}
-    return Mixture(sentence=sentence, reply=Weights(intercept=-_best_cut(odds, labels), weights=slopes))
+    return Mixture(
+        sentence=sentence, reply=LogisticWeights(intercept=-_best_cut(odds, labels), weights=slopes)
+    )
 
 
-def _level(gold: Sequence[Measured], weights: Weights) -> float:
+def _level(gold: Sequence[MeasuredReply], weights: LogisticWeights) -> float:
     """Return the log-odds from which as many of gold's sentences are flagged as the labels have."""
     odds = sorted(
         (weights.log_odds(dict(zip(SENTENCE, row, strict=True))) for one in gold for row in one.sentences),
@@ -205,7 +207,7 @@ def _best_cut(odds: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> flo
     return float(cuts[int(np.argmax(means))])
 
 
-def describe(name: str, replies: Sequence[Measured], mixture: Mixture) -> str:
+def describe(name: str, replies: Sequence[MeasuredReply], mixture: Mixture) -> str:
     """Write a line: AUROC of sentences and replies, and F1, for this mixture and for what it has to beat."""
     asked = claiming(replies)
     labels = np.array([one.reply.hallucinated for one in asked])
@@ -248,7 +250,7 @@ async def main() -> None:
     recording = Recording.record(given.answers) if given.base_url else Recording.replay(given.answers)
     endpoint = Endpoint(given.model, given.base_url or "")
     pool = ModelPool({DEFAULT_MODEL: endpoint}, recording=recording)
-    data: dict[str, list[Measured]] = {}
+    data: dict[str, list[MeasuredReply]] = {}
     for name in SOURCES:
         replies = sample(name, given.data, LIMIT)
         judgements = await judge_all(replies, pool)

@@ -15,8 +15,8 @@ from hallulab.agents.team import Team, is_callable_name, require_callable_names
 from hallulab.chatbots.options import GenerationOptions
 from hallulab.chatbots.pipeline import (
     SHARED_PROMPTS,
+    Draft,
     RagChatbot,
-    Work,
     as_chat,
     format_evidence,
     not_empty,
@@ -80,7 +80,7 @@ class AgentBot(RagChatbot):
         """The way of routing, which depends on the endpoint; empty: by one letter."""
         return "handoff" if self._hands_over else ""
 
-    async def answer(self, work: Work) -> str:
+    async def answer(self, work: Draft) -> str:
         """Route the message to the specialist, who searches and answers."""
         if self._hands_over:
             return await self._answer_by_team(work)
@@ -110,7 +110,7 @@ class AgentBot(RagChatbot):
         work.note("draft", answer)
         return self.conclusion(not_empty("answer", answer))
 
-    async def _answer_by_team(self, work: Work) -> str:
+    async def _answer_by_team(self, work: Draft) -> str:
         scenario, found = self.context.scenario, dict[str, Passage]()
 
         async def search(query: str) -> str:

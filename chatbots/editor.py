@@ -6,7 +6,7 @@ from pydantic import Field
 
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.prompt import dialogue
-from hallulab.chatbots.pipeline import Work
+from hallulab.chatbots.pipeline import Draft
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.chatbots.strategies import declined
 from hallulab.chatbots.tidy import tidy_reply
@@ -29,7 +29,7 @@ class EditorBot(PromptEngineeredBot):
     KIND = "editor"
     PROMPTS = (*PromptEngineeredBot.PROMPTS, "chatbots/editor")
 
-    async def answer(self, work: Work) -> str:
+    async def answer(self, work: Draft) -> str:
         """Draft, then edit."""
         draft = await super().answer(work)
         if declined(draft):

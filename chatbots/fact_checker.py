@@ -17,7 +17,7 @@ from hallulab.agents.models.prompt import dialogue
 from hallulab.agents.served_model import catalogue_name
 from hallulab.agents.tuned import EVEN_ODDS, tuned_number
 from hallulab.chatbots.options import GenerationOptions
-from hallulab.chatbots.pipeline import Work, format_evidence, titles_of
+from hallulab.chatbots.pipeline import Draft, format_evidence, titles_of
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.chatbots.protocol import ChatbotContext
 from hallulab.chatbots.strategies import declined
@@ -81,7 +81,7 @@ class FactCheckerBot(PromptEngineeredBot):
         self._threshold = untuned if self.options.threshold is None else self.options.threshold
         self.claim_check = ClaimCheck.by((verifier.endpoint.model,), (self._prompts["verify"],))
 
-    async def answer(self, work: Work) -> str:
+    async def answer(self, work: Draft) -> str:
         """Draft, split, verify, correct."""
         draft = await super().answer(work)
         if declined(draft):
@@ -112,7 +112,7 @@ class FactCheckerBot(PromptEngineeredBot):
         )
         return await self.write(work, "process", "final", messages)
 
-    async def _split(self, work: Work, draft: str) -> list[str]:
+    async def _split(self, work: Draft, draft: str) -> list[str]:
         messages = self._prompts["claims"].fill(domain=self.context.scenario.domain, draft=draft)
         try:
             split = await work.session.structured("split", messages, SplitReply, max_tokens=SPLIT_TOKENS)
@@ -127,7 +127,7 @@ class FactCheckerBot(PromptEngineeredBot):
         work.note("claims", "\n".join(lines))
         return claims
 
-    async def _verify_all(self, work: Work, claims: list[str]) -> list[float]:
+    async def _verify_all(self, work: Draft, claims: list[str]) -> list[float]:
         """Return P(supported) of each claim. All are asked at once; calls are kept in the claims' order."""
         ledgers: list[list[Call]] = [[] for _ in claims]
         results = await asyncio.gather(
@@ -142,7 +142,7 @@ class FactCheckerBot(PromptEngineeredBot):
             support.append(result)
         return support
 
-    async def _verify(self, work: Work, claim: str, ledger: list[Call]) -> float:
+    async def _verify(self, work: Draft, claim: str, ledger: list[Call]) -> float:
         passages = await self.context.knowledge.search(claim, CLAIM_PASSAGES)
         evidence = format_evidence(passages, titles_of(self.context.scenario))
         said = "\n".join(message.text for message in work.history if message.role == "user")

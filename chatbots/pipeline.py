@@ -34,7 +34,7 @@ SHARED_PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", "chatbots/
 
 
 @dataclass
-class Work:
+class Draft:
     """One reply in the making."""
 
     history: tuple[Message, ...]
@@ -85,7 +85,7 @@ class RagChatbot(ABC):
         self._prompts = {path.split("/")[1]: load_prompt_at(path) for path in self.PROMPTS}
 
     @abstractmethod
-    async def answer(self, work: Work) -> str:
+    async def answer(self, work: Draft) -> str:
         """Make the reply to the user; keep steps, query and passages in `work`.
 
         Raises:
@@ -97,7 +97,7 @@ class RagChatbot(ABC):
         session = self.context.models.session(
             "chatbot", turn_seed(self.context.seed, history), self.context.model
         )
-        work = Work(tuple(history), session)
+        work = Draft(tuple(history), session)
         asked = self.answer_courtesy if is_courtesy(work.question) else self.answer
         with failures_as_chatbot_errors(session.calls):
             text = await asked(work)
@@ -109,7 +109,7 @@ class RagChatbot(ABC):
             calls=tuple(session.calls),
         )
 
-    async def answer_courtesy(self, work: Work) -> str:
+    async def answer_courtesy(self, work: Draft) -> str:
         """Answer thanks, a greeting or a goodbye (`is_courtesy`). One call, and no search.
 
         The papers do not say what happens then. A search for "Thank you" finds any documents, and bots then
@@ -122,16 +122,16 @@ class RagChatbot(ABC):
         )
         return await self.write(work, "courtesy", "draft", [*system, *as_chat(work.history)])
 
-    async def reformulate(self, work: Work) -> None:
+    async def reformulate(self, work: Draft) -> None:
         """Rewrite the user's message as a stand-alone query. One call, also for a first message."""
         work.query = await reformulate(work.session, work.history[:-1], work.question)
         work.note("reformulated_query", work.query)
 
-    async def retrieve(self, work: Work) -> None:
+    async def retrieve(self, work: Draft) -> None:
         """Search the knowledge base for the stand-alone query."""
         work.passages = await self.context.knowledge.search(work.query, self.context.top_k)
 
-    def instruct(self, work: Work, prompt: str, **values: str) -> list[ChatMessage]:
+    def instruct(self, work: Draft, prompt: str, **values: str) -> list[ChatMessage]:
         """Return the frame with the evidence and the prompt's instructions, then its other messages."""
         scenario = self.context.scenario
         evidence = format_evidence(work.passages, titles_of(scenario))
@@ -141,7 +141,7 @@ class RagChatbot(ABC):
         own = self._prompts[prompt].fill(values)
         return [ChatMessage("system", f"{frame[0].text}\n\n{own[0].text}"), *own[1:]]
 
-    def instruct_draft(self, work: Work, prompt: str, **values: str) -> list[ChatMessage]:
+    def instruct_draft(self, work: Draft, prompt: str, **values: str) -> list[ChatMessage]:
         """Return `instruct` with the instructions of the options `strategy` and `cite` at the end."""
         system, *others = self.instruct(work, prompt, **values)
         return [ChatMessage("system", "\n\n".join([system.text, *self.draft_instructions()])), *others]
@@ -152,7 +152,7 @@ class RagChatbot(ABC):
         asked = [*([f"strategy_{strategy}"] if strategy else []), *(["cite"] if self.options.cite else [])]
         return [self._prompts[name].fill()[0].text for name in asked]
 
-    async def generate(self, work: Work, prompt: str, **values: str) -> str:
+    async def generate(self, work: Draft, prompt: str, **values: str) -> str:
         """Write a draft of the reply from the instructions with evidence and the dialogue."""
         messages = [*self.instruct_draft(work, prompt, **values), *as_chat(work.history)]
         return self.conclusion(await self.write(work, "generate", "draft", messages))
@@ -161,7 +161,7 @@ class RagChatbot(ABC):
         """Return a draft without the steps of the strategy `verify`; the step `draft` keeps them."""
         return concluded(draft) if self.options.strategy == "verify" else draft
 
-    async def write(self, work: Work, step: str, note: str, messages: Sequence[ChatMessage]) -> str:
+    async def write(self, work: Draft, step: str, note: str, messages: Sequence[ChatMessage]) -> str:
         """Ask for a text for the user, keep the model's answer as a step, and return it tidied."""
         answer = await work.session.text(
             step, messages, temperature=self.options.temperature, max_tokens=self.options.max_tokens

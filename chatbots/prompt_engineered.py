@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hallulab.chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, functions_of
+from hallulab.chatbots.pipeline import SHARED_PROMPTS, Draft, RagChatbot, functions_of
 
 
 class PromptEngineeredBot(RagChatbot):
@@ -19,7 +19,7 @@ class PromptEngineeredBot(RagChatbot):
         "chatbots/careful_generation",
     )
 
-    async def answer(self, work: Work) -> str:
+    async def answer(self, work: Draft) -> str:
         """Reformulate, retrieve, generate with the careful prompt."""
         await self.reformulate(work)
         await self.retrieve(work)

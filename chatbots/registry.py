@@ -80,11 +80,11 @@ def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
         UsageError: there is no such chatbot, its options are wrong, or its constructor failed.
     """
     factory = find_chatbot(kind)
-    whole = context if context.parts is not None else replace(context, parts=Workshop())
+    whole = context if context.parts is not None else replace(context, parts=ComponentFactory())
     return make_component("chatbot", kind, CHATBOTS, ("reply",), lambda: factory(whole))
 
 
-class Workshop:
+class ComponentFactory:
     """Makes the parts of chatbots that are put together from others; see
     `hallulab.chatbots.protocol.Parts`."""
 

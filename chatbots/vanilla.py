@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hallulab.chatbots.pipeline import SHARED_PROMPTS, RagChatbot, Work, functions_of
+from hallulab.chatbots.pipeline import SHARED_PROMPTS, Draft, RagChatbot, functions_of
 
 
 class VanillaBot(RagChatbot):
@@ -11,7 +11,7 @@ class VanillaBot(RagChatbot):
     KIND = "vanilla"
     PROMPTS = (*SHARED_PROMPTS, "chatbots/generation")
 
-    async def answer(self, work: Work) -> str:
+    async def answer(self, work: Draft) -> str:
         """Reformulate, retrieve, generate."""
         scenario = self.context.scenario
         await self.reformulate(work)

@@ -14,7 +14,7 @@ from hallulab.scenarios.transcript import Call, Conversation
 from hallulab.simulator.measure.spending import known_sum
 
 
-class Source(NamedTuple):
+class RowSource(NamedTuple):
     """The source of a row."""
 
     conversation: Conversation
@@ -29,7 +29,7 @@ class Source(NamedTuple):
     """Name of the detector; empty for a turn."""
 
 
-class Column(NamedTuple):
+class FrameColumn(NamedTuple):
     """A column of a frame."""
 
     name: str
@@ -38,13 +38,15 @@ class Column(NamedTuple):
     """Its pandas dtype; a cell of dtype `object` is a list of texts."""
     meaning: str
     """Its meaning."""
-    cell: Callable[[Source], Any]
+    cell: Callable[[RowSource], Any]
     """Makes the cell from a row's source."""
 
 
-def _column(name: str, dtype: str, meaning: str, cell: str | Callable[[Source], Any] = "") -> Column:
+def _column(name: str, dtype: str, meaning: str, cell: str | Callable[[RowSource], Any] = "") -> FrameColumn:
     """Make a column. Its cell is a field of the source; by default, the field of `of` with its name."""
-    return Column(name, dtype, meaning, attrgetter(cell or f"of.{name}") if isinstance(cell, str) else cell)
+    return FrameColumn(
+        name, dtype, meaning, attrgetter(cell or f"of.{name}") if isinstance(cell, str) else cell
+    )
 
 
 _TURN = (

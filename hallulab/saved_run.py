@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hallulab.columns import SPANS, TURNS, VERDICTS, Column, Source
+from hallulab.columns import SPANS, TURNS, VERDICTS, FrameColumn, RowSource
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.folder import RunFolder
 
@@ -69,7 +69,7 @@ class Run:
         return _frame(
             TURNS,
             [
-                Source(chat, turn.index, turn, [call for call in turn.calls if call.role == "chatbot"])
+                RowSource(chat, turn.index, turn, [call for call in turn.calls if call.role == "chatbot"])
                 for chat in self._conversations
                 for turn in chat.turns
             ],
@@ -78,7 +78,7 @@ class Run:
     def verdicts(self) -> pandas.DataFrame:
         """Return the verdicts, a row for each turn and detector; columns: `hallulab.columns.VERDICTS`."""
         return _frame(
-            VERDICTS, [Source(chat, found.turn, found, found.calls) for chat, found in self._verdicts]
+            VERDICTS, [RowSource(chat, found.turn, found, found.calls) for chat, found in self._verdicts]
         )
 
     def spans(self) -> pandas.DataFrame:
@@ -89,7 +89,7 @@ class Run:
         return _frame(
             SPANS,
             [
-                Source(chat, verdict.turn, span, detector=verdict.detector)
+                RowSource(chat, verdict.turn, span, detector=verdict.detector)
                 for chat, verdict in self._verdicts
                 for span in verdict.spans or ()
             ],
@@ -120,7 +120,7 @@ def _place(conversation: Conversation) -> tuple[str, int, str, str]:
     return (conversation.persona, conversation.seed, conversation.chatbot, conversation.id)
 
 
-def _frame(columns: Sequence[Column], rows: Sequence[Source]) -> pandas.DataFrame:
+def _frame(columns: Sequence[FrameColumn], rows: Sequence[RowSource]) -> pandas.DataFrame:
     import pandas
 
     return pandas.DataFrame(

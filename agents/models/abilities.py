@@ -11,7 +11,7 @@ from hallulab.scenarios.transcript import Frozen
 SeedUse = Literal["kept", "ignored", "refused"]
 
 
-class Abilities(Frozen):
+class Capabilities(Frozen):
     """The abilities of one model at its endpoint, as found by `hallulab.agents.models.probing`."""
 
     log_probabilities: bool = True
@@ -28,7 +28,7 @@ class Abilities(Frozen):
     older than the question, or the endpoint did not answer it."""
 
 
-class ReadHow(Abilities):
+class ReadHow(Capabilities):
     """How a model's answers were read in a run: an entry of `read_how` in `experiment.json`."""
 
     model: str

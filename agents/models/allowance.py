@@ -41,7 +41,7 @@ def most_tokens(content: bytes, max_tokens: int) -> int:
     return len(content) // BYTES_PER_TOKEN + max_tokens
 
 
-class Allowance:
+class RateLimit:
     """Lets requests to an endpoint begin, in the order in which they come, as its limits allow.
 
     Args:

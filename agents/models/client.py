@@ -21,11 +21,11 @@ from tenacity import (
 )
 from tenacity.wait import wait_base
 
-from hallulab.agents.models.abilities import Abilities
+from hallulab.agents.models.abilities import Capabilities
 from hallulab.agents.models.answers import Completion, read_completion
 from hallulab.agents.models.errors import ModelError, RefusedRequest
-from hallulab.agents.models.received import Received
-from hallulab.agents.models.wire import Answer, Exchange, Wire, is_retryable
+from hallulab.agents.models.received import HttpReply
+from hallulab.agents.models.wire import Answer, CallRecord, Wire, is_retryable
 from hallulab.scenarios.errors import NO_HANDLE, UsageError
 from hallulab.scenarios.files.json_values import writable
 
@@ -108,16 +108,16 @@ class ModelClient:
         self.root: str | None = None
         """The endpoint's `root` of this model (vLLM: a folder or a hub name). None: it gives none, or was not
         asked yet. See `hallulab.agents.served_model`."""
-        self.abilities = Abilities()
+        self.abilities = Capabilities()
         """What the endpoint can do; until it is asked, everything is assumed."""
         self._wire = wire
         self._attempts = attempts
         self._backoff = _as_told_or(backoff or wait_random_exponential(multiplier=0.5, max=20))
-        self._shared: dict[str, asyncio.Future[tuple[Completion, Exchange]]] = {}
+        self._shared: dict[str, asyncio.Future[tuple[Completion, CallRecord]]] = {}
         """Requests under way, by key."""
 
     async def create(
-        self, messages: Sequence[WireMessage], extra: Mapping[str, Any], exchange: Exchange
+        self, messages: Sequence[WireMessage], extra: Mapping[str, Any], exchange: CallRecord
     ) -> Completion:
         """Return one completion. Equal requests are sent once, even while the first is under way.
 
@@ -147,7 +147,7 @@ class ModelClient:
             exchange.latency_s = first.latency_s
             exchange.replayed = True
             return completion
-        future: asyncio.Future[tuple[Completion, Exchange]] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[tuple[Completion, CallRecord]] = asyncio.get_running_loop().create_future()
         self._shared[key] = future
         try:
             answer = self._wire.known(key, exchange) or await self._ask(key, url, body, exchange)
@@ -165,7 +165,7 @@ class ModelClient:
         future.set_result((completion, exchange))
         return completion
 
-    async def _ask(self, key: str, url: httpx2.URL, body: dict[str, Any], exchange: Exchange) -> Answer:
+    async def _ask(self, key: str, url: httpx2.URL, body: dict[str, Any], exchange: CallRecord) -> Answer:
         """Ask the server, and try again while that makes sense.
 
         Returns:
@@ -206,7 +206,7 @@ class ModelClient:
             )
         return read_completion(answer.body, tools_offered=tools_offered)
 
-    def _was_last_try(self, exchange: Exchange, state: RetryCallState) -> bool:
+    def _was_last_try(self, exchange: CallRecord, state: RetryCallState) -> bool:
         """Return whether all tries are used up, or another one could end after the deadline.
 
         If the server says when to ask again, only the deadline counts.
@@ -267,7 +267,7 @@ class ModelClient:
             )
         self.root = _told_root(roots[self.endpoint.model])
 
-    async def _list_models(self) -> Received:
+    async def _list_models(self) -> HttpReply:
         """Ask for the list of models; again while the endpoint is busy or breaks off.
 
         Silence until the time limit, or nobody at the address, ends it at once.
@@ -280,7 +280,7 @@ class ModelClient:
         url, api_key = self._url("models"), self.endpoint.api_key()
         try:
             async for attempt in AsyncRetrying(
-                stop=partial(self._was_last_try, Exchange()),
+                stop=partial(self._was_last_try, CallRecord()),
                 wait=self._backoff,
                 retry=retry_if_exception(_is_broken_off),
                 reraise=True,

@@ -33,7 +33,7 @@ from hallulab.agents.models.probing import abilities_of
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.replicas import Replica, Replicas, normal
-from hallulab.agents.models.wire import Exchange, Wire
+from hallulab.agents.models.wire import CallRecord, Wire
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Call
 
@@ -315,7 +315,7 @@ class Session:
         Raises:
             ModelError: the model gave no answer.
         """
-        exchange = Exchange()
+        exchange = CallRecord()
         try:
             completion = await self.client.create(messages, extra, exchange)
         except ModelError as error:
@@ -325,7 +325,7 @@ class Session:
         return completion
 
     def _call(
-        self, step: str, exchange: Exchange, completion: Completion | None, failure: str | None
+        self, step: str, exchange: CallRecord, completion: Completion | None, failure: str | None
     ) -> Call:
         return Call(
             purpose=f"{self.role}.{step}",

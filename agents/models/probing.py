@@ -12,14 +12,14 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from hallulab.agents.models.abilities import Abilities, SeedUse
+from hallulab.agents.models.abilities import Capabilities, SeedUse
 from hallulab.agents.models.answers import Completion
 from hallulab.agents.models.client import ModelClient, WireMessage
 from hallulab.agents.models.decisions import DECISION
 from hallulab.agents.models.errors import ImpossibleAnswer, ModelError, RefusedRequest
 from hallulab.agents.models.json_answers import json_schema
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.models.wire import Exchange
+from hallulab.agents.models.wire import CallRecord
 from hallulab.scenarios.errors import ReplayMiss
 
 _REFUSALS = frozenset({400, 404, 422, 501})
@@ -46,7 +46,7 @@ class _Cold(BaseModel):
     ice_is: Literal["cold", "hot"]
 
 
-async def abilities_of(client: ModelClient) -> Abilities:
+async def abilities_of(client: ModelClient) -> Capabilities:
     """Find out what the model's endpoint can do.
 
     It lacks only what it lacked twice. An endpoint that answers no request, or fails at one, is assumed to
@@ -61,15 +61,15 @@ async def abilities_of(client: ModelClient) -> Abilities:
     return found.model_copy(update={"function_calls": await _hands_over(client, found.seed)})
 
 
-async def _asked_twice(client: ModelClient) -> Abilities:
+async def _asked_twice(client: ModelClient) -> Capabilities:
     """Find out all but function calls."""
     first = await _found(client, _SEEDS[0])
-    if not first.asked or first == Abilities(asked=True):
+    if not first.asked or first == Capabilities(asked=True):
         return first
     second = await _found(client, _SEEDS[1])
     if not second.asked:
         return first
-    return Abilities(
+    return Capabilities(
         log_probabilities=first.log_probabilities or second.log_probabilities,
         seed=min(first.seed, second.seed, key=_SEED_USE.index),
         json_schema=first.json_schema or second.json_schema,
@@ -77,7 +77,7 @@ async def _asked_twice(client: ModelClient) -> Abilities:
     )
 
 
-async def _found(client: ModelClient, seed: int) -> Abilities:
+async def _found(client: ModelClient, seed: int) -> Capabilities:
     """Find out what the endpoint seems to be able to do by one answer to each question."""
     try:
         log_probabilities, takes_seed = await _decides(client, seed)
@@ -86,8 +86,8 @@ async def _found(client: ModelClient, seed: int) -> Abilities:
             use = "kept" if await _keeps_seed(client, seed) else "ignored"
         schema = await _follows_schema(client, seed if takes_seed else None)
     except (ModelError, ReplayMiss):
-        return Abilities()
-    return Abilities(log_probabilities=log_probabilities, seed=use, json_schema=schema, asked=True)
+        return Capabilities()
+    return Capabilities(log_probabilities=log_probabilities, seed=use, json_schema=schema, asked=True)
 
 
 async def _decides(client: ModelClient, seed: int) -> tuple[bool, bool]:
@@ -157,7 +157,7 @@ async def _hands_over(client: ModelClient, seed: SeedUse) -> bool:
             {"role": "user", "name": "user", "content": task},
         ]
         try:
-            answer = await client.create(asked, extra, Exchange())
+            answer = await client.create(asked, extra, CallRecord())
         except (ModelError, ReplayMiss):
             return False
         if [(call.name, call.arguments.strip() or "{}") for call in answer.tool_calls] != [(name, "{}")]:
@@ -187,4 +187,4 @@ async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str
 
 
 async def _ask(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion:
-    return await client.create([{"role": "user", "content": question}], extra, Exchange())
+    return await client.create([{"role": "user", "content": question}], extra, CallRecord())

@@ -29,7 +29,7 @@ _BEGINNING = 16 * _EXCERPT
 
 
 @dataclass(frozen=True)
-class Received:
+class HttpReply:
     """An answer of an endpoint."""
 
     status: int
@@ -42,7 +42,7 @@ class Received:
     """Seconds after which the endpoint wants to be asked again, or None if it does not say."""
 
 
-async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> Received:
+async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> HttpReply:
     """Read an answer to its end.
 
     Args:
@@ -71,7 +71,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
     # half a key, so the characters within its reach are dropped.
     begins = redaction.text(text[:_BEGINNING])
     excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
-    return Received(response.status_code, _value(text, redaction), excerpt, _retry_after(response.headers))
+    return HttpReply(response.status_code, _value(text, redaction), excerpt, _retry_after(response.headers))
 
 
 def _value(text: str, redaction: Redaction) -> Any:

@@ -50,7 +50,7 @@ _SHAPES: dict[str, TypeAdapter[Any]] = {
 
 
 @dataclass(frozen=True)
-class Known:
+class CacheSnapshot:
     """What a recording holds, for another process."""
 
     answers: Mapping[tuple[str, str], Any]
@@ -121,7 +121,7 @@ class Recording:
         return recording
 
     @classmethod
-    def knowing(cls, known: Known, keep: Callable[[str, str, Any], Any] | None = None) -> Recording:
+    def knowing(cls, known: CacheSnapshot, keep: Callable[[str, str, Any], Any] | None = None) -> Recording:
         """Return a recording in memory that begins with what another one holds.
 
         Args:
@@ -134,9 +134,9 @@ class Recording:
         recording.replaying, recording.source, recording._keep = known.replaying, known.source, keep
         return recording
 
-    def known(self) -> Known:
+    def known(self) -> CacheSnapshot:
         """Return what it holds."""
-        return Known(dict(self._answers), self.replaying, self.source)
+        return CacheSnapshot(dict(self._answers), self.replaying, self.source)
 
     def _load(self, path: Path) -> None:
         for number, entry in _read(path):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import httpx2
 from pydantic import Field
 
-from hallulab.agents.models.allowance import Allowance, Limits
+from hallulab.agents.models.allowance import Limits, RateLimit
 from hallulab.agents.models.errors import ModelError
 from hallulab.scenarios.transcript import Frozen
 
@@ -43,7 +43,7 @@ class Replica:
 
     base_url: str
     """Its address."""
-    allowance: Allowance
+    allowance: RateLimit
     """Lets requests to it begin."""
     stays: int = 0
     """Conversations that stay with it."""
@@ -67,19 +67,19 @@ class Replica:
 
 
 @dataclass
-class _Stay:
+class _StickySession:
     """Where a conversation stays; nowhere before its first request."""
 
     replica: Replica | None = None
 
 
-_stay: ContextVar[_Stay | None] = ContextVar("stay", default=None)
+_stay: ContextVar[_StickySession | None] = ContextVar("stay", default=None)
 
 
 @contextmanager
 def staying() -> Iterator[None]:
     """Let all requests of the block, and of tasks that it starts, stay with one endpoint."""
-    stay = _Stay()
+    stay = _StickySession()
     token = _stay.set(stay)
     try:
         yield
@@ -90,7 +90,7 @@ def staying() -> Iterator[None]:
 
 
 @dataclass
-class Asking:
+class PendingRequest:
     """A request under way."""
 
     replica: Replica
@@ -119,12 +119,12 @@ class Replicas:
         limits: Limits | None = None,
     ) -> None:
         own = limits or Limits()
-        self.replicas = tuple(Replica(normal(url), Allowance(own)) for url in base_urls)
+        self.replicas = tuple(Replica(normal(url), RateLimit(own)) for url in base_urls)
         """The endpoints, with what they did."""
         self._clock = clock
 
     @contextmanager
-    def asking(self, request: httpx2.Request) -> Iterator[Asking | None]:
+    def asking(self, request: httpx2.Request) -> Iterator[PendingRequest | None]:
         """Yield the request to the endpoint that is asked; None if the address is another one.
 
         The block sends it, and tells the status when it has read the whole answer. No answer is a failure,
@@ -137,7 +137,9 @@ class Replicas:
         replica = self.chosen()
         headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
         url = f"{replica.base_url}{path}"
-        asking = Asking(replica, httpx2.Request(request.method, url, headers=headers, content=request.read()))
+        asking = PendingRequest(
+            replica, httpx2.Request(request.method, url, headers=headers, content=request.read())
+        )
         replica.under_way += 1
         began = self._clock()
         try:

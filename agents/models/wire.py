@@ -16,7 +16,7 @@ import httpx2
 from hallulab.agents.models.allowance import most_tokens
 from hallulab.agents.models.answers import is_completion, read_first_token
 from hallulab.agents.models.errors import ImpossibleAnswer, ModelError
-from hallulab.agents.models.received import Received, receive
+from hallulab.agents.models.received import HttpReply, receive
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import Redaction, redaction
 from hallulab.agents.models.replicas import Replicas
@@ -42,7 +42,7 @@ _MOST_PROBABLE = 1.5
 
 
 @dataclass
-class Exchange:
+class CallRecord:
     """Data about a request for the ledger, besides its answer; filled in while the request is under way."""
 
     latency_s: float = 0.0
@@ -111,7 +111,7 @@ class Wire:
         """Return the key of a request's answer in recordings."""
         return digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body])
 
-    def known(self, key: str, exchange: Exchange) -> Answer | None:
+    def known(self, key: str, exchange: CallRecord) -> Answer | None:
         """Return the recorded answer of this key; None if there is none.
 
         Args:
@@ -138,7 +138,7 @@ class Wire:
         return _answer(known, exchange)
 
     async def ask(
-        self, key: str, url: httpx2.URL, body: Mapping[str, Any], api_key: str, exchange: Exchange
+        self, key: str, url: httpx2.URL, body: Mapping[str, Any], api_key: str, exchange: CallRecord
     ) -> Answer:
         """Send a request and record its answer.
 
@@ -192,7 +192,7 @@ class Wire:
             return None
         return f"it is from the model {told[:80]!r}, earlier ones from {before[:80]!r}"
 
-    async def get(self, url: httpx2.URL, api_key: str) -> Received:
+    async def get(self, url: httpx2.URL, api_key: str) -> HttpReply:
         """Ask the server about itself; the answer is not recorded.
 
         Raises:
@@ -202,8 +202,8 @@ class Wire:
         return await self._send(httpx2.Request("GET", url, headers=_headers(api_key)))
 
     async def _shared_out(
-        self, request: httpx2.Request, tokens: int, exchange: Exchange
-    ) -> tuple[Received, httpx2.URL, float]:
+        self, request: httpx2.Request, tokens: int, exchange: CallRecord
+    ) -> tuple[HttpReply, httpx2.URL, float]:
         """Send a request of so many tokens to one of several endpoints, as soon as that may be asked.
 
         Returns:
@@ -220,7 +220,7 @@ class Wire:
             received = replace(received, retry_after=None)
         return received, asking.request.url, latency
 
-    async def _timed(self, request: httpx2.Request, exchange: Exchange) -> tuple[Received, float]:
+    async def _timed(self, request: httpx2.Request, exchange: CallRecord) -> tuple[HttpReply, float]:
         """Send a request; return its answer and its seconds, which count even if there is no answer."""
         started = time.perf_counter()
         try:
@@ -230,7 +230,7 @@ class Wire:
             exchange.under_way_s += min(latency, LONGEST_TRY * self.timeout_s)
         return received, latency
 
-    async def _send(self, request: httpx2.Request) -> Received:
+    async def _send(self, request: httpx2.Request) -> HttpReply:
         redacting = _redaction_for(request)
         try:
             async with asyncio.timeout(self.timeout_s):
@@ -292,6 +292,6 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _answer(kept: Mapping[str, Any], exchange: Exchange) -> Answer:
+def _answer(kept: Mapping[str, Any], exchange: CallRecord) -> Answer:
     exchange.latency_s = float(kept["latency_s"])
     return Answer(kept["status"], kept["body"], kept.get("retry_after"))

@@ -31,7 +31,7 @@ _LONG_WORD = re.compile(r"[A-Za-z]{5,}")
 _ARTICLE = re.compile(r"\b(?:a|an|the) (?=\w)", re.IGNORECASE)
 
 
-class Manner(Frozen):
+class StyleProfile(Frozen):
     """A way to speak."""
 
     text: str | None = None
@@ -47,20 +47,20 @@ class Manner(Frozen):
 
 
 @cache
-def manners() -> Mapping[str, Manner]:
+def manners() -> Mapping[str, StyleProfile]:
     """Return all manners by name."""
     text = files("hallulab.agents.users").joinpath("manners.yaml").read_text(encoding="utf-8")
-    return TypeAdapter(dict[str, Manner]).validate_python(yaml.safe_load(text))
+    return TypeAdapter(dict[str, StyleProfile]).validate_python(yaml.safe_load(text))
 
 
-def manner_of(name: str) -> Manner:
+def manner_of(name: str) -> StyleProfile:
     """Return a manner, or the mixture of several: `terse+misspelling`.
 
     Raises:
         KeyError: there is no such one.
     """
     parts = [manners()[part] for part in name.split(JOINT)]
-    return Manner(
+    return StyleProfile(
         text=" ".join(part.text for part in parts if part.text) or None,
         short=any(part.short for part in parts),
         tokens=min((part.tokens for part in parts if part.tokens), default=None),
@@ -74,12 +74,12 @@ def drawn(names: Sequence[str], persona: str, seed: int) -> str | None:
     return names[int(digest([names, persona, seed])[:8], 16) % len(names)] if names else None
 
 
-def speaking(persona: Persona, manner: Manner) -> Persona:
+def speaking(persona: Persona, manner: StyleProfile) -> Persona:
     """Return the persona with another manner; its own one stays where the model is told nothing."""
     return persona.model_copy(update={"manner": manner.text}) if manner.text else persona
 
 
-def slipped(text: str, manner: Manner, seed: int) -> str:
+def slipped(text: str, manner: StyleProfile, seed: int) -> str:
     """Return a message with the slips of a manner, drawn with a seed. Numbers and short words stay."""
     generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
 

@@ -103,7 +103,7 @@ def conversation_flaws(
         min_turns: a stop before so many replies is premature.
     """
     flaws = []
-    before = _Said(conversation.given)
+    before = _TextsBefore(conversation.given)
     for turn in conversation.turns:
         found = _message_flaws(turn.user, before, persona)
         flaws += [Flaw(turn=turn.index, kind=kind, detail=detail) for kind, detail in found]
@@ -120,7 +120,7 @@ def message_flaws(
     text: str, history: Sequence[Message], persona: Persona | None = None
 ) -> tuple[tuple[FlawKind, str], ...]:
     """Return the flaws of a user message after `history`: (kind, flawed words), at most one of a kind."""
-    return _message_flaws(text, _Said(history), persona)
+    return _message_flaws(text, _TextsBefore(history), persona)
 
 
 class _Texts:
@@ -153,7 +153,7 @@ class _Texts:
         return next((self.texts[place] for _, _, place in found), None)
 
 
-class _Said:
+class _TextsBefore:
     """The texts of both sides before a message."""
 
     def __init__(self, history: Sequence[Message] = ()) -> None:
@@ -161,7 +161,9 @@ class _Said:
         self.by_assistant = _Texts([message.text for message in history if message.role == "assistant"])
 
 
-def _message_flaws(text: str, before: _Said, persona: Persona | None) -> tuple[tuple[FlawKind, str], ...]:
+def _message_flaws(
+    text: str, before: _TextsBefore, persona: Persona | None
+) -> tuple[tuple[FlawKind, str], ...]:
     if not any(character.isalnum() for character in text):
         return (("empty", "no words"),)
     found: list[tuple[FlawKind, str]] = []
@@ -186,10 +188,10 @@ def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
     - at least half of the 8-word sequences of what is told, not asked, stand in an earlier reply and in no
       earlier user message.
     """
-    return _role_swap(text, _Said(history))
+    return _role_swap(text, _TextsBefore(history))
 
 
-def _role_swap(text: str, before: _Said) -> str | None:
+def _role_swap(text: str, before: _TextsBefore) -> str | None:
     plain = _straight(text)
     phrase = _SPEAKER_LABEL.search(plain) or _ASSISTANT_SPEECH.search(plain)
     if phrase:
@@ -253,7 +255,7 @@ def repeated(text: str, history: Sequence[Message]) -> str | None:
     Two messages are the same from a similarity of `SAME_RATIO` on. Messages of fewer than `SHORT_WORDS` words
     are not compared.
     """
-    return _Said(history).by_user.same(text)
+    return _TextsBefore(history).by_user.same(text)
 
 
 def premature_stop(

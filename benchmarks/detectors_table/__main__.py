@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.detectors_table.docs_page import deciding, table_in, write_page
 from benchmarks.detectors_table.markdown import render
-from benchmarks.detectors_table.measuring import Asked
+from benchmarks.detectors_table.measuring import TableArguments
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.running import table
 from benchmarks.detectors_table.samples import KEPT, SOURCES
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_outputs(
             {"--out": given.out, "--json": given.json, "--docs": given.docs}, (given.data, given.recordings)
         )
-        asked = Asked(
+        asked = TableArguments(
             given.data,
             given.recordings,
             given.limit,

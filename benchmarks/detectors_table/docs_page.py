@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.detectors_table.measuring import Asked, made_by
+from benchmarks.detectors_table.measuring import TableArguments, made_by
 from hallulab.agents.identity import code_of
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
@@ -45,7 +45,7 @@ BEYOND = (
     "hallulab.agents.serving.server",
     "hallulab.agents.serving.terminal",
     "hallulab.agents.users",
-    "chatbots",
+    "hallulab.chatbots",
     "hallulab.detectors.peers",
     # Other data than the kept samples, and the folders of runs.
     "hallulab.scenarios.attacks",
@@ -120,7 +120,7 @@ def what_changed(page: Path, decided_by: Mapping[str, str]) -> str | None:
     )
 
 
-def deciding(asked: Asked, detectors: Sequence[str]) -> dict[str, str]:
+def deciding(asked: TableArguments, detectors: Sequence[str]) -> dict[str, str]:
     """Return digests of all that decides a table, by name."""
     found = {
         "code": deciding_code(),

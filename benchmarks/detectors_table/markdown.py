@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.detectors_table.measuring import Line, Measured, Unmeasured
+from benchmarks.detectors_table.measuring import DetectorNumbers, Line, Unmeasured
 from benchmarks.detectors_table.running import TableReport
 from benchmarks.detectors_table.samples import Described
 from hallulab.scenarios.text.wording import NOTHING, in_brief, noun, number
@@ -56,7 +56,7 @@ def _size(data: Described) -> str:
 
 
 def _table(lines: Sequence[Line]) -> list[str]:
-    measured = [line for line in lines if isinstance(line, Measured)]
+    measured = [line for line in lines if isinstance(line, DetectorNumbers)]
     columns = list(_COLUMNS)
     if measured and all("sentence" in line.rows for line in measured):
         columns.append(_SENTENCES)

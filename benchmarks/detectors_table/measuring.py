@@ -37,7 +37,7 @@ LEVELS: tuple[Level, ...] = ("response", "sentence")
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableArguments:
     """The command's arguments."""
 
     data: Path
@@ -56,19 +56,19 @@ class Asked:
     """Whether a detector learns again what is not recorded; else the recording is stale."""
 
 
-class _Line(Frozen):
+class _TableLine(Frozen):
     dataset: str
     detector: str
 
 
-class Unmeasured(_Line):
+class Unmeasured(_TableLine):
     """Why nothing was measured, and whether there is a recording that does not fit."""
 
     missing: str
     stale: bool
 
 
-class Measured(_Line):
+class DetectorNumbers(_TableLine):
     """The numbers of a detector on a data set."""
 
     missing: None = None
@@ -93,10 +93,10 @@ class Measured(_Line):
         return means[0] if means else None
 
 
-Line = Measured | Unmeasured
+Line = DetectorNumbers | Unmeasured
 
 
-def measure_one(dataset: str, detector: str, asked: Asked) -> Line:
+def measure_one(dataset: str, detector: str, asked: TableArguments) -> Line:
     """Measure a detector on a data set, or say why not.
 
     Raises:
@@ -106,7 +106,7 @@ def measure_one(dataset: str, detector: str, asked: Asked) -> Line:
     return asyncio.run(_measured(dataset, detector, asked))
 
 
-async def asks(detector: str, asked: Asked) -> bool:
+async def asks(detector: str, asked: TableArguments) -> bool:
     """Return whether the detector asks the served model.
 
     Raises:
@@ -117,7 +117,7 @@ async def asks(detector: str, asked: Asked) -> bool:
         return needs_model(make_detectors(experiment, pool, {}))
 
 
-def made_by(detector: str, asked: Asked) -> list[Any]:
+def made_by(detector: str, asked: TableArguments) -> list[Any]:
     """Return what a detector is made by: kind, name, options, models and seed.
 
     Raises:
@@ -129,12 +129,12 @@ def made_by(detector: str, asked: Asked) -> list[Any]:
     return [chosen.kind, chosen.name, chosen.options, experiment.model, role, experiment.seed]
 
 
-def _experiment(detector: str, asked: Asked) -> Experiment:
+def _experiment(detector: str, asked: TableArguments) -> Experiment:
     flags = {"detectors": [detector], "model": asked.model, "base_url": asked.base_url, "seed": SEED}
     return load_experiment(None, flags)
 
 
-async def _measured(dataset: str, detector: str, asked: Asked) -> Line:
+async def _measured(dataset: str, detector: str, asked: TableArguments) -> Line:
     replies = sample_for(detector, dataset, asked.data, asked.limit)
     known = recorded(asked.recordings, dataset, detector)
     try:
@@ -142,7 +142,7 @@ async def _measured(dataset: str, detector: str, asked: Asked) -> Line:
     except ReplayMiss:
         missing = UNRECORDED if known is None else STALE
         return Unmeasured(dataset=dataset, detector=detector, missing=missing, stale=known is not None)
-    return Measured(
+    return DetectorNumbers(
         dataset=dataset,
         detector=detector,
         learnt=learnt,
@@ -154,7 +154,7 @@ async def _measured(dataset: str, detector: str, asked: Asked) -> Line:
     )
 
 
-async def judged(dataset: str, detector: str, asked: Asked) -> Evaluation:
+async def judged(dataset: str, detector: str, asked: TableArguments) -> Evaluation:
     """Return what a detector says of a data set's replies.
 
     Raises:
@@ -168,7 +168,7 @@ async def judged(dataset: str, detector: str, asked: Asked) -> Evaluation:
 
 
 async def _judged(
-    dataset: str, name: str, asked: Asked, replies: Sequence[LabelledReply]
+    dataset: str, name: str, asked: TableArguments, replies: Sequence[LabelledReply]
 ) -> tuple[Evaluation, Literal["folds", "shipped"]]:
     """Judge by the shipped model, or by folds where that model has learnt from the data.
 
@@ -189,7 +189,7 @@ async def _judged(
         return await evaluate(detector, replies, experiment.concurrency), "shipped"
 
 
-def _recording(dataset: str, detector: str, asked: Asked, grows: bool) -> Recording:
+def _recording(dataset: str, detector: str, asked: TableArguments, grows: bool) -> Recording:
     """Return the growing recording, the one to replay, or an empty one where nothing is asked."""
     if grows:
         return Recording.record(growing(asked.recordings, dataset, detector))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from benchmarks.detectors_table.measuring import Asked, Line, asks, measure_one
+from benchmarks.detectors_table.measuring import Line, TableArguments, asks, measure_one
 from benchmarks.detectors_table.samples import Described, described
 from hallulab.agents.machine.progress import bars
 from hallulab.scenarios.errors import UsageError
@@ -32,7 +32,11 @@ class TableReport(Frozen):
 
 
 def table(
-    asked: Asked, datasets: Sequence[str], detectors: Sequence[str], workers: int, quiet: bool = False
+    asked: TableArguments,
+    datasets: Sequence[str],
+    detectors: Sequence[str],
+    workers: int,
+    quiet: bool = False,
 ) -> TableReport:
     """Measure every detector on every data set.
 
@@ -59,7 +63,7 @@ def table(
     return TableReport(model=model, data=data, lines=tuple(found[job] for job in jobs))
 
 
-def _measured(jobs: Sequence[tuple[str, str]], asked: Asked, workers: int) -> Iterator[Line]:
+def _measured(jobs: Sequence[tuple[str, str]], asked: TableArguments, workers: int) -> Iterator[Line]:
     """Yield the lines as they get ready."""
     if workers == 1:
         yield from (measure_one(dataset, detector, asked) for dataset, detector in jobs)

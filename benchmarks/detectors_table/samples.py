@@ -26,7 +26,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class Source:
+class TableDataSet:
     """A data set of the table."""
 
     title: str
@@ -38,11 +38,11 @@ class Source:
 
 
 SOURCES = {
-    "mtrag": Source("MTRAG", whole=True),
-    "gold": Source("gold (annotated runs)", whole=True),
-    "ragtruth": Source("RAGTruth"),
-    "wice": Source("WiCE claims", "claims"),
-    "begin": Source("BEGIN, Wizard of Wikipedia", "wow"),
+    "mtrag": TableDataSet("MTRAG", whole=True),
+    "gold": TableDataSet("gold (annotated runs)", whole=True),
+    "ragtruth": TableDataSet("RAGTruth"),
+    "wice": TableDataSet("WiCE claims", "claims"),
+    "begin": TableDataSet("BEGIN, Wizard of Wikipedia", "wow"),
 }
 """The data sets by name of their loader, which is also that of their folder."""
 

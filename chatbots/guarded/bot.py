@@ -19,7 +19,7 @@ from hallulab.chatbots.guarded.marks import with_marks
 from hallulab.chatbots.guarded.options import KIND, GuardedOptions
 from hallulab.chatbots.guarded.policy import Decision, load_policy
 from hallulab.chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
-from hallulab.chatbots.guarded.topics import Asked, Tags, tag
+from hallulab.chatbots.guarded.topics import Tags, TopicSubject, tag
 from hallulab.chatbots.guarded.wording import readable, reason_to_escalate, threshold_text
 from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, parts_version
@@ -34,7 +34,7 @@ from hallulab.scenarios.transcript import Call, Judgement, Message, Span, Step, 
 
 
 @dataclass
-class _Work:
+class _GuardedDraft:
     """A reply in the making."""
 
     history: tuple[Message, ...]
@@ -130,7 +130,7 @@ class GuardedBot:
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""
-        work = _Work(tuple(history))
+        work = _GuardedDraft(tuple(history))
         first = await as_called(partial(self._inner.reply, work.history))
         self._keep(work, first, again=False)
         tags = await self._tag(work, first)
@@ -165,10 +165,10 @@ class GuardedBot:
             calls=tuple(work.calls),
         )
 
-    async def _tag(self, work: _Work, first: Reply) -> Tags:
+    async def _tag(self, work: _GuardedDraft, first: Reply) -> Tags:
         context = self._context
         session = context.models.session("chatbot", turn_seed(context.seed, work.history), context.model)
-        asked = Asked(work.history[-1].text, first.query, first.passages)
+        asked = TopicSubject(work.history[-1].text, first.query, first.passages)
         tags = await tag(self._policy, self._labels, asked, session)
         work.calls += session.calls
         return tags
@@ -178,7 +178,7 @@ class GuardedBot:
         own = self._detector.threshold if decision.own else None
         return min((one for one in (decision.threshold, own) if one is not None), default=None)
 
-    def _keep(self, work: _Work, reply: Reply, again: bool) -> None:
+    def _keep(self, work: _GuardedDraft, reply: Reply, again: bool) -> None:
         """Keep the steps and calls of the wrapped bot, told apart from those of its first draft."""
         prefix = f"again {len(work.replies)}: " if again else ""
         steps = [*reply.steps, Step(name="wrapped_reply", text=reply.text)]
@@ -187,7 +187,7 @@ class GuardedBot:
         ]
         work.calls += [_renamed(call, AGAIN) for call in reply.calls] if again else reply.calls
 
-    async def _judge(self, work: _Work, reply: Reply, decision: Decision) -> Attempt:
+    async def _judge(self, work: _GuardedDraft, reply: Reply, decision: Decision) -> Attempt:
         """Judge a reply against its own passages, and keep it as an attempt."""
         view = TurnView(
             history=work.history[:-1],
@@ -211,7 +211,7 @@ class GuardedBot:
         work.attempts.append(attempt)
         return attempt
 
-    async def _decide(self, work: _Work, decision: Decision, tags: Tags) -> _Outcome:
+    async def _decide(self, work: _GuardedDraft, decision: Decision, tags: Tags) -> _Outcome:
         """Climb the ladder as far as needed."""
         first = work.attempts[0]
         text = first.reply or ""
@@ -253,20 +253,20 @@ class GuardedBot:
         told = self._policy.says.said(*which, topics=tags.found)
         return _Outcome("human" if human else "abstained", None, reason, told, marked)
 
-    def _cured(self, work: _Work, cite: bool) -> _Outcome:
+    def _cured(self, work: _GuardedDraft, cite: bool) -> _Outcome:
         at = len(work.attempts) - 1
         first, last = work.attempts[0], work.attempts[at]
         reason = f"H fell from {first.score:.2f} to {last.score:.2f} when the reply was made again"
         text = self._marked(work, at, False, cite)
         return _Outcome("cured", at, reason, text, self._marked(work, 0, True, True))
 
-    def _marked(self, work: _Work, at: int, highlight: bool, cite: bool) -> str:
+    def _marked(self, work: _GuardedDraft, at: int, highlight: bool, cite: bool) -> str:
         attempt, reply = work.attempts[at], work.replies[at]
         assert attempt.reply is not None
         assert reply is not None
         return with_marks(attempt.reply, attempt.spans or (), reply.passages, highlight=highlight, cite=cite)
 
-    async def _again(self, work: _Work, decision: Decision) -> Attempt:
+    async def _again(self, work: _GuardedDraft, decision: Decision) -> Attempt:
         """Ask the wrapped bot again, more strictly, and judge what it says.
 
         Any bot takes the request as part of the user's message. It names what was flagged. So a bot that
@@ -291,7 +291,7 @@ class GuardedBot:
         return await self._judge(work, reply, decision)
 
     @staticmethod
-    def _reply_behind(work: _Work, shown: int | None) -> Reply:
+    def _reply_behind(work: _GuardedDraft, shown: int | None) -> Reply:
         """Return the wrapped bot's reply whose query and passages the turn has."""
         chosen = work.replies[0 if shown is None else shown]
         assert chosen is not None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.features.batch import Case, make_batch
+from hallulab.detectors.features.batch import ReplyWithEvidence, make_batch
 from hallulab.detectors.features.matching import best_overlap, make_terms
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Passage, Span
@@ -79,7 +79,7 @@ def sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, int |
     That is the passage of the chunk that holds most of its content words, as EvidenceChain's coverage
     (`hallulab.detectors.features.matching`); None below `SUPPORT`.
     """
-    batch = make_batch([Case(reply, tuple(passages), "qa")])
+    batch = make_batch([ReplyWithEvidence(reply, tuple(passages), "qa")])
     match = best_overlap(make_terms(batch, stems=True))
     found: list[tuple[Region, int | None]] = []
     for number in range(len(batch.sentences)):

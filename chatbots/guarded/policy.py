@@ -60,7 +60,7 @@ class Topic(Frozen):
     sensitive one and the scenario's."""
 
 
-class Thresholds(Frozen):
+class PolicyThresholds(Frozen):
     """Scores from which a reply is flagged, H ≥ τ (MetaRAG section 3.6)."""
 
     general: Threshold = 0.5
@@ -69,7 +69,7 @@ class Thresholds(Frozen):
     """τ_identity."""
 
 
-class Ladder(Frozen):
+class EscalationPolicy(Frozen):
     """What is done about a flagged reply, one rung after the other."""
 
     general: tuple[Rung, ...] = ("highlight", "cite")
@@ -89,7 +89,7 @@ class Ladder(Frozen):
 Unjudged = Literal["pass", "abstain", "human"]
 
 
-class IfUnjudged(Frozen):
+class OnJudgeFailure(Frozen):
     """What happens to a reply that the detector failed on or abstained from."""
 
     general: Unjudged = "pass"
@@ -98,7 +98,7 @@ class IfUnjudged(Frozen):
     """With one."""
 
 
-class Says(Frozen):
+class UserMessages(Frozen):
     """What the user is told in place of a reply, or below it; with `PLACEHOLDER`, if it names the topics."""
 
     abstain: str = Field(min_length=1)
@@ -128,15 +128,15 @@ class Policy(Frozen):
     """Who finds the topics: words and the passages' labels, the served model, or both."""
     topics: dict[str, Topic] = Field(min_length=1, max_length=MOST_TOPICS)
     """The topics by name. A passage with this name as its label has the topic, too."""
-    thresholds: Thresholds = Thresholds()
+    thresholds: PolicyThresholds = PolicyThresholds()
     """The thresholds of topics without their own."""
-    ladder: Ladder = Ladder()
+    ladder: EscalationPolicy = EscalationPolicy()
     """What is done about flagged replies."""
     regenerations: int = Field(default=1, ge=1, le=5)
     """How often a reply is made again at most."""
-    unjudged: IfUnjudged = IfUnjudged()
+    unjudged: OnJudgeFailure = OnJudgeFailure()
     """What happens to replies that could not be judged."""
-    says: Says
+    says: UserMessages
     """What the user is told."""
 
     @field_validator("topics")

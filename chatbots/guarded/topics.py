@@ -33,7 +33,7 @@ class Tags(Frozen):
 
 
 @dataclass(frozen=True)
-class Asked:
+class TopicSubject:
     """What topics are looked for in."""
 
     question: str
@@ -44,7 +44,7 @@ class Asked:
     """The evidence."""
 
 
-async def tag(policy: Policy, labels: Iterable[str], asked: Asked, session: Session) -> Tags:
+async def tag(policy: Policy, labels: Iterable[str], asked: TopicSubject, session: Session) -> Tags:
     """Return the topics, as the policy's tagger finds them.
 
     Args:
@@ -67,7 +67,7 @@ async def tag(policy: Policy, labels: Iterable[str], asked: Asked, session: Sess
     return Tags(found=found)
 
 
-def by_rules(topics: Mapping[str, Topic], labels: Iterable[str], asked: Asked) -> dict[str, str]:
+def by_rules(topics: Mapping[str, Topic], labels: Iterable[str], asked: TopicSubject) -> dict[str, str]:
     """Return topic → why, for the topics whose words stand in the texts, or that label a passage."""
     texts = {"question": asked.question}
     if asked.query is not None:
@@ -103,7 +103,9 @@ def _holds(text: Sequence[str], phrase: Sequence[str]) -> bool:
     return length > 0 and any(text[at : at + length] == phrase for at in range(len(text) - length + 1))
 
 
-async def by_model(topics: Mapping[str, Topic], asked: Asked, session: Session) -> tuple[str | None, float]:
+async def by_model(
+    topics: Mapping[str, Topic], asked: TopicSubject, session: Session
+) -> tuple[str | None, float]:
     """Return the model's choice of a topic, None for none of them, and its probability. One call, one token.
 
     Raises:

@@ -60,7 +60,7 @@ async def gather_all(jobs: Iterable[Awaitable[Result]]) -> list[Result]:
     return [result for result in results if not isinstance(result, BaseException)]
 
 
-class Evidence(Frozen):
+class PromptEvidence(Frozen):
     """Passages as they read in a prompt."""
 
     text: str
@@ -71,7 +71,7 @@ class Evidence(Frozen):
     """Whether some text had to be left out."""
 
 
-def format_evidence(passages: Sequence[Passage], max_characters: int) -> Evidence:
+def format_evidence(passages: Sequence[Passage], max_characters: int) -> PromptEvidence:
     """Number the passages from 1. Cut the last one that fits in part, and leave out the others."""
     lines: list[str] = []
     shown: list[Passage] = []
@@ -83,7 +83,7 @@ def format_evidence(passages: Sequence[Passage], max_characters: int) -> Evidenc
         lines.append(f"Document {len(shown) + 1}: {text[:room]}")
         shown.append(passage)
         room -= len(text)
-    return Evidence(
+    return PromptEvidence(
         text="\n".join(lines),
         passages=tuple(shown),
         truncated=len(shown) < len(passages) or room < 0,

@@ -44,7 +44,7 @@ class _Words(NamedTuple):
     """Whether it belongs to a reply."""
 
 
-class _Runs(NamedTuple):
+class _WordRuns(NamedTuple):
     """Runs of equally many words. All arrays have shape (runs,)."""
 
     number: Integers
@@ -82,7 +82,7 @@ def copying(batch: Batch) -> Numbers:
     )
 
 
-def _runs(found: _Words, most: int) -> Iterator[_Runs]:
+def _runs(found: _Words, most: int) -> Iterator[_WordRuns]:
     """Yield the runs of 1 to `most` words; the numbers of one length give those of the next."""
     width = int(found.word.max(initial=0)) + 1
     at, number = np.arange(len(found.word)), found.source
@@ -91,7 +91,7 @@ def _runs(found: _Words, most: int) -> Iterator[_Runs]:
         whole = whole[found.text[at[whole]] == found.text[at[whole] + last]]
         at = at[whole]
         number = np.unique(number[whole] * width + found.word[at + last], return_inverse=True)[1]
-        yield _Runs(number, found.piece[at], found.said[at])
+        yield _WordRuns(number, found.piece[at], found.said[at])
 
 
 class _Numbering(dict[str, int]):
@@ -138,7 +138,7 @@ def _longest(kept: Flags, owner: Integers, owners: int) -> Numbers:
     return longest
 
 
-def _outside(singles: _Runs, replies: int) -> tuple[Numbers, Numbers]:
+def _outside(singles: _WordRuns, replies: int) -> tuple[Numbers, Numbers]:
     """Return the shares of a reply's different words outside the best sentence, and outside the best two.
 
     Both have shape (replies,).

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hallulab.detectors.combined.copying import copying
-from hallulab.detectors.features.batch import Batch, Case, make_batch
+from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, measure
 from hallulab.detectors.features.matching import DocumentFrequency
 from hallulab.detectors.features.tokens import Flags, Integers, Numbers
@@ -29,7 +29,7 @@ WORST = (3, 5, 10, 20)
 
 
 @dataclass(frozen=True)
-class Measured:
+class FeatureInputs:
     """The inputs of the classifiers."""
 
     batch: Batch
@@ -53,18 +53,18 @@ class Measured:
         return np.hstack([self.features.words[rows], self.sentences[owner]])
 
 
-def measure_all(cases: Sequence[Case], frequency: DocumentFrequency) -> Measured:
+def measure_all(cases: Sequence[ReplyWithEvidence], frequency: DocumentFrequency) -> FeatureInputs:
     """Measure words, sentences and replies."""
     batch = make_batch(cases)
     return measure_batch(batch, measure(batch, frequency, "extended"))
 
 
-def measure_batch(batch: Batch, features: Features) -> Measured:
+def measure_batch(batch: Batch, features: Features) -> FeatureInputs:
     """Measure from EvidenceChain's features of the extended set."""
     task = np.array([[float(case.task == name) for name in TASKS] for case in batch.cases]).reshape(-1, 3)
     of_sentences = np.hstack([features.sentences, task[batch.sentences.reply]])
     summaries = mean_max_min(features.sentences, batch.sentences.reply, len(batch.cases))
-    return Measured(
+    return FeatureInputs(
         batch=batch,
         features=features,
         sentences=of_sentences,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from hallulab.detectors.base.trained_file import classifier, read_trained, write_trained
-from hallulab.detectors.combined.features import Measured, measure_all, of_word_scores
-from hallulab.detectors.features.batch import Case
+from hallulab.detectors.combined.features import FeatureInputs, measure_all, of_word_scores
+from hallulab.detectors.features.batch import ReplyWithEvidence
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.scores import Scores, Thresholds, reply_scores
+from hallulab.detectors.features.scores import LevelThresholds, Scores, reply_scores
 from hallulab.detectors.features.tokens import Numbers
 
 FORMAT = 1
@@ -71,12 +71,12 @@ class CombinedModel:
     """None: it learnt from replies without spans, and has no classifier of words."""
     replies: ReplyClassifiers | None
     """Classifiers of whole replies. None: all replies it learnt from were hallucinated."""
-    thresholds: Thresholds
+    thresholds: LevelThresholds
     """Chosen on replies that the scores were not learnt from."""
     identity: str
     """Hash of what it was trained on."""
 
-    def score(self, cases: Sequence[Case]) -> Scores:
+    def score(self, cases: Sequence[ReplyWithEvidence]) -> Scores:
         """Return the risks of all replies, sentences and words, rounded to 6 decimals."""
         measured = measure_all(cases, self.frequency)
         if not len(measured.batch.sentences):
@@ -89,7 +89,7 @@ class CombinedModel:
         return combine(measured, sentences, words, whole, located=self.pieces is not None)
 
 
-def piece_scores(pieces: PieceClassifiers | None, measured: Measured) -> tuple[Numbers, Numbers]:
+def piece_scores(pieces: PieceClassifiers | None, measured: FeatureInputs) -> tuple[Numbers, Numbers]:
     """Return (sentences,) and (words,): the classifiers' risks; a word's is multiplied by its sentence's.
 
     Without a classifier of sentences, a sentence has the risk of its worst word, and words keep their own.
@@ -113,7 +113,7 @@ def piece_scores(pieces: PieceClassifiers | None, measured: Measured) -> tuple[N
     return sentences, words * sentences[owner]
 
 
-def reply_inputs(measured: Measured, words: Numbers | None) -> Numbers:
+def reply_inputs(measured: FeatureInputs, words: Numbers | None) -> Numbers:
     """Return (replies, inputs) for `ReplyClassifiers`.
 
     Args:
@@ -126,7 +126,7 @@ def reply_inputs(measured: Measured, words: Numbers | None) -> Numbers:
 
 
 def combine(
-    measured: Measured, sentences: Numbers, words: Numbers, whole: Numbers | None, *, located: bool
+    measured: FeatureInputs, sentences: Numbers, words: Numbers, whole: Numbers | None, *, located: bool
 ) -> Scores:
     """Return the scores for the report.
 
@@ -181,6 +181,6 @@ def _model_of(held: dict[str, Any]) -> CombinedModel:
         frequency=DocumentFrequency.of_held(held),
         pieces=pieces,
         replies=replies,
-        thresholds=Thresholds.model_validate(held["thresholds"]),
+        thresholds=LevelThresholds.model_validate(held["thresholds"]),
         identity=held["identity"],
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hallulab.detectors.combined.features import Measured, measure_batch
+from hallulab.detectors.combined.features import FeatureInputs, measure_batch
 from hallulab.detectors.combined.model import (
     CombinedModel,
     PieceClassifiers,
@@ -26,7 +26,7 @@ from hallulab.detectors.combined.model import (
 from hallulab.detectors.features.batch import make_batch, make_case
 from hallulab.detectors.features.features import NOVEL, measure
 from hallulab.detectors.features.learning import best_threshold, count_forms, gold, parts_of
-from hallulab.detectors.features.scores import Scores, Thresholds
+from hallulab.detectors.features.scores import LevelThresholds, Scores
 from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
@@ -72,7 +72,7 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
 class _Material:
     """What the classifiers learn from. Labels have shape (replies,), (sentences,), (words,)."""
 
-    measured: Measured
+    measured: FeatureInputs
     labels: Flags
     has_spans: Flags
     """(replies,)"""
@@ -82,7 +82,7 @@ class _Material:
     """(replies,): the part of each reply."""
     seed: int
 
-    def learn(self) -> tuple[PieceClassifiers | None, ReplyClassifiers | None, Thresholds]:
+    def learn(self) -> tuple[PieceClassifiers | None, ReplyClassifiers | None, LevelThresholds]:
         """Return the final classifiers and the thresholds."""
         everything = np.ones(len(self.labels), dtype=bool)
         located = bool(self.word_labels.any())
@@ -131,13 +131,13 @@ class _Material:
             trees=_fitted(_randomised(self.seed), inputs[learnt], self.labels[learnt]),
         )
 
-    def _thresholds(self, scores: Scores, located: bool) -> Thresholds:
+    def _thresholds(self, scores: Scores, located: bool) -> LevelThresholds:
         response = best_threshold(self.labels, scores.replies)
         if not located:  # a new word of a reply at the threshold is flagged, a known one is not
-            return Thresholds(word=response * NOVEL, sentence=response * NOVEL, response=response)
+            return LevelThresholds(word=response * NOVEL, sentence=response * NOVEL, response=response)
         batch = scores.batch
         in_words, in_sentences = self.has_spans[batch.words.reply], self.has_spans[batch.sentences.reply]
-        return Thresholds(
+        return LevelThresholds(
             word=best_threshold(self.word_labels[in_words], scores.words[in_words]),
             sentence=best_threshold(self.sentence_labels[in_sentences], scores.sentences[in_sentences]),
             response=response,

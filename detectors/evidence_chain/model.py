@@ -11,10 +11,10 @@ import numpy as np
 
 from hallulab.detectors.base.trained_file import classifier, read_trained, write_trained
 from hallulab.detectors.evidence_chain.risk import Categories, Context, Method, model_inputs, rule_risk
-from hallulab.detectors.features.batch import Batch, Case, make_batch
+from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, FeatureSet, measure
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.scores import Scores, Thresholds, reply_scores
+from hallulab.detectors.features.scores import LevelThresholds, Scores, reply_scores
 
 FORMAT = 1
 """Format number of the files; another number is refused."""
@@ -35,7 +35,7 @@ class ChainModel:
     """The features of a sentence that it reads."""
     frequency: DocumentFrequency
     """Word frequencies, for TF-IDF and rarity."""
-    thresholds: Thresholds
+    thresholds: LevelThresholds
     """Chosen on the training data; see `training`."""
     identity: str
     """Hash of what it was trained on and with."""
@@ -48,7 +48,7 @@ class ChainModel:
     word_classifier: Any = None
     """Predicts how likely a word of a hallucinated sentence is hallucinated; None: the paper's novelty."""
 
-    def score(self, cases: Sequence[Case]) -> Scores:
+    def score(self, cases: Sequence[ReplyWithEvidence]) -> Scores:
         """Return the risks of all replies, sentences and words."""
         batch = make_batch(cases)
         return self.score_batch(batch, measure(batch, self.frequency, self.features))
@@ -104,7 +104,7 @@ def _model_of(held: dict[str, Any]) -> ChainModel:
         method=held["method"],
         features=held["features"],
         frequency=DocumentFrequency.of_held(held),
-        thresholds=Thresholds.model_validate(held["thresholds"]),
+        thresholds=LevelThresholds.model_validate(held["thresholds"]),
         identity=held["identity"],
         context=tuple(held["context"]),
         categories=held["categories"],

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch, Case
+from hallulab.detectors.features.batch import Batch, ReplyWithEvidence
 from hallulab.detectors.features.features import Features
 from hallulab.detectors.features.tokens import Numbers
 
@@ -44,7 +44,7 @@ def rule_risk(method: Method, features: Features) -> Numbers:
     raise ValueError(f"{method} is trained, it is no rule")
 
 
-def categories_of(cases: Sequence[Case], context: Sequence[Context]) -> Categories:
+def categories_of(cases: Sequence[ReplyWithEvidence], context: Sequence[Context]) -> Categories:
     """Return the sorted values of each part of the context; `temperature` is a number and has none."""
     return {
         name: sorted({value for case in cases if (value := str(getattr(case, name)))})

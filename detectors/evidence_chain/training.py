@@ -20,7 +20,7 @@ from hallulab.detectors.evidence_chain.risk import Context, Method, categories_o
 from hallulab.detectors.features.batch import Batch, make_batch, make_case
 from hallulab.detectors.features.features import Features, FeatureSet, measure
 from hallulab.detectors.features.learning import best_threshold, count_forms, gold, parts_of
-from hallulab.detectors.features.scores import Scores, Thresholds
+from hallulab.detectors.features.scores import LevelThresholds, Scores
 from hallulab.detectors.features.tokens import Flags
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
@@ -86,7 +86,7 @@ def train(
         method=method,
         features=features if supervised else "paper",
         frequency=count_forms(material),
-        thresholds=Thresholds(word=1.0, sentence=1.0, response=1.0),
+        thresholds=LevelThresholds(word=1.0, sentence=1.0, response=1.0),
         identity=digest([method, features, read, forest, seed, learnt_from])[:16],
         context=read,
         categories=categories_of(material.cases, read),
@@ -101,7 +101,7 @@ def train(
     return replace(model, thresholds=_best_thresholds(scores, known, held_out.judged, method))
 
 
-class HeldOut(NamedTuple):
+class TrainingSplit(NamedTuple):
     """Which replies are learnt from, and which are held out. Masks have shape (replies,)."""
 
     parts: tuple[Flags, ...]
@@ -120,7 +120,7 @@ class HeldOut(NamedTuple):
         return [one for one, learnt in zip(replies, self.learnt.tolist(), strict=True) if learnt]
 
 
-def hold_out(replies: Sequence[LabelledReply], seed: int) -> HeldOut:
+def hold_out(replies: Sequence[LabelledReply], seed: int) -> TrainingSplit:
     """Return the replies to hold out: the groups whose `meta` says `split: calibration`, for thresholds
     alone.
 
@@ -132,11 +132,13 @@ def hold_out(replies: Sequence[LabelledReply], seed: int) -> HeldOut:
     own = {one.group for one in replies if one.meta.get("split") == CALIBRATION}
     parts = parts_of(replies, seed)
     if not own:
-        return HeldOut(tuple(parts == part for part in np.unique(parts)), np.ones(len(replies), dtype=bool))
+        return TrainingSplit(
+            tuple(parts == part for part in np.unique(parts)), np.ones(len(replies), dtype=bool)
+        )
     calibration = np.array([one.group in own for one in replies])
     if calibration.all():
         raise UsageError("All training replies are marked `split: calibration`. Mark some otherwise.")
-    return HeldOut((calibration,), ~calibration)
+    return TrainingSplit((calibration,), ~calibration)
 
 
 class _Learner:
@@ -235,7 +237,7 @@ def _random_forest(forest: Forest, seed: int) -> Any:
 
 def _best_thresholds(
     scores: Scores, replies: Sequence[LabelledReply], judged: Flags, method: Method
-) -> Thresholds:
+) -> LevelThresholds:
     batch = scores.batch
     words, sentences = judged[batch.words.reply], judged[batch.sentences.reply]
     word_labels = gold(batch.words, replies)[words]
@@ -244,7 +246,7 @@ def _best_thresholds(
             f"evidence-chain-{method}: no word of the calibration split is hallucinated. Add more groups."
         )
     labels = np.array([one.hallucinated for one in replies])
-    return Thresholds(
+    return LevelThresholds(
         word=best_threshold(word_labels, scores.words[words]),
         sentence=best_threshold(gold(batch.sentences, replies)[sentences], scores.sentences[sentences]),
         response=best_threshold(labels[judged], scores.replies[judged]),

@@ -23,7 +23,7 @@ _FIELD = re.compile(r"[\w -]+: ")
 
 
 @dataclass(frozen=True)
-class Case:
+class ReplyWithEvidence:
     """A reply to judge and its evidence."""
 
     reply: str
@@ -67,7 +67,7 @@ class Pieces:
 class Batch:
     """Replies, sources and their pieces. Equal sources are stored once."""
 
-    cases: Sequence[Case]
+    cases: Sequence[ReplyWithEvidence]
     """The replies to judge."""
     lexicon: Lexicon
     """Numbers the words."""
@@ -97,7 +97,7 @@ class Batch:
     """(words,): index of the word's sentence."""
 
 
-def make_batch(cases: Sequence[Case]) -> Batch:
+def make_batch(cases: Sequence[ReplyWithEvidence]) -> Batch:
     """Cut and tokenise; a source that several replies share is processed once."""
     sources: dict[tuple[str, ...], int] = {}
     owner = np.array(
@@ -135,9 +135,9 @@ def make_batch(cases: Sequence[Case]) -> Batch:
     )
 
 
-def make_case(said: TurnView | LabelledReply) -> Case:
+def make_case(said: TurnView | LabelledReply) -> ReplyWithEvidence:
     """Return the reply as the detector sees it, with the task told from the texts (`task_of`)."""
-    return Case(
+    return ReplyWithEvidence(
         reply=said.reply,
         passages=said.passages,
         task=task_of(said.question, said.passages),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from hallulab.detectors.features.batch import Batch, Case
+from hallulab.detectors.features.batch import Batch, ReplyWithEvidence
 from hallulab.detectors.features.features import PAPER_FEATURES, Attribution
-from hallulab.detectors.features.scores import Scores, Thresholds
+from hallulab.detectors.features.scores import LevelThresholds, Scores
 from hallulab.scenarios.transcript import Judgement, Span
 
 BLOCK = 1024
@@ -18,9 +18,9 @@ BLOCK = 1024
 
 
 def judge_blocks(
-    cases: Sequence[Case],
-    score: Callable[[Sequence[Case]], Scores],
-    thresholds: Thresholds,
+    cases: Sequence[ReplyWithEvidence],
+    score: Callable[[Sequence[ReplyWithEvidence]], Scores],
+    thresholds: LevelThresholds,
     attribution: Attribution,
 ) -> list[Judgement]:
     """Judge replies, block by block.
@@ -46,7 +46,7 @@ def judge_blocks(
 class _Judging:
     """Turns the arrays of a block into judgements."""
 
-    def __init__(self, scores: Scores, thresholds: Thresholds, attribution: Attribution) -> None:
+    def __init__(self, scores: Scores, thresholds: LevelThresholds, attribution: Attribution) -> None:
         self._scores = scores
         self._batch: Batch = scores.batch
         self._thresholds = thresholds

@@ -12,7 +12,7 @@ from hallulab.detectors.features.tokens import Numbers
 from hallulab.scenarios.transcript import Frozen
 
 
-class Thresholds(Frozen):
+class LevelThresholds(Frozen):
     """Scores from which a word, a sentence, a reply is flagged."""
 
     word: float

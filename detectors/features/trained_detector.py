@@ -8,10 +8,10 @@ from typing import Generic, Protocol, TypeVar
 from hallulab.agents.identity import identity
 from hallulab.detectors.base.fitted import fitted_for
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
-from hallulab.detectors.features.batch import Case, make_case
+from hallulab.detectors.features.batch import ReplyWithEvidence, make_case
 from hallulab.detectors.features.judgements import judge_blocks
 from hallulab.detectors.features.options import RuleOptions
-from hallulab.detectors.features.scores import Scores, Thresholds
+from hallulab.detectors.features.scores import LevelThresholds, Scores
 from hallulab.scenarios.transcript import Judgement, TurnView
 
 
@@ -19,7 +19,7 @@ class TrainedModel(Protocol):
     """The model that a detector judges by."""
 
     @property
-    def thresholds(self) -> Thresholds:
+    def thresholds(self) -> LevelThresholds:
         """Scores from which something is flagged."""
         ...
 
@@ -28,7 +28,7 @@ class TrainedModel(Protocol):
         """Hash of what it was trained on and with."""
         ...
 
-    def score(self, cases: Sequence[Case]) -> Scores:
+    def score(self, cases: Sequence[ReplyWithEvidence]) -> Scores:
         """Return the risks of all replies, sentences and words."""
         ...
 

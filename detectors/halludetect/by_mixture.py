@@ -16,7 +16,7 @@ from hallulab.detectors.base.evidence_questions import VERIFICATION, VERIFICATIO
 from hallulab.detectors.base.judging import format_evidence, gather_all
 from hallulab.detectors.base.statements import statements
 from hallulab.detectors.base.wrong_items.explanation import explain, signals
-from hallulab.detectors.halludetect.evidence import Grounds, merge_passages
+from hallulab.detectors.halludetect.evidence import EvidenceContext, merge_passages
 from hallulab.detectors.halludetect.mixture import (
     Mixture,
     log_odds,
@@ -25,7 +25,7 @@ from hallulab.detectors.halludetect.mixture import (
     probability,
 )
 from hallulab.detectors.halludetect.own_evidence import adds_support, nearest_passages
-from hallulab.detectors.halludetect.reading import Rated
+from hallulab.detectors.halludetect.reading import RatedSentence
 from hallulab.detectors.halludetect.severity import HARMLESS, severity
 from hallulab.detectors.halludetect.user_said import repeats_user
 from hallulab.scenarios.text.courtesies import is_courtesy
@@ -59,15 +59,15 @@ class MixtureReading:
         self._question = Question(VERIFICATION, VERIFICATION_WORDS)
         self.prompts = (self._question.prompt,)
 
-    async def ground(self, session: Session, view: TurnView) -> Grounds:
-        """See `Reading.ground`: the own passages; what else doubled retrieval finds is kept apart."""
+    async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
+        """See `JudgingStrategy.ground`: the own passages; what else doubled retrieval finds is kept apart."""
         shown = format_evidence(nearest_passages(view.passages, view.reply, self._room), self._room)
         query = None
         found: tuple[Passage, ...] = ()
         if view.knowledge is not None and not is_courtesy(view.question):
             query = await reformulate(session, view.history, view.question)
             found = await view.knowledge.search(query, self._factor * max(len(view.passages), 1))
-        return Grounds(
+        return EvidenceContext(
             documents=shown.text,
             text=shown.text,
             passages=view.passages,
@@ -78,19 +78,19 @@ class MixtureReading:
             truncated=shown.truncated,
         )
 
-    async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
-        """See `Reading.rate`: every sentence."""
+    async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
+        """See `JudgingStrategy.rate`: every sentence."""
         known = set(words(f"{grounds.passage_text}\n{grounds.user_text}"))
         regions = statements(view.reply)
         return await gather_all(self._rate(session, grounds, view.reply, region, known) for region in regions)
 
     async def _rate(
-        self, session: Session, grounds: Grounds, reply: str, region: Region, known: set[str]
-    ) -> Rated:
+        self, session: Session, grounds: EvidenceContext, reply: str, region: Region, known: set[str]
+    ) -> RatedSentence:
         text = region.of(reply)
         rule = cleared_by_rule(text, grounds)
         if rule is not None:
-            return Rated(text=text, region=region, severity=HARMLESS, details={"rule": rule})
+            return RatedSentence(text=text, region=region, severity=HARMLESS, details={"rule": rule})
         unsupported = await self._unsupported(session, grounds, " ".join(text.split()))
         misattributed = signals(text, grounds.passages, grounds.user_text).misattributed
         measured = measure_sentence(text, unsupported, known, misattributed)
@@ -102,7 +102,7 @@ class MixtureReading:
             unsupported = MISPLACED
             details |= {"rule": "a contact of something else", LOG_ODDS: log_odds(MISPLACED)}
         details["P(unsupported)"] = unsupported
-        return Rated(
+        return RatedSentence(
             text=text,
             region=region,
             severity=severity(unsupported, 1.0),
@@ -110,7 +110,7 @@ class MixtureReading:
             details=details,
         )
 
-    async def _unsupported(self, session: Session, grounds: Grounds, sentence: str) -> float:
+    async def _unsupported(self, session: Session, grounds: EvidenceContext, sentence: str) -> float:
         stated = await self._question.ask(session, grounds.documents, sentence)
         more = [passage for passage in grounds.found if adds_support(sentence, grounds.passages, passage)]
         if more:
@@ -118,8 +118,8 @@ class MixtureReading:
             stated = max(stated, await self._question.ask(session, added, sentence))
         return 1.0 - stated
 
-    def overall(self, rated: list[Rated], grounds: Grounds, view: TurnView) -> float:
-        """See `Reading.overall`: by the mixture, where there is one."""
+    def overall(self, rated: list[RatedSentence], grounds: EvidenceContext, view: TurnView) -> float:
+        """See `JudgingStrategy.overall`: by the mixture, where there is one."""
         worst = max((item.severity for item in rated), default=HARMLESS)
         claims = [odds for item in rated if isinstance(odds := item.details.get(LOG_ODDS), float)]
         if self._mixture is None or not claims:
@@ -127,8 +127,10 @@ class MixtureReading:
         measured = measure_reply(view.reply, claims, set(words(grounds.passage_text)))
         return severity(probability(self._mixture.reply.log_odds(measured)), 1.0)
 
-    async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
-        """See `Reading.conclude`: text rules name the wrong item; no call."""
+    async def conclude(
+        self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
+    ) -> list[RatedSentence]:
+        """See `JudgingStrategy.conclude`: text rules name the wrong item; no call."""
         passages = (*grounds.passages, *grounds.found)
         return [
             item.model_copy(update={"reason": explain(item.text, passages, grounds.user_text).reason})
@@ -136,7 +138,7 @@ class MixtureReading:
         ]
 
 
-def cleared_by_rule(sentence: str, grounds: Grounds) -> str | None:
+def cleared_by_rule(sentence: str, grounds: EvidenceContext) -> str | None:
     """Return why a sentence needs no judging, or None."""
     if claims_nothing(sentence):
         return "claims nothing"
@@ -145,7 +147,7 @@ def cleared_by_rule(sentence: str, grounds: Grounds) -> str | None:
     return None
 
 
-def gives_contact_of_another(sentence: str, grounds: Grounds) -> bool:
+def gives_contact_of_another(sentence: str, grounds: EvidenceContext) -> bool:
     """Return whether a sentence gives something else's contact where the evidence has the right one."""
     found = explain(sentence, grounds.passages, grounds.user_text).items
     return any(

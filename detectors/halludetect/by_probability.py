@@ -15,9 +15,9 @@ from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.base.evidence_questions import Question, calibration
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.base.statements import statements
-from hallulab.detectors.halludetect.evidence import Grounds
+from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.overlap import lack_of_overlap
-from hallulab.detectors.halludetect.reading import DoubledRetrieval, Rated
+from hallulab.detectors.halludetect.reading import DoubledRetrieval, RatedSentence
 from hallulab.detectors.halludetect.severity import HARMLESS, mean, severity
 from hallulab.detectors.halludetect.user_said import draws_on_user, repeats_user
 from hallulab.scenarios.text.spans import Region
@@ -56,12 +56,14 @@ class ProbabilityReading(DoubledRetrieval):
             self._reason,
         )
 
-    async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
-        """See `Reading.rate`: every sentence."""
+    async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
+        """See `JudgingStrategy.rate`: every sentence."""
         regions = statements(view.reply)
         return await gather_all(self._rate(session, grounds, view.reply, region) for region in regions)
 
-    async def _rate(self, session: Session, grounds: Grounds, reply: str, region: Region) -> Rated:
+    async def _rate(
+        self, session: Session, grounds: EvidenceContext, reply: str, region: Region
+    ) -> RatedSentence:
         text = region.of(reply)
         evidence = grounds.passage_text
         rule = (
@@ -72,7 +74,7 @@ class ProbabilityReading(DoubledRetrieval):
             else None
         )
         if rule is not None:
-            return Rated(text=text, region=region, severity=HARMLESS, details={"rule": rule})
+            return RatedSentence(text=text, region=region, severity=HARMLESS, details={"rule": rule})
         statement = " ".join(text.split())
         held_against = (
             grounds.text if draws_on_user(text, grounds.user_statements, evidence) else grounds.documents
@@ -93,20 +95,24 @@ class ProbabilityReading(DoubledRetrieval):
             details["lack of overlap"] = unknown
             unsupported = (unsupported + unknown) / 2
         unsupported = calibration(catalogue_name(session.client), "unsupported").apply(unsupported)
-        return Rated(
+        return RatedSentence(
             text=text,
             region=region,
             severity=severity(unsupported, consequence),
             details={**details, "P(unsupported)": unsupported, "P(consequence)": consequence},
         )
 
-    async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
-        """See `Reading.conclude`."""
+    async def conclude(
+        self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
+    ) -> list[RatedSentence]:
+        """See `JudgingStrategy.conclude`."""
         if not self._reasons:
             return kept
         return await gather_all(self._explain(session, grounds, rated) for rated in kept)
 
-    async def _explain(self, session: Session, grounds: Grounds, rated: Rated) -> Rated:
+    async def _explain(
+        self, session: Session, grounds: EvidenceContext, rated: RatedSentence
+    ) -> RatedSentence:
         messages = self._reason.fill(evidence=grounds.text, statement=" ".join(rated.text.split()))
         try:
             reason = await session.text("reason", messages, max_tokens=REASON_TOKENS)

@@ -16,8 +16,8 @@ from pydantic import Field
 from hallulab.agents.models.errors import ModelError, UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.detectors.halludetect.evidence import Grounds
-from hallulab.detectors.halludetect.reading import DoubledRetrieval, Rated
+from hallulab.detectors.halludetect.evidence import EvidenceContext
+from hallulab.detectors.halludetect.reading import DoubledRetrieval, RatedSentence
 from hallulab.detectors.halludetect.severity import HARMLESS, majority
 from hallulab.detectors.halludetect.user_said import repeats_user
 from hallulab.scenarios.text.spans import Region, clip, locate_mentions, plain, sentences
@@ -95,8 +95,8 @@ class WordReading(DoubledRetrieval):
         self._result = load_prompt("hallulab.detectors.halludetect", "result")
         self.prompts = (self._memory, self._analysis, self._refiner, self._result)
 
-    async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
-        """See `Reading.rate`: what a majority of the samples objects to."""
+    async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
+        """See `JudgingStrategy.rate`: what a majority of the samples objects to."""
         analyses = await self.analyse(session, grounds, view)
         voted = vote(analyses, view.reply)
         cleared = [repeats_user(rated.text, grounds.user_statements, grounds.passage_text) for rated in voted]
@@ -108,7 +108,9 @@ class WordReading(DoubledRetrieval):
             for rated, harmless in zip(voted, cleared, strict=True)
         ]
 
-    async def analyse(self, session: Session, grounds: Grounds, view: TurnView) -> list[RoughAnalysis]:
+    async def analyse(
+        self, session: Session, grounds: EvidenceContext, view: TurnView
+    ) -> list[RoughAnalysis]:
         """Return the sampled lists that parse (B.1.3).
 
         Raises:
@@ -136,7 +138,9 @@ class WordReading(DoubledRetrieval):
             raise [*fatal, *failures][0]
         return parsed
 
-    async def _grade(self, session: Session, grounds: Grounds, cases: Sequence[Rated]) -> list[Rated]:
+    async def _grade(
+        self, session: Session, grounds: EvidenceContext, cases: Sequence[RatedSentence]
+    ) -> list[RatedSentence]:
         messages = self._refiner.fill(evidence=grounds.text, hallucinations=_numbered(cases))
         fine = await session.structured("refiner", messages, FineAnalysis, max_tokens=LIST_TOKENS)
         grades = {grade.number: grade for grade in fine.grades}
@@ -152,8 +156,11 @@ class WordReading(DoubledRetrieval):
             for number, case in enumerate(cases, start=1)
         ]
 
-    async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
-        """See `Reading.conclude`. The result prompt words the reasons; it cannot drop a hallucination.
+    async def conclude(
+        self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
+    ) -> list[RatedSentence]:
+        """See `JudgingStrategy.conclude`. The result prompt words the reasons; it cannot drop a
+        hallucination.
 
         If it has no answer, the reasons of the analysis stay.
         """
@@ -169,7 +176,7 @@ class WordReading(DoubledRetrieval):
         ]
 
 
-def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[Rated]:
+def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[RatedSentence]:
     """Return what more than half of the analyses object to, not yet graded.
 
     Sentences come in order, then unlocated quotations. Details hold the share of votes.
@@ -188,7 +195,7 @@ def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[Rated]:
     kept = {key: cast for key, cast in votes.items() if key and majority(len(cast), len(analyses))}
     located: list[Region | str] = [key for key in regions if key in kept]
     return [
-        Rated(
+        RatedSentence(
             text=key.of(reply) if isinstance(key, Region) else kept[key][0].sentence,
             region=key if isinstance(key, Region) else None,
             severity=HARMLESS,
@@ -199,7 +206,7 @@ def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[Rated]:
     ]
 
 
-def _numbered(cases: Sequence[Rated]) -> str:
+def _numbered(cases: Sequence[RatedSentence]) -> str:
     return "\n".join(
         f"{number}. {' '.join(case.text.split())} (objection: {case.reason})"
         for number, case in enumerate(cases, start=1)

@@ -18,10 +18,10 @@ from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.detectors.halludetect.by_mixture import MixtureReading
 from hallulab.detectors.halludetect.by_probability import ProbabilityReading
 from hallulab.detectors.halludetect.by_word import WordReading
-from hallulab.detectors.halludetect.evidence import Grounds
+from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.mixture import mixture_of
 from hallulab.detectors.halludetect.options import HalluDetectOptions, Kind
-from hallulab.detectors.halludetect.reading import Rated, Reading
+from hallulab.detectors.halludetect.reading import JudgingStrategy, RatedSentence
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
 from hallulab.scenarios.options import read_options
 from hallulab.scenarios.text.spans import sentences
@@ -31,8 +31,8 @@ from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Uni
 class HalluDetectDetector(ServedDetector):
     """Flags sentences that the evidence does not support (severity 1-5).
 
-    The reply's score is its severity as a whole (`Reading.overall`). Units are the steps before the filter
-    (reformulated query and memory) and every rated sentence with its severity.
+    The reply's score is its severity as a whole (`JudgingStrategy.overall`). Units are the steps before the
+    filter (reformulated query and memory) and every rated sentence with its severity.
 
     Raises:
         UsageError: an option is unknown or wrong, or the model is not in the pool.
@@ -77,7 +77,7 @@ class HalluDetectDetector(ServedDetector):
         )
 
     @cached_property
-    def _reading(self) -> Reading:
+    def _reading(self) -> JudgingStrategy:
         options = self._options
         factor, room = options.retrieval_factor, options.max_evidence_characters
         if self._kind == "word":
@@ -142,7 +142,7 @@ def kept_places(severities: Sequence[float], score: float, threshold: float) -> 
     return reached or [max(range(len(severities)), key=lambda place: severities[place])]
 
 
-def _span(item: Rated, grounds: Grounds) -> Span:
+def _span(item: RatedSentence, grounds: EvidenceContext) -> Span:
     return Span(
         start=item.region.start if item.region else None,
         end=item.region.end if item.region else None,
@@ -155,7 +155,7 @@ def _span(item: Rated, grounds: Grounds) -> Span:
     )
 
 
-def _unit(item: Rated) -> Unit:
+def _unit(item: RatedSentence) -> Unit:
     return Unit(
         text=item.text,
         start=item.region.start if item.region else None,
@@ -165,7 +165,7 @@ def _unit(item: Rated) -> Unit:
     )
 
 
-def _steps(grounds: Grounds) -> list[Unit]:
+def _steps(grounds: EvidenceContext) -> list[Unit]:
     """Return the steps before the analysis, as units without a score."""
     steps = {"reformulated query": grounds.query, "memory": grounds.memory}
     return [Unit(text=text, details={"step": step}) for step, text in steps.items() if text is not None]

@@ -18,7 +18,7 @@ USER_SHARE = 0.25
 """Share of the evidence's room that the user's own messages may take."""
 
 
-class Grounds(Frozen):
+class EvidenceContext(Frozen):
     """Everything that a reply may rest on."""
 
     documents: str
@@ -53,7 +53,7 @@ class Grounds(Frozen):
 
 async def gather_grounds(
     session: Session, view: TurnView, memory_prompt: Prompt, *, factor: int, max_characters: int
-) -> Grounds:
+) -> EvidenceContext:
     """Search with the reformulated query, summarize the history, and put everything together.
 
     Up to two calls: one if there is a knowledge base to search, one if there is a history.
@@ -76,7 +76,7 @@ async def gather_grounds(
     parts.append(f"Words of the user: {spoken[-room:]}")
     if memory:
         parts.append(f"Memory of the conversation: {memory}")
-    return Grounds(
+    return EvidenceContext(
         documents=evidence.text,
         text="\n".join(parts),
         passages=evidence.passages,

@@ -33,7 +33,7 @@ _ALMOST = 1e-3
 """Probabilities are kept this far from 0 and 1: a one-token answer is not surer than that."""
 
 
-class Weights(Frozen):
+class LogisticWeights(Frozen):
     """A logistic regression over few named numbers."""
 
     intercept: float
@@ -53,9 +53,9 @@ class Weights(Frozen):
 class Mixture(Frozen):
     """Weights for a sentence, and for its reply."""
 
-    sentence: Weights
+    sentence: LogisticWeights
     """Weights of `measure_sentence`."""
-    reply: Weights
+    reply: LogisticWeights
     """Weights of `measure_reply`."""
 
 

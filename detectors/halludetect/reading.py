@@ -9,13 +9,13 @@ from pydantic import Field
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
-from hallulab.detectors.halludetect.evidence import Grounds, gather_grounds
+from hallulab.detectors.halludetect.evidence import EvidenceContext, gather_grounds
 from hallulab.detectors.halludetect.severity import HARMLESS
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, TurnView
 
 
-class Rated(Frozen):
+class RatedSentence(Frozen):
     """A possible hallucination after analysis and refinement."""
 
     text: str
@@ -32,7 +32,7 @@ class Rated(Frozen):
     details: dict[str, float | str | None] = Field(default_factory=dict)
     """The results of each step."""
 
-    def without_reason(self, error: ModelError, instead: str) -> Rated:
+    def without_reason(self, error: ModelError, instead: str) -> RatedSentence:
         """Return the same with the reason `instead`, when the step that words it failed; details keep the
         error.
 
@@ -54,25 +54,25 @@ class DoubledRetrieval:
         self._max_characters = max_characters
         self._memory = load_prompt("hallulab.detectors.halludetect", "memory")
 
-    async def ground(self, session: Session, view: TurnView) -> Grounds:
-        """See `Reading.ground`."""
+    async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
+        """See `JudgingStrategy.ground`."""
         return await gather_grounds(
             session, view, self._memory, factor=self._factor, max_characters=self._max_characters
         )
 
-    def overall(self, rated: list[Rated], grounds: Grounds, view: TurnView) -> float:
-        """See `Reading.overall`."""
+    def overall(self, rated: list[RatedSentence], grounds: EvidenceContext, view: TurnView) -> float:
+        """See `JudgingStrategy.overall`."""
         return max((item.severity for item in rated), default=HARMLESS)
 
 
-class Reading(Protocol):
+class JudgingStrategy(Protocol):
     """Analysis and filtering (B.1.3, B.1.4), done in one of several ways."""
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompt files it uses."""
 
-    async def ground(self, session: Session, view: TurnView) -> Grounds:
+    async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
         """Gather the evidence for the reply.
 
         Raises:
@@ -80,7 +80,7 @@ class Reading(Protocol):
         """
         ...
 
-    async def rate(self, session: Session, grounds: Grounds, view: TurnView) -> list[Rated]:
+    async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
         """Return everything that may be hallucinated, harmless things included, in order.
 
         Raises:
@@ -88,13 +88,15 @@ class Reading(Protocol):
         """
         ...
 
-    def overall(self, rated: list[Rated], grounds: Grounds, view: TurnView) -> float:
+    def overall(self, rated: list[RatedSentence], grounds: EvidenceContext, view: TurnView) -> float:
         """Return the reply's severity, 1 to 5, from what `rate` returned."""
         ...
 
-    async def conclude(self, session: Session, grounds: Grounds, kept: list[Rated]) -> list[Rated]:
+    async def conclude(
+        self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
+    ) -> list[RatedSentence]:
         """Return the same hallucinations in order, each with its reason (B.1.5); `kept` is not empty.
 
-        If the model gives none, that is no failure: see `Rated.without_reason`.
+        If the model gives none, that is no failure: see `RatedSentence.without_reason`.
         """
         ...

@@ -14,8 +14,8 @@ from hallulab.detectors.logic_graph.options import LogicGraphOptions
 from hallulab.detectors.logic_graph.overlap import Overlap
 from hallulab.detectors.logic_graph.relations import clusters, distances
 from hallulab.detectors.logic_graph.scorers import (
+    ChunkGroup,
     EmbeddingRelevance,
-    Group,
     Pair,
     Scorer,
     served_entailment,
@@ -117,7 +117,7 @@ class LogicGraphDetector(ServedDetector):
             return sentence_claims(view.reply, question)
         return answer_claims(view.reply, self._options.answer_tokens, question)
 
-    async def _groups(self, passages: Sequence[Passage]) -> list[Group]:
+    async def _groups(self, passages: Sequence[Passage]) -> list[ChunkGroup]:
         """Return D_1 … D_K; without module B every chunk is a group."""
         options = self._options
         chunks = (
@@ -129,9 +129,11 @@ class LogicGraphDetector(ServedDetector):
         if options.relation_capture and len(chunks) > 1:
             apart = distances(await self._vectors.of([chunk.text for chunk in chunks]))
             members = clusters(apart, [chunk.tokens for chunk in chunks], options.alpha, options.group_tokens)
-        return [Group(tuple(chunks[index].text for index in cluster)) for cluster in members]
+        return [ChunkGroup(tuple(chunks[index].text for index in cluster)) for cluster in members]
 
-    async def _units(self, session: Session, groups: Sequence[Group], claims: Sequence[Claim]) -> list[Unit]:
+    async def _units(
+        self, session: Session, groups: Sequence[ChunkGroup], claims: Sequence[Claim]
+    ) -> list[Unit]:
         """Return the claims with their scores.
 
         Pairs go by group, so that a server keeps the group's evidence in its cache. Entailment is asked only
@@ -156,7 +158,7 @@ class LogicGraphDetector(ServedDetector):
             for c, claim in enumerate(claims)
         ]
 
-    def _shares(self, relevances: Sequence[float] | None, groups: Sequence[Group]) -> dict[int, float]:
+    def _shares(self, relevances: Sequence[float] | None, groups: Sequence[ChunkGroup]) -> dict[int, float]:
         """Return the share of S of each group that counts for a claim."""
         if relevances is None:
             return shares([1.0] * len(groups))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from hallulab.detectors.base.statements import MIN_WORDS
 from hallulab.detectors.features.tokens import Lexicon, content_stems
-from hallulab.detectors.logic_graph.scorers import Group
+from hallulab.detectors.logic_graph.scorers import ChunkGroup
 from hallulab.detectors.logic_graph.segmentation import Claim
 from hallulab.scenarios.text.spans import words
 
@@ -19,7 +19,7 @@ class Overlap:
         groups: all groups of the evidence.
     """
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[ChunkGroup]) -> None:
         self._groups = groups
         self._lexicon = Lexicon()
         self._stems: dict[str, set[int]] = {}

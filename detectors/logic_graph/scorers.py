@@ -14,7 +14,7 @@ from hallulab.detectors.logic_graph.vectors import Vectors
 
 
 @dataclass(frozen=True)
-class Group:
+class ChunkGroup:
     """D_k: chunks that are read together."""
 
     chunks: tuple[str, ...]
@@ -25,16 +25,16 @@ class Group:
         """The chunks as they read as evidence: one a line."""
         return "\n".join(self.chunks)
 
-    def cut(self, characters: int) -> Group:
+    def cut(self, characters: int) -> ChunkGroup:
         """Return the group, or as one chunk the part of it that fits."""
-        return self if len(self.text) <= characters else Group((self.text[:characters],))
+        return self if len(self.text) <= characters else ChunkGroup((self.text[:characters],))
 
 
 @dataclass(frozen=True)
 class Pair:
     """A group of chunks and a claim to compare with it."""
 
-    group: Group
+    group: ChunkGroup
     """The evidence."""
     claim: Claim
     """The claim."""

@@ -49,7 +49,7 @@ def token_count(text: str) -> int:
     return len(text.split()) + len(_MARK.findall(text))
 
 
-class _Piece(NamedTuple):
+class _Segment(NamedTuple):
     """A stretch of a text and its length. Lengths are counted once: they are the cost of cutting."""
 
     start: int
@@ -66,7 +66,7 @@ def segments(text: str, limit: int) -> list[Region]:
     return [Region(pieces[0].start, pieces[-1].end) for pieces in _packed(text, _sentences(text), limit)]
 
 
-def _sentences(text: str) -> list[_Piece]:
+def _sentences(text: str) -> list[_Segment]:
     return [
         _piece(text, line.start() + start, line.start() + end)
         for line in _LINE.finditer(text)
@@ -74,17 +74,17 @@ def _sentences(text: str) -> list[_Piece]:
     ]
 
 
-def _piece(text: str, start: int, end: int) -> _Piece:
-    return _Piece(start, end, token_count(text[start:end]))
+def _piece(text: str, start: int, end: int) -> _Segment:
+    return _Segment(start, end, token_count(text[start:end]))
 
 
-def _joined(pieces: Sequence[_Piece]) -> _Piece:
-    return _Piece(pieces[0].start, pieces[-1].end, sum(piece.tokens for piece in pieces))
+def _joined(pieces: Sequence[_Segment]) -> _Segment:
+    return _Segment(pieces[0].start, pieces[-1].end, sum(piece.tokens for piece in pieces))
 
 
-def _packed(text: str, pieces: Sequence[_Piece], limit: int) -> list[list[_Piece]]:
+def _packed(text: str, pieces: Sequence[_Segment], limit: int) -> list[list[_Segment]]:
     """Join consecutive pieces up to `limit` tokens; split longer ones."""
-    chunks: list[list[_Piece]] = []
+    chunks: list[list[_Segment]] = []
     room = 0
     for whole in pieces:
         for piece in [whole] if whole.tokens <= limit else _split(text, whole, limit):
@@ -96,7 +96,7 @@ def _packed(text: str, pieces: Sequence[_Piece], limit: int) -> list[list[_Piece
     return chunks
 
 
-def _split(text: str, sentence: _Piece, limit: int) -> list[_Piece]:
+def _split(text: str, sentence: _Segment, limit: int) -> list[_Segment]:
     found = _WORD.finditer(text, sentence.start, sentence.end)
     each = [_piece(text, *word.span()) for word in found]
     pieces = [each[0]]
@@ -149,7 +149,7 @@ def whole_documents(passages: Sequence[Passage]) -> list[Chunk]:
     ]
 
 
-def _chunk(text: str, piece: _Piece, passage: int) -> Chunk:
+def _chunk(text: str, piece: _Segment, passage: int) -> Chunk:
     return Chunk(" ".join(text[piece.start : piece.end].split()), passage, piece.tokens)
 
 

@@ -11,7 +11,7 @@ from hallulab.agents.served_model import catalogue_name
 from hallulab.detectors.base.evidence_questions import calibrations_of
 from hallulab.detectors.base.judging import (
     Abstention,
-    Evidence,
+    PromptEvidence,
     flagged_spans,
     format_evidence,
     gather_all,
@@ -121,7 +121,7 @@ class MetaRagDetector(ServedDetector):
         truncated = evidence.truncated or decomposition.cut_off
         return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
 
-    async def _score(self, session: Session, factoid: Factoid, evidence: Evidence) -> Unit:
+    async def _score(self, session: Session, factoid: Factoid, evidence: PromptEvidence) -> Unit:
         """Return one factoid with its S_i, or without a score and with the reason."""
         unit = Unit(text=factoid.text, start=factoid.region.start, end=factoid.region.end)
         try:

@@ -28,8 +28,8 @@ from hallulab.detectors.base.judging import (
 )
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.detectors.peers.environment import has_environment, peer_python, peer_requirements
-from hallulab.detectors.peers.process import Answerer, Worker
-from hallulab.detectors.peers.protocol import Abstained, Failed, Judged, Located, Prompt, Request, Text
+from hallulab.detectors.peers.process import Answerer, PeerProcess
+from hallulab.detectors.peers.protocol import Abstained, Failed, Judged, PeerPrompt, ReplySpan, Request, Text
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.files.paths import expanded, is_file, is_there
@@ -104,7 +104,7 @@ class PeerDetector(Detector):
             (client.endpoint.model for client in self._asked) if options.weights is None else (), ()
         )
         """The weights of its own judge, instead of the served model."""
-        self._worker: Worker | None = None
+        self._worker: PeerProcess | None = None
         self._unusable: str | None = None
         self._turn = threading.Lock()
         self._current: str | None = None
@@ -149,7 +149,7 @@ class PeerDetector(Detector):
             raise Abstention("there is no evidence")
         loop = asyncio.get_running_loop()
 
-        def answer(prompts: Sequence[Prompt]) -> tuple[str, ...]:
+        def answer(prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
             return asyncio.run_coroutine_threadsafe(_answers(session, prompts), loop).result()
 
         request, unwanted = _request(view, next(self._numbers)), threading.Event()
@@ -194,13 +194,13 @@ class PeerDetector(Detector):
         except WorkerError as error:
             raise WorkerError(f"{self.peer}: {error}.") from error
 
-    def _started(self) -> Worker:
+    def _started(self) -> PeerProcess:
         """Return the worker; if it cannot start, do not try again."""
         if self._unusable is not None:
             raise WorkerError(self._unusable)
         if self._worker is None or self._worker.stopped:
             try:
-                self._worker = Worker(worker_command(self.peer))
+                self._worker = PeerProcess(worker_command(self.peer))
                 self._worker.load(self._configuration)
             except WorkerStopped as error:
                 raise WorkerError(f"{self.peer}: {error}.") from error
@@ -245,7 +245,7 @@ class PeerDetector(Detector):
             truncated=said.truncated,
         )
 
-    def _span(self, span: Located, view: TurnView) -> Span:
+    def _span(self, span: ReplySpan, view: TurnView) -> Span:
         text = _text(span, view.reply)
         return Span(
             start=span.start,
@@ -359,7 +359,7 @@ def _with_sentences(text: str) -> Text:
     return Text(text=text, sentences=tuple((region.start, region.end) for region in spoken_sentences(text)))
 
 
-async def _answers(session: Session, prompts: Sequence[Prompt]) -> tuple[str, ...]:
+async def _answers(session: Session, prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
     return tuple(
         await gather_all(
             session.text(each.step, [ChatMessage("user", each.prompt)], max_tokens=each.max_tokens)
@@ -368,5 +368,5 @@ async def _answers(session: Session, prompts: Sequence[Prompt]) -> tuple[str, ..
     )
 
 
-def _text(place: Located, reply: str) -> str:
+def _text(place: ReplySpan, reply: str) -> str:
     return reply[place.start : place.end] if place.start is not None else str(place.text)

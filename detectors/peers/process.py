@@ -16,7 +16,7 @@ from hallulab.detectors.peers.protocol import (
     Fatal,
     Judged,
     Message,
-    Prompt,
+    PeerPrompt,
     Ready,
     Request,
     read_message,
@@ -33,11 +33,11 @@ _NEEDED = re.compile(
 """Variables that the peers' packages need: of the system, the network, the model hub, threads and
 accelerators. The hub's token is among them, for restricted weights."""
 
-Answerer = Callable[[Sequence[Prompt]], tuple[str, ...]]
+Answerer = Callable[[Sequence[PeerPrompt]], tuple[str, ...]]
 """Lets the served model answer a worker's prompts."""
 
 
-class Worker(WorkerProcess):
+class PeerProcess(WorkerProcess):
     """A peer's worker process; after `load` it takes one request at a time.
 
     Args:

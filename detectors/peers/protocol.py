@@ -52,7 +52,7 @@ class Fatal(Frozen):
     """Why."""
 
 
-class Located(Frozen):
+class ReplySpan(Frozen):
     """Something with a place in the reply, or without one."""
 
     start: int | None = Field(default=None, ge=0)
@@ -73,7 +73,7 @@ class Located(Frozen):
         return self
 
 
-class PeerUnit(Located):
+class PeerUnit(ReplySpan):
     """One thing that was scored."""
 
     kind: Literal["claim", "sentence", "word"]
@@ -89,7 +89,7 @@ class Judged(Frozen):
     """The request's."""
     score: Share
     """Score of the reply, higher is worse."""
-    spans: tuple[Located, ...] | None
+    spans: tuple[ReplySpan, ...] | None
     """What is flagged; None: the peer does not say where."""
     units: tuple[PeerUnit, ...]
     """Everything that was scored."""
@@ -115,7 +115,7 @@ class Failed(Frozen):
     """Why."""
 
 
-class Prompt(Frozen):
+class PeerPrompt(Frozen):
     """A prompt for the served model, sent as one user message at temperature 0."""
 
     step: str = Field(pattern=r"^[a-z_]{1,30}$")
@@ -131,7 +131,7 @@ class Ask(Frozen):
 
     id: str
     """The request's."""
-    ask: tuple[Prompt, ...]
+    ask: tuple[PeerPrompt, ...]
     """To be answered in this order."""
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.attacks.distractors import distractors
-from hallulab.scenarios.attacks.orders import Order, all_orders, with_orders
+from hallulab.scenarios.attacks.orders import Injection, all_orders, with_orders
 from hallulab.scenarios.attacks.poison import Poison, poisoned
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
@@ -17,7 +17,7 @@ from hallulab.scenarios.text.library import library_of
 from hallulab.scenarios.transcript import Frozen
 
 
-class Planted(Frozen):
+class AttackRecord(Frozen):
     """What an attack put into a scenario: `planted` in `experiment.json`. Reports read it, chatbots never."""
 
     documents: int
@@ -28,7 +28,7 @@ class Planted(Frozen):
     """Names of the documents that were added."""
     ordering: dict[str, str] = Field(default_factory=dict)
     """Document → identifier of the order in it."""
-    orders: tuple[Order, ...] = ()
+    orders: tuple[Injection, ...] = ()
     """The orders that documents or users may give."""
     by_users: bool = False
     """Whether users may give orders."""
@@ -48,7 +48,7 @@ class Planted(Frozen):
         return len({poison.document for poison in self.poisons})
 
 
-def attacked(scenario: Scenario, attack: Attack) -> tuple[Scenario, Planted]:
+def attacked(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRecord]:
     """Return the scenario with its documents attacked, and what was planted; equal arguments, equal results.
 
     Poison and orders go into the pack's own documents; one may get both. Distractors stay as they are.
@@ -70,7 +70,7 @@ def attacked(scenario: Scenario, attack: Attack) -> tuple[Scenario, Planted]:
         )
     ordering_documents, ordering = with_orders(false, attack.injections, attack.seed)
     added = distractors(scenario, attack.distractors, attack.seed)
-    planted = Planted(
+    planted = AttackRecord(
         documents=len(scenario.documents),
         poisons=poisons,
         distractors=tuple(document.name for document in added),

@@ -30,7 +30,7 @@ _BETWEEN = "\n\n"
 """Between a user's message and an order."""
 
 
-class Order(Frozen):
+class Injection(Frozen):
     """A text that tells a chatbot what to do, and how obedience is seen."""
 
     id: Identifier
@@ -60,7 +60,7 @@ class Order(Frozen):
 
 
 class _OrdersFile(Frozen):
-    orders: tuple[Order, ...] = Field(min_length=1)
+    orders: tuple[Injection, ...] = Field(min_length=1)
 
 
 class UserOrder(Frozen):
@@ -68,7 +68,7 @@ class UserOrder(Frozen):
 
     turn: int
     """Index of the turn."""
-    order: Order
+    order: Injection
     """The order."""
 
     def after(self, message: str) -> str:
@@ -77,7 +77,7 @@ class UserOrder(Frozen):
 
 
 @cache
-def all_orders() -> tuple[Order, ...]:
+def all_orders() -> tuple[Injection, ...]:
     """Read our orders."""
     return read_yaml(FILE, "docs/attacks.md").check(_OrdersFile).orders
 
@@ -107,7 +107,7 @@ def with_orders(
     return made, {name: order.id for name, order in placed.items()}
 
 
-def _with_order(document: Document, order: Order, seed: int) -> Document:
+def _with_order(document: Document, order: Injection, seed: int) -> Document:
     paragraphs = _BLANK_LINE.split(document.text)
     at = int(digest([seed, document.name])[:8], 16) % len(paragraphs)
     paragraphs.insert(at + 1, order.text)
@@ -132,12 +132,12 @@ def user_order(share: float, seed: int, turns: int, persona: str, conversation_s
     return UserOrder(turn=generator.randrange(turns), order=generator.choice(all_orders()))
 
 
-def order_of_user(message: str, orders: Sequence[Order]) -> Order | None:
+def order_of_user(message: str, orders: Sequence[Injection]) -> Injection | None:
     """Return the order at the end of a message; None if there is none."""
     return next((order for order in orders if message.endswith(_BETWEEN + order.text)), None)
 
 
-def without_user_orders(conversation: Conversation, orders: Sequence[Order]) -> Conversation:
+def without_user_orders(conversation: Conversation, orders: Sequence[Injection]) -> Conversation:
     """Return a conversation as the simulated user held it: without the orders in its messages."""
     turns = tuple(
         turn.model_copy(update={"user": turn.user.removesuffix(_BETWEEN + order.text)})

@@ -24,7 +24,7 @@ from hallulab.scenarios.text.edits import (
     unit_edits,
 )
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.library import Library, whole_sentences
+from hallulab.scenarios.text.library import SentenceBank, whole_sentences
 from hallulab.scenarios.text.spans import Region, sentences
 from hallulab.scenarios.transcript import Frozen
 
@@ -61,7 +61,7 @@ class _Change(NamedTuple):
 
 
 def poisoned(
-    documents: Sequence[Document], ratio: float, library: Library, seed: int, agreed: bool
+    documents: Sequence[Document], ratio: float, library: SentenceBank, seed: int, agreed: bool
 ) -> tuple[tuple[Document, ...], tuple[Poison, ...]]:
     """Poison a share of the documents; return all documents and the false statements.
 
@@ -93,7 +93,7 @@ def poisoned(
 
 
 def _poison(
-    document: Document, library: Library, seed: int, falsehoods: Mapping[str, str]
+    document: Document, library: SentenceBank, seed: int, falsehoods: Mapping[str, str]
 ) -> tuple[Document, list[Poison]]:
     """Make each whole sentence false that can be; sentences with values of `falsehoods` by these."""
     generator = random.Random(f"{seed} poison {document.name}")  # noqa: S311 - a seeded choice of data
@@ -126,7 +126,7 @@ def _poison(
     return document.model_copy(update={"text": text}), poisons[::-1]
 
 
-def _agreed(documents: Sequence[Document], library: Library, seed: int) -> dict[str, str]:
+def _agreed(documents: Sequence[Document], library: SentenceBank, seed: int) -> dict[str, str]:
     """Return one false value for each value that several of the documents hold.
 
     It stands in none of them.
@@ -153,7 +153,7 @@ def _agreed(documents: Sequence[Document], library: Library, seed: int) -> dict[
 
 
 def _changes(
-    sentence: str, library: Library, known: frozenset[Key], generator: random.Random
+    sentence: str, library: SentenceBank, known: frozenset[Key], generator: random.Random
 ) -> Iterator[_Change]:
     """Yield the sound changes of one value: another item of the same kind that is not among `known`."""
     items = find_items(sentence)

@@ -21,7 +21,7 @@ from hallulab.scenarios.chats.grouping import Groups
 from hallulab.scenarios.chats.record import (
     CHATBOT,
     MODEL,
-    About,
+    ChatContext,
     Marked,
     TurnAbout,
     about,
@@ -30,7 +30,7 @@ from hallulab.scenarios.chats.record import (
     with_topic,
 )
 from hallulab.scenarios.chats.spans import time_of
-from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import opened
 from hallulab.scenarios.files.json_text import parse_json
@@ -108,8 +108,8 @@ def read_csv(path: Path) -> Iterator[tuple[int, Conversation]]:
         for name, rows in groups:
             try:
                 yield rows[0].line, _conversation(name, [row.value for row in rows])
-            except Flaw as error:
-                raise Flaw(str(error), f"line {rows[0].line}") from error
+            except FormatError as error:
+                raise FormatError(str(error), f"line {rows[0].line}") from error
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -174,7 +174,7 @@ def _conversation(name: str, rows: list[dict[str, str]]) -> Conversation:
     first = rows[0]
     chatbot, model = first.get("chatbot") or CHATBOT, first.get("model") or MODEL
     if not first.get("about"):
-        return conversation_of(turns, About(id=name, chatbot=chatbot, model=model), name)
+        return conversation_of(turns, ChatContext(id=name, chatbot=chatbot, model=model), name)
     whole = read_about({**_object(first["about"]), "id": name, "chatbot": chatbot, "model": model})
     given = whole.branch.turn if whole.branch else 0
     queries = [_value(row.get("query") or "null", "query") for row in rows]
@@ -201,7 +201,7 @@ def _value(text: str, column: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
-        raise Flaw(
+        raise FormatError(
             f"column {column}: not valid JSON ({error}). Correct it, or delete the column about."
         ) from error
 
@@ -209,7 +209,7 @@ def _value(text: str, column: str) -> Any:
 def _object(text: str) -> Mapping[str, Any]:
     value = _value(text, "about")
     if not isinstance(value, Mapping):
-        raise Flaw("column about: must be an object. Correct it, or delete the column.")
+        raise FormatError("column about: must be an object. Correct it, or delete the column.")
     return value
 
 

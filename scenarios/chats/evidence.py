@@ -26,7 +26,7 @@ _LARGEST_SCORE = 1e12
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundEvidence:
     """A piece of evidence."""
 
     text: str
@@ -41,7 +41,7 @@ class Found:
     """Its topic, where it is given."""
 
 
-def passages_of(found: Iterable[Found]) -> tuple[Passage, ...]:
+def passages_of(found: Iterable[FoundEvidence]) -> tuple[Passage, ...]:
     """Make passages; one without an identifier gets `document#position`, and no two share one."""
     taken: Counter[str] = Counter()
     passages = []
@@ -55,7 +55,7 @@ def passages_of(found: Iterable[Found]) -> tuple[Passage, ...]:
     return tuple(passages)
 
 
-def found_in(value: Any, name: str, levels: int = _DEEPEST) -> Iterator[Found]:
+def found_in(value: Any, name: str, levels: int = _DEEPEST) -> Iterator[FoundEvidence]:
     """Yield the pieces of evidence in a value.
 
     Args:
@@ -69,14 +69,14 @@ def found_in(value: Any, name: str, levels: int = _DEEPEST) -> Iterator[Found]:
         if inner is not None and levels:
             yield from found_in(inner, name, levels - 1)
         elif value.strip():
-            yield Found(value, name)
+            yield FoundEvidence(value, name)
     elif isinstance(value, list) and levels:
         for item in value:
             yield from found_in(item, name, levels - 1)
     elif isinstance(value, Mapping) and levels:
         yield from _object(value, name, levels)
     elif value not in (None, [], {}):
-        yield Found(json.dumps(value, ensure_ascii=False), name)
+        yield FoundEvidence(json.dumps(value, ensure_ascii=False), name)
 
 
 def _unpacked(text: str) -> Any:
@@ -89,7 +89,7 @@ def _unpacked(text: str) -> Any:
         return None
 
 
-def _object(value: Mapping[str, Any], name: str, levels: int) -> Iterator[Found]:
+def _object(value: Mapping[str, Any], name: str, levels: int) -> Iterator[FoundEvidence]:
     text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
     if text is not None:
         if text.strip():
@@ -104,15 +104,15 @@ def _object(value: Mapping[str, Any], name: str, levels: int) -> Iterator[Found]
     if listed is not None:
         yield from found_in(listed, name, levels - 1)
     elif value:
-        yield Found(json.dumps(value, ensure_ascii=False), name)
+        yield FoundEvidence(json.dumps(value, ensure_ascii=False), name)
 
 
-def _piece(value: Mapping[str, Any], text: str, name: str) -> Found:
+def _piece(value: Mapping[str, Any], text: str, name: str) -> FoundEvidence:
     metadata = value.get("metadata")
     if isinstance(metadata, str):
         metadata = _unpacked(metadata)
     beside = {**(metadata if isinstance(metadata, Mapping) else {}), **value}
-    return Found(
+    return FoundEvidence(
         text,
         document=_word(beside, _NAMES) or _word(beside, _IDS) or name,
         id=_word(value, _IDS),

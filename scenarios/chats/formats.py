@@ -11,8 +11,8 @@ from hallulab.scenarios.chats.csv_file import is_csv, read_csv
 from hallulab.scenarios.chats.messages import read_openai, read_own, read_sharegpt
 from hallulab.scenarios.chats.ragtruth import read_ragtruth
 from hallulab.scenarios.chats.tables import DATA, read_tables
-from hallulab.scenarios.chats.traces import Located, TraceSpan, conversations_of
-from hallulab.scenarios.chats.values import Flaw, json_values
+from hallulab.scenarios.chats.traces import SpanRef, TraceSpan, conversations_of
+from hallulab.scenarios.chats.values import FormatError, json_values
 from hallulab.scenarios.datasets.ragtruth import RESPONSES
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import opened
@@ -69,7 +69,7 @@ def read_chats(path: Path, format: Format) -> Iterator[Read]:
         else:
             for line, one in (read_csv if format == "csv" else read_ragtruth)(path):
                 yield Read(f"{path}, line {line}", one)
-    except Flaw as error:
+    except FormatError as error:
         raise UsageError(", ".join(filter(None, (str(path), error.place))) + f": {error}") from error
 
 
@@ -77,22 +77,22 @@ def _of_lines(path: Path, read: Callable[[Mapping[str, Any], str], Conversation]
     for number, (place, _, value) in enumerate(json_values(path), start=1):
         try:
             yield Read(f"{path}, {place}", read(_object(value), f"chat-{number}"))
-        except Flaw as error:
-            raise Flaw(str(error), place) from error
+        except FormatError as error:
+            raise FormatError(str(error), place) from error
 
 
-def _located(path: Path, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]) -> Iterator[Located]:
+def _located(path: Path, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]) -> Iterator[SpanRef]:
     for place, line, value in json_values(path):
         try:
             for span in read(_object(value)):
-                yield Located(line, span)
-        except Flaw as error:
-            raise Flaw(str(error), place) from error
+                yield SpanRef(line, span)
+        except FormatError as error:
+            raise FormatError(str(error), place) from error
 
 
 def _object(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Flaw("must be an object. Correct or delete it.")
+        raise FormatError("must be an object. Correct or delete it.")
     return value
 
 

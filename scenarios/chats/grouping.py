@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 
-class Row(NamedTuple):
+class GroupedPart(NamedTuple):
     """A part of a group."""
 
     line: int
@@ -38,7 +38,7 @@ class Groups:
         text = json.dumps(value, ensure_ascii=False)
         self._database.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (name, at, line, text))
 
-    def __iter__(self) -> Iterator[tuple[str, list[Row]]]:
+    def __iter__(self) -> Iterator[tuple[str, list[GroupedPart]]]:
         """Yield each group, in the order in which they begin in the file, with its parts in order."""
         self._database.execute("CREATE INDEX IF NOT EXISTS by_name ON part (name)")
         names = self._database.execute("SELECT name, MIN(rowid) FROM part GROUP BY name ORDER BY 2")
@@ -46,7 +46,7 @@ class Groups:
             parts = self._database.execute(
                 "SELECT line, value FROM part WHERE name = ? ORDER BY at, rowid", (name,)
             )
-            yield name, [Row(line, json.loads(value)) for line, value in parts]
+            yield name, [GroupedPart(line, json.loads(value)) for line, value in parts]
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.spans import time_of
 from hallulab.scenarios.chats.traces import TraceSpan
-from hallulab.scenarios.chats.values import Flaw, list_in
+from hallulab.scenarios.chats.values import FormatError, list_in
 
 _EVIDENCE = ("RETRIEVER", "TOOL")
 _RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)
@@ -46,7 +46,9 @@ def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
         return
     id = value.get("id")
     if not isinstance(id, str) or not id:
-        raise Flaw("a trace has no `id`, and an observation no `traceId`. Export them with these fields.")
+        raise FormatError(
+            "a trace has no `id`, and an observation no `traceId`. Export them with these fields."
+        )
     metadata = value.get("metadata")
     topic = metadata.get("topic") if isinstance(metadata, Mapping) else None
     yield TraceSpan(
@@ -83,7 +85,7 @@ def _observation(value: Mapping[str, Any], trace: str) -> TraceSpan:
 
 def _object(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Flaw(f"{where}: must hold objects. Correct it.")
+        raise FormatError(f"{where}: must hold objects. Correct it.")
     return value
 
 

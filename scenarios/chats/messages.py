@@ -19,7 +19,7 @@ from hallulab.scenarios.chats.record import (
     CHATBOT,
     KEY,
     MODEL,
-    About,
+    ChatContext,
     Marked,
     about,
     conversation_of,
@@ -27,8 +27,8 @@ from hallulab.scenarios.chats.record import (
     read_about,
     with_topic,
 )
-from hallulab.scenarios.chats.said import SYSTEM, Said, evidence_beside, said_in, turns_of
-from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.chats.said import SYSTEM, ChatMessageRecord, evidence_beside, said_in, turns_of
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.data_files import in_words, main_error
 from hallulab.scenarios.transcript import Conversation
 
@@ -62,7 +62,7 @@ def read_own(value: Mapping[str, Any], name: str) -> Conversation:
     except ValidationError as error:
         first = main_error(error)
         place = ".".join(map(str, first["loc"])) or name
-        raise Flaw(f"{place}: {in_words(first)}. Correct it, or delete the line.") from error
+        raise FormatError(f"{place}: {in_words(first)}. Correct it, or delete the line.") from error
 
 
 def openai_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
@@ -110,26 +110,26 @@ def _told(conversation: Conversation) -> list[tuple[str, str]]:
 def _conversation(value: Mapping[str, Any], key: str, keys: tuple[str, str], name: str) -> Conversation:
     listed = value.get(key)
     if not isinstance(listed, list):
-        raise Flaw(f"{key}: must be a list of messages. Correct it, or delete the line.")
+        raise FormatError(f"{key}: must be a list of messages. Correct it, or delete the line.")
     said = [one for number, message in enumerate(listed) for one in said_in(message, f"{key}.{number}", keys)]
     if key == "conversations" and isinstance(value.get("system"), str) and value["system"]:
-        said.insert(0, Said("system", value["system"]))
+        said.insert(0, ChatMessageRecord("system", value["system"]))
     if KEY in value:
         return conversation_of(turns_of(said), read_about(value[KEY]), name)
     # The evidence of a line is that of its last reply: RAG logs have a line for each.
     given = evidence_beside(value)
     last = next((place for place in reversed(range(len(said))) if said[place].role == "assistant"), None)
     if last is not None and given:
-        said[last] = Said("assistant", said[last].text, (*said[last].evidence, *given))
+        said[last] = ChatMessageRecord("assistant", said[last].text, (*said[last].evidence, *given))
     return conversation_of(with_topic(turns_of(said), _beside(value, "topic")), about_line(value), name)
 
 
-def about_line(value: Mapping[str, Any]) -> About:
+def about_line(value: Mapping[str, Any]) -> ChatContext:
     """Return what other tools' lines say of a conversation, perhaps under `metadata`."""
     id = _beside(value, "id", "conversation_id", "session_id")
     model = _beside(value, "model")
     chatbot = _beside(value, "chatbot")
-    return About(
+    return ChatContext(
         id=str(id) if id not in (None, "") else None,
         model=str(model) if model not in (None, "") else MODEL,
         chatbot=str(chatbot) if chatbot not in (None, "") else CHATBOT,

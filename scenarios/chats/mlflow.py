@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hallulab.scenarios.chats.spans import time_of
 from hallulab.scenarios.chats.traces import TraceSpan
-from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.json_text import parse_json
 
 _KINDS: dict[Any, Literal["model", "evidence"]] = {
@@ -40,11 +40,11 @@ def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     id = about.get("trace_id") or about.get("request_id")
     spans = data.get("spans", value.get("spans"))
     if not isinstance(id, str) or not id or not isinstance(spans, list):
-        raise Flaw("a trace needs `trace_id` and a list of spans. Export it with `Trace.to_json()`.")
+        raise FormatError("a trace needs `trace_id` and a list of spans. Export it with `Trace.to_json()`.")
     session, topic = _metadata(about, "mlflow.trace.session"), _metadata(about, "topic")
     for span in spans:
         if not isinstance(span, Mapping):
-            raise Flaw("`spans` must hold objects. Correct it.")
+            raise FormatError("`spans` must hold objects. Correct it.")
         yield _span(id, span, session, topic)
 
 

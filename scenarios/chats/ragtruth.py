@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.grouping import Groups
-from hallulab.scenarios.chats.record import MODEL, About, Marked, conversation_of
-from hallulab.scenarios.chats.values import Flaw, json_values
+from hallulab.scenarios.chats.record import MODEL, ChatContext, Marked, conversation_of
+from hallulab.scenarios.chats.values import FormatError, json_values
 from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Passage, Turn
@@ -82,7 +82,7 @@ def read_ragtruth(folder: Path) -> Iterator[tuple[int, Conversation]]:
         for name, rows in groups:
             turns = [_turn(index, row.value, row.line) for index, row in enumerate(rows)]
             model = rows[0].value["response"].get("model")
-            about = About(id=name, model=model if isinstance(model, str) else MODEL)
+            about = ChatContext(id=name, model=model if isinstance(model, str) else MODEL)
             yield rows[0].line, conversation_of(turns, about, name)
 
 
@@ -103,5 +103,5 @@ def _turn(index: int, value: Any, line: int) -> Turn:
 def _field(value: Any, name: str, line: int, file: str) -> str:
     found = value.get(name) if isinstance(value, dict) else None
     if not isinstance(found, str) or not found:
-        raise Flaw(f"{name}: must be a text. Correct or delete the line.", f"{file}, line {line}")
+        raise FormatError(f"{name}: must be a text. Correct or delete the line.", f"{file}, line {line}")
     return found

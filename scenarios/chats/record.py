@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import Field, ValidationError
 
 from hallulab.scenarios.chats.said import TOPIC
-from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.data_files import in_words, main_error
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import (
@@ -47,7 +47,7 @@ PARTS = ("passages", "steps", "spans")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-class Mark(Frozen):
+class DetectedSpan(Frozen):
     """A hallucination that a detector found in a reply."""
 
     detector: str
@@ -65,11 +65,11 @@ class Marked(NamedTuple):
 
     conversation: Conversation
     """It."""
-    marks: Mapping[int, Sequence[Mark]]
+    marks: Mapping[int, Sequence[DetectedSpan]]
     """Index of a turn → the hallucinations in its reply."""
 
 
-class Origin(Frozen):
+class BranchOrigin(Frozen):
     """The conversation that this one branches off from, and the turn."""
 
     conversation: str
@@ -82,10 +82,10 @@ class TurnAbout(Frozen):
     query: str | None = None
     passages: tuple[Passage, ...] = ()
     steps: tuple[Step, ...] = ()
-    spans: tuple[Mark, ...] = ()
+    spans: tuple[DetectedSpan, ...] = ()
 
 
-class About(Frozen):
+class ChatContext(Frozen):
     """What a conversation has beside its messages; see `Conversation`."""
 
     id: str | None = Field(default=None, min_length=1)
@@ -96,18 +96,18 @@ class About(Frozen):
     seed: Seed = 0
     stop_reason: StopReason = "unknown"
     error: str | None = None
-    branch: Origin | None = None
+    branch: BranchOrigin | None = None
     turns: tuple[TurnAbout, ...] | None = None
 
 
-def about(marked: Marked, without: frozenset[str] = frozenset()) -> About:
+def about(marked: Marked, without: frozenset[str] = frozenset()) -> ChatContext:
     """Return what a conversation has beside its messages.
 
     Args:
         without: those of `PARTS` that are left out.
     """
     one = marked.conversation
-    return About(
+    return ChatContext(
         id=one.id,
         scenario=one.scenario,
         persona=one.persona,
@@ -118,7 +118,7 @@ def about(marked: Marked, without: frozenset[str] = frozenset()) -> About:
         error=one.error,
         branch=None
         if one.branch is None
-        else Origin(conversation=one.branch.conversation, turn=one.branch.turn),
+        else BranchOrigin(conversation=one.branch.conversation, turn=one.branch.turn),
         turns=tuple(
             TurnAbout(
                 query=turn.query,
@@ -131,23 +131,23 @@ def about(marked: Marked, without: frozenset[str] = frozenset()) -> About:
     )
 
 
-def read_about(value: Any) -> About:
+def read_about(value: Any) -> ChatContext:
     """Read what stands under the key: an object, perhaps as a text.
 
     Raises:
         Flaw: it was changed, and does not fit.
     """
     try:
-        return About.model_validate(parse_json(value) if isinstance(value, str) else value)
+        return ChatContext.model_validate(parse_json(value) if isinstance(value, str) else value)
     except ValidationError as error:
         first = main_error(error)
         place = ".".join(map(str, (KEY, *first["loc"])))
-        raise Flaw(f"{place}: {in_words(first)}. Correct it, or delete the key `{KEY}`.") from error
+        raise FormatError(f"{place}: {in_words(first)}. Correct it, or delete the key `{KEY}`.") from error
     except ValueError as error:
-        raise Flaw(f"{KEY}: not valid JSON ({error}). Correct it, or delete the key.") from error
+        raise FormatError(f"{KEY}: not valid JSON ({error}). Correct it, or delete the key.") from error
 
 
-def conversation_of(turns: Sequence[Turn], about: About, name: str) -> Conversation:
+def conversation_of(turns: Sequence[Turn], about: ChatContext, name: str) -> Conversation:
     """Make a conversation.
 
     Args:
@@ -159,17 +159,19 @@ def conversation_of(turns: Sequence[Turn], about: About, name: str) -> Conversat
         Flaw: both do not fit together, or the chatbot's name is none.
     """
     if not _NAME.fullmatch(about.chatbot):
-        raise Flaw(
+        raise FormatError(
             f"the chatbot's name {about.chatbot!r} has other signs than letters, digits, `.`, `_` and `-`. "
             "Rename it."
         )
     given = about.branch.turn if about.branch else 0
     if given > len(turns):
-        raise Flaw(f"{KEY}.branch.turn: is {given}, and the messages make {len(turns)} turns. Restore them.")
+        raise FormatError(
+            f"{KEY}.branch.turn: is {given}, and the messages make {len(turns)} turns. Restore them."
+        )
     own = [turn.model_copy(update={"index": index}) for index, turn in enumerate(turns[given:])]
     if about.turns is not None:
         if len(about.turns) != len(own):
-            raise Flaw(
+            raise FormatError(
                 f"{KEY}.turns: has {len(about.turns)} turns, and the messages make {len(own)}. "
                 f"Restore the messages, or delete the key `{KEY}`."
             )

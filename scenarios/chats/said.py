@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hallulab.scenarios.chats.evidence import Found, found_in, passages_of
-from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.chats.evidence import FoundEvidence, found_in, passages_of
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.transcript import Step, Turn
 
 Role = Literal["system", "user", "assistant", "call", "tool"]
@@ -51,14 +51,14 @@ TOPIC = "topic"
 
 
 @dataclass(frozen=True)
-class Said:
+class ChatMessageRecord:
     """A message of a chat."""
 
     role: Role
     """Who speaks."""
     text: str
     """The message; empty: nothing but what stands below."""
-    evidence: tuple[Found, ...] = ()
+    evidence: tuple[FoundEvidence, ...] = ()
     """What the assistant was given for it; of a tool, what it gave."""
 
 
@@ -69,10 +69,10 @@ class _Open:
     asked: list[str] = field(default_factory=list)
     replied: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    evidence: list[Found] = field(default_factory=list)
+    evidence: list[FoundEvidence] = field(default_factory=list)
 
 
-def turns_of(chat: Iterable[Said]) -> tuple[Turn, ...]:
+def turns_of(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
     """Put messages together to turns."""
     done: list[_Open] = []
     now = _Open()
@@ -104,7 +104,7 @@ def turns_of(chat: Iterable[Said]) -> tuple[Turn, ...]:
     )
 
 
-def said_in(message: Any, where: str, keys: tuple[str, str] = ("role", "content")) -> list[Said]:
+def said_in(message: Any, where: str, keys: tuple[str, str] = ("role", "content")) -> list[ChatMessageRecord]:
     """Return what a message says, with the calls of tools that it makes.
 
     Args:
@@ -116,14 +116,16 @@ def said_in(message: Any, where: str, keys: tuple[str, str] = ("role", "content"
         Flaw: it has no known role or no text, or a part that no detector reads, such as an image.
     """
     if not isinstance(message, Mapping):
-        raise Flaw(f"{where}: a message must be an object with `{keys[0]}` and `{keys[1]}`. Correct it.")
+        raise FormatError(
+            f"{where}: a message must be an object with `{keys[0]}` and `{keys[1]}`. Correct it."
+        )
     role = _role(message.get(keys[0]), f"{where}.{keys[0]}")
     text = text_of(message.get(keys[1]), f"{where}.{keys[1]}")
     if text is None and isinstance(message.get("refusal"), str):
         text = message["refusal"]
     if text is None and role != "assistant":
-        raise Flaw(f"{where}.{keys[1]}: is missing or null. Give a text, or delete the message.")
-    calls = [Said("call", call) for call in _calls(message)]
+        raise FormatError(f"{where}.{keys[1]}: is missing or null. Give a text, or delete the message.")
+    calls = [ChatMessageRecord("call", call) for call in _calls(message)]
     # A message that only calls a tool is no reply.
     if text is None and calls:
         return calls
@@ -131,7 +133,7 @@ def said_in(message: Any, where: str, keys: tuple[str, str] = ("role", "content"
     if role == "tool":
         name = message.get("name")
         given = (*found_in(text, name if isinstance(name, str) and name else "tool"), *given)
-    return [*calls, Said(role, text or "", given)]
+    return [*calls, ChatMessageRecord(role, text or "", given)]
 
 
 def _role(role: Any, where: str) -> Role:
@@ -141,10 +143,10 @@ def _role(role: Any, where: str) -> Role:
         Flaw: the role is missing or unknown.
     """
     if role is None:
-        raise Flaw(f"{where}: is missing. Give {_KNOWN}.")
+        raise FormatError(f"{where}: is missing. Give {_KNOWN}.")
     known = ROLES.get(role) if isinstance(role, str) else None
     if known is None:
-        raise Flaw(f"{where}: {_brief(role)} is no known role. Give {_KNOWN}.")
+        raise FormatError(f"{where}: {_brief(role)} is no known role. Give {_KNOWN}.")
     return known
 
 
@@ -159,7 +161,7 @@ def text_of(content: Any, where: str) -> str | None:
     if isinstance(content, str):
         return str(content)
     if not isinstance(content, list):
-        raise Flaw(f"{where}: must be text or a list of parts, not {_brief(content)}. Correct it.")
+        raise FormatError(f"{where}: must be text or a list of parts, not {_brief(content)}. Correct it.")
     texts = [_part(part, f"{where}.{number}") for number, part in enumerate(content)]
     found = [text for text in texts if text is not None]
     return "\n".join(found) if found else None
@@ -177,13 +179,13 @@ def _part(part: Any, where: str) -> str | None:
     if isinstance(part, Mapping) and kind in _SILENT_PARTS:
         return None
     if not isinstance(part, Mapping) or kind not in _TEXT_PARTS:
-        raise Flaw(
+        raise FormatError(
             f"{where}: a part of the kind {_brief(kind)} is no text, and no detector reads it. "
             "Put its words there as text, or delete the conversation."
         )
     text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
     if not isinstance(text, str):
-        raise Flaw(f"{where}: a part has no `text`. Give one, or delete the part.")
+        raise FormatError(f"{where}: a part has no `text`. Give one, or delete the part.")
     return text
 
 
@@ -199,7 +201,7 @@ EVIDENCE = ("context", "contexts", "passages", "documents", "retrieved_contexts"
 """Keys under which files have the evidence of a reply."""
 
 
-def evidence_beside(value: Mapping[str, Any]) -> tuple[Found, ...]:
+def evidence_beside(value: Mapping[str, Any]) -> tuple[FoundEvidence, ...]:
     """Return the evidence under the first known key of a value; nothing where there is none."""
     key = next((key for key in EVIDENCE if value.get(key)), None)
     return () if key is None else tuple(found_in(value[key], key))

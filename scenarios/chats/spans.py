@@ -22,7 +22,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from hallulab.scenarios.chats.traces import TraceSpan, unpacked
-from hallulab.scenarios.chats.values import Flaw, list_in
+from hallulab.scenarios.chats.values import FormatError, list_in
 
 Attributes = Mapping[str, Any]
 
@@ -44,20 +44,20 @@ def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     for place, span in _inside({"resourceSpans": listed}, ("resourceSpans", "scopeSpans", "spans"), ""):
         try:
             yield _span(span)
-        except Flaw as error:
-            raise Flaw(f"{place}: {error}") from error
+        except FormatError as error:
+            raise FormatError(f"{place}: {error}") from error
 
 
 def _inside(value: Any, keys: tuple[str, ...], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (place, object) of each object under keys that lead from list to list."""
     if not isinstance(value, Mapping):
-        raise Flaw(f"{place.rstrip('.')}: must be an object. Correct it.")
+        raise FormatError(f"{place.rstrip('.')}: must be an object. Correct it.")
     if not keys:
         yield place, value
         return
     listed = value.get(keys[0], [])
     if not isinstance(listed, list):
-        raise Flaw(f"{place}{keys[0]}: must be a list. Correct it.")
+        raise FormatError(f"{place}{keys[0]}: must be a list. Correct it.")
     for number, one in enumerate(listed):
         yield from _inside(one, keys[1:], f"{place}{keys[0]}.{number}" + ("." if keys[1:] else ""))
 
@@ -67,7 +67,7 @@ def _span(value: Mapping[str, Any]) -> TraceSpan:
     context = context if isinstance(context, Mapping) else {}
     trace = value.get("traceId") or value.get("trace_id") or context.get("trace_id")
     if not isinstance(trace, str) or not trace:
-        raise Flaw("a span has no trace identifier (`traceId` or `context.trace_id`). Add it.")
+        raise FormatError("a span has no trace identifier (`traceId` or `context.trace_id`). Add it.")
     found = attributes(value.get("attributes"))
     for event in list_in(value, "events"):
         if isinstance(event, Mapping) and event.get("name") == "gen_ai.client.inference.operation.details":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.chats.messages import openai_line, read_openai
 from hallulab.scenarios.chats.record import KEY, PARTS, Marked, about
-from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
 
@@ -85,7 +85,7 @@ def read_tables(paths: Sequence[Path]) -> Iterator[tuple[int, Path, Conversation
         for number, row in enumerate(_rows(path), start=1):
             try:
                 yield number, path, read_row(row, f"{path.stem}-{number}")
-            except Flaw as error:
+            except FormatError as error:
                 raise UsageError(f"{path}, row {number}: {error}") from error
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from hallulab.scenarios.chats.evidence import Found, found_in
-from hallulab.scenarios.chats.grouping import Groups, Row
-from hallulab.scenarios.chats.record import MODEL, About, conversation_of, with_topic
-from hallulab.scenarios.chats.said import Said, said_in, text_of, turns_of
-from hallulab.scenarios.chats.values import Flaw
+from hallulab.scenarios.chats.evidence import FoundEvidence, found_in
+from hallulab.scenarios.chats.grouping import GroupedPart, Groups
+from hallulab.scenarios.chats.record import MODEL, ChatContext, conversation_of, with_topic
+from hallulab.scenarios.chats.said import ChatMessageRecord, said_in, text_of, turns_of
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 
@@ -49,7 +49,7 @@ class TraceSpan(Frozen):
     """Topic of the trace."""
 
 
-class Located(NamedTuple):
+class SpanRef(NamedTuple):
     """A span, and where it stands in the file."""
 
     line: int
@@ -57,7 +57,7 @@ class Located(NamedTuple):
     span: TraceSpan
 
 
-def conversations_of(spans: Iterable[Located]) -> Iterator[tuple[int, Conversation]]:
+def conversations_of(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Conversation]]:
     """Yield (line, conversation) of spans in any order.
 
     Raises:
@@ -80,11 +80,11 @@ def _read(trace: str, spans: Sequence[TraceSpan], line: int) -> dict[str, Any]:
     """Return the turns of a trace."""
     try:
         said = _dialogue(spans)
-    except Flaw as error:
-        raise Flaw(f"trace {trace}: {error}", f"line {line}") from error
+    except FormatError as error:
+        raise FormatError(f"trace {trace}: {error}", f"line {line}") from error
     evidence = [found for span in spans if span.kind == "evidence" for found in _evidence(span)]
     if said and said[-1].role == "assistant":
-        said[-1] = Said("assistant", said[-1].text, (*said[-1].evidence, *evidence))
+        said[-1] = ChatMessageRecord("assistant", said[-1].text, (*said[-1].evidence, *evidence))
     turns = turns_of(said)
     topic = next((span.topic for span in spans if span.topic), None)
     return {
@@ -93,7 +93,7 @@ def _read(trace: str, spans: Sequence[TraceSpan], line: int) -> dict[str, Any]:
     }
 
 
-def _joined(session: str, rows: Sequence[Row]) -> Conversation | None:
+def _joined(session: str, rows: Sequence[GroupedPart]) -> Conversation | None:
     turns = list[Turn]()
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
@@ -101,10 +101,10 @@ def _joined(session: str, rows: Sequence[Row]) -> Conversation | None:
     if not turns:
         return None
     model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)
-    return conversation_of(turns, About(id=session, model=model), session)
+    return conversation_of(turns, ChatContext(id=session, model=model), session)
 
 
-def _dialogue(spans: Sequence[TraceSpan]) -> list[Said]:
+def _dialogue(spans: Sequence[TraceSpan]) -> list[ChatMessageRecord]:
     """Return what was said in a trace, the reply last; nothing where no span has a question and a reply."""
     roots = [span for span in spans if span.root and span.kind != "evidence"]
     models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end)
@@ -112,7 +112,7 @@ def _dialogue(spans: Sequence[TraceSpan]) -> list[Said]:
         asked, replied = messages_in(span.given, "user"), messages_in(span.gave, "assistant")
         replies = [said for said in replied if said.role == "assistant"]
         if any(said.role == "user" for said in asked) and replies:
-            system = [Said("system", text) for text in _system(span.system)]
+            system = [ChatMessageRecord("system", text) for text in _system(span.system)]
             return [*system, *asked, *(said for said in replied if said.role == "call"), *replies[-1:]]
     return []
 
@@ -122,7 +122,7 @@ def _system(value: Any) -> list[str]:
     return [text] if text else []
 
 
-def _evidence(span: TraceSpan) -> list[Found]:
+def _evidence(span: TraceSpan) -> list[FoundEvidence]:
     return list(found_in(span.gave, span.name or "evidence"))
 
 
@@ -141,7 +141,7 @@ _REPLIED = ("messages", "choices", "message", "answer", "output", "response", "r
 _ANY = ("text", "content", "value")
 
 
-def messages_in(value: Any, role: Literal["user", "assistant"], levels: int = 6) -> list[Said]:
+def messages_in(value: Any, role: Literal["user", "assistant"], levels: int = 6) -> list[ChatMessageRecord]:
     """Return the messages in what a span was given, or gave.
 
     Args:
@@ -154,7 +154,7 @@ def messages_in(value: Any, role: Literal["user", "assistant"], levels: int = 6)
     """
     value = unpacked(value)
     if isinstance(value, str):
-        return [Said(role, value)] if value.strip() else []
+        return [ChatMessageRecord(role, value)] if value.strip() else []
     if isinstance(value, list) and levels:
         if value and all(isinstance(one, Mapping) and ("role" in one or "message" in one) for one in value):
             return [said for one in value for said in messages_in(one, role, levels - 1)]

@@ -24,7 +24,7 @@ _BLOCK = 1 << 20
 _MARK = re.compile(r'\\.|["\[\]{},]', re.DOTALL)
 
 
-class Flaw(ValueError):
+class FormatError(ValueError):
     """What is wrong with a value: a sentence with the remedy, without the file.
 
     Args:
@@ -46,7 +46,7 @@ def list_in(value: Mapping[str, Any], key: str) -> list[Any]:
     if found is None:
         return []
     if not isinstance(found, list):
-        raise Flaw(f"`{key}` must be a list. Correct it.")
+        raise FormatError(f"`{key}` must be a list. Correct it.")
     return found
 
 

@@ -41,7 +41,7 @@ _LEFT_OUT = "Generic"
 _EMPTY = "empty reply"
 
 
-class _Turn(Frozen):
+class _BeginLine(Frozen):
     """A line of the file."""
 
     model_name: str
@@ -88,13 +88,13 @@ def load_begin(request: LoadRequest) -> LabelledData:
     return LabelledData(tuple(replies), dict(left_out))
 
 
-def _turns(path: Path) -> Iterator[tuple[str, str | None, _Turn]]:
+def _turns(path: Path) -> Iterator[tuple[str, str | None, _BeginLine]]:
     """Yield identifier, split (None, as the file does not say it) and turn of each line."""
-    for number, turn in read_records(path, _Turn, SCHEMA):
+    for number, turn in read_records(path, _BeginLine, SCHEMA):
         yield f"{turn.data_source}-{number}", None, turn
 
 
-def _official(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _Turn]]:
+def _official(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _BeginLine]]:
     """Yield the same from tables. The development split keeps its identifiers of the one file."""
     for split, names in OFFICIAL.items():
         number = count(1)
@@ -105,7 +105,7 @@ def _official(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _Turn]
                     yield f"{turn.data_source}-{infix}{next(number)}", split, turn
 
 
-def _rows(path: Path) -> Iterator[_Turn]:
+def _rows(path: Path) -> Iterator[_BeginLine]:
     """Yield the rows of a table; its values are separated by tabs and never quoted."""
     header, *lines = (line.split("\t") for line in read_text(path).split("\n"))
     for number, values in enumerate(lines, start=2):
@@ -116,10 +116,12 @@ def _rows(path: Path) -> Iterator[_Turn]:
                 f"{path}, line {number}: there are {len(values)} values for {len(header)} columns. "
                 "Download the file again."
             )
-        yield check_record(dict(zip(header, values, strict=True)), _Turn, f"{path}, line {number}", SCHEMA)
+        yield check_record(
+            dict(zip(header, values, strict=True)), _BeginLine, f"{path}, line {number}", SCHEMA
+        )
 
 
-def _labelled(identifier: str, turn: _Turn) -> LabelledReply:
+def _labelled(identifier: str, turn: _BeginLine) -> LabelledReply:
     group = digest(turn.knowledge)[:16]
     return LabelledReply(
         id=identifier,

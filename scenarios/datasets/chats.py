@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hallulab.scenarios.datasets.jsonl import Evidence, passages_of, texts_as_passages
+from hallulab.scenarios.datasets.jsonl import PassageInput, passages_of, texts_as_passages
 from hallulab.scenarios.datasets.quotations import places
 from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
 from hallulab.scenarios.files.data_files import read_records
@@ -38,14 +38,14 @@ class _Hallucination(Frozen):
     """Its kind."""
 
 
-class _Turn(Frozen):
+class _Exchange(Frozen):
     """A message and the reply to it."""
 
     user: str
     """The user's message."""
     reply: str = Field(min_length=1)
     """The chatbot's reply."""
-    passages: tuple[Evidence, ...] = ()
+    passages: tuple[PassageInput, ...] = ()
     """The chatbot's evidence: objects, or plain texts."""
     hallucinations: tuple[_Hallucination, ...] | None = None
     """The annotation; `[]`: none found, None: not annotated."""
@@ -79,12 +79,12 @@ class _Turn(Frozen):
         )
 
 
-class _Chat(Frozen):
+class _ChatLine(Frozen):
     """A line of the file."""
 
     id: str = Field(min_length=1)
     """Identifier, unique in the file."""
-    turns: tuple[_Turn, ...] = Field(min_length=1)
+    turns: tuple[_Exchange, ...] = Field(min_length=1)
     """The turns, in order."""
     model: str | None = None
     """The chatbot."""
@@ -103,9 +103,9 @@ def load_chats(request: LoadRequest) -> LabelledData:
     """
     path = request.file(FILE)
     request.without_parts()
-    chats: dict[str, _Chat] = {}
+    chats: dict[str, _ChatLine] = {}
     left_out: Counter[str] = Counter()
-    for number, chat in read_records(path, _Chat, SCHEMA):
+    for number, chat in read_records(path, _ChatLine, SCHEMA):
         if chat.id in chats:
             raise repeated_id(path, number, chat.id)
         chats[chat.id] = chat
@@ -116,13 +116,13 @@ def load_chats(request: LoadRequest) -> LabelledData:
     return LabelledData(replies, dict(left_out))
 
 
-def _left_out_for(turn: _Turn) -> str | None:
+def _left_out_for(turn: _Exchange) -> str | None:
     if turn.hallucinations is None:
         return _UNLABELLED
     return None if turn.passages else _NO_EVIDENCE
 
 
-def _labelled(chat: _Chat) -> Iterator[LabelledReply]:
+def _labelled(chat: _ChatLine) -> Iterator[LabelledReply]:
     history: list[Message] = []
     for position, turn in enumerate(chat.turns):
         if _left_out_for(turn) is None:

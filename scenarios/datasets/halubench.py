@@ -31,7 +31,7 @@ LINES = "halubench.jsonl"
 _EMPTY = "empty answer"
 
 
-class _Row(Frozen):
+class _HaluBenchLine(Frozen):
     """A row."""
 
     id: str = Field(min_length=1)
@@ -69,13 +69,13 @@ def load_halubench(request: LoadRequest) -> LabelledData:
     return LabelledData(tuple(_labelled(row) for row in chosen if row.answer.strip()), dict(left_out))
 
 
-def _read(request: LoadRequest) -> Iterator[_Row]:
+def _read(request: LoadRequest) -> Iterator[_HaluBenchLine]:
     if request.data is not None and (request.data / LINES).is_file():
-        yield from (row for _, row in read_records(request.data / LINES, _Row, SCHEMA))
+        yield from (row for _, row in read_records(request.data / LINES, _HaluBenchLine, SCHEMA))
         return
     path = request.file(FILE)
     for number, row in enumerate(_parquet_rows(path), start=1):
-        yield check_record(row, _Row, f"{path}, row {number}", SCHEMA)
+        yield check_record(row, _HaluBenchLine, f"{path}, row {number}", SCHEMA)
 
 
 def _parquet_rows(path: Path) -> list[dict[str, object]]:
@@ -90,7 +90,7 @@ def _parquet_rows(path: Path) -> list[dict[str, object]]:
     return rows
 
 
-def _named_apart(rows: Sequence[_Row]) -> list[_Row]:
+def _named_apart(rows: Sequence[_HaluBenchLine]) -> list[_HaluBenchLine]:
     """Return the rows with unique identifiers; identifiers that are unique do not change."""
     taken = {row.id for row in rows}
     times: Counter[str] = Counter()
@@ -106,7 +106,7 @@ def _named_apart(rows: Sequence[_Row]) -> list[_Row]:
     return apart
 
 
-def _labelled(row: _Row) -> LabelledReply:
+def _labelled(row: _HaluBenchLine) -> LabelledReply:
     group = digest(row.passage)[:16]
     return LabelledReply(
         id=row.id,

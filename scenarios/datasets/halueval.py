@@ -33,7 +33,7 @@ _EMPTY = "empty reply"
 _SPEAKER = re.compile(r"\s*\[(Human|Assistant)\]:\s*")
 
 
-class _Case(NamedTuple):
+class _JudgedText(NamedTuple):
     """One text to judge."""
 
     kind: str
@@ -42,7 +42,7 @@ class _Case(NamedTuple):
     spans: tuple[GoldSpan, ...] | None = None
 
 
-class _Line(Frozen):
+class _FileLine(Frozen):
     """A line of any of the files."""
 
     @abstractmethod
@@ -54,11 +54,11 @@ class _Line(Frozen):
         return ()
 
     @abstractmethod
-    def cases(self) -> tuple[_Case, ...]:
+    def cases(self) -> tuple[_JudgedText, ...]:
         """Return the texts to judge."""
 
 
-class _Qa(_Line):
+class _Qa(_FileLine):
     knowledge: str = Field(min_length=1)
     question: str
     right_answer: str
@@ -70,11 +70,11 @@ class _Qa(_Line):
     def dialogue(self) -> tuple[Message, ...]:
         return (Message(role="user", text=self.question),)
 
-    def cases(self) -> tuple[_Case, ...]:
+    def cases(self) -> tuple[_JudgedText, ...]:
         return _pair(self.right_answer, self.hallucinated_answer)
 
 
-class _Dialogue(_Line):
+class _Dialogue(_FileLine):
     knowledge: str = Field(min_length=1)
     dialogue_history: str
     right_response: str
@@ -92,11 +92,11 @@ class _Dialogue(_Line):
             if text.strip()
         )
 
-    def cases(self) -> tuple[_Case, ...]:
+    def cases(self) -> tuple[_JudgedText, ...]:
         return _pair(self.right_response, self.hallucinated_response)
 
 
-class _Summarization(_Line):
+class _Summarization(_FileLine):
     document: str = Field(min_length=1)
     right_summary: str
     hallucinated_summary: str
@@ -104,11 +104,11 @@ class _Summarization(_Line):
     def evidence(self) -> str:
         return self.document
 
-    def cases(self) -> tuple[_Case, ...]:
+    def cases(self) -> tuple[_JudgedText, ...]:
         return _pair(self.right_summary, self.hallucinated_summary)
 
 
-class _General(_Line):
+class _General(_FileLine):
     """There are two editions: the first has `hallucination_label`, the second `hallucination` with spans."""
 
     ID: str
@@ -130,9 +130,9 @@ class _General(_Line):
     def dialogue(self) -> tuple[Message, ...]:
         return (Message(role="user", text=self.user_query),)
 
-    def cases(self) -> tuple[_Case, ...]:
+    def cases(self) -> tuple[_JudgedText, ...]:
         label = (self.hallucination or self.hallucination_label) == "yes"
-        return (_Case("response", self.chatgpt_response, label, self._spans(label)),)
+        return (_JudgedText("response", self.chatgpt_response, label, self._spans(label)),)
 
     def _spans(self, label: bool) -> tuple[GoldSpan, ...] | None:
         """Return the places of the annotators' quotations; None if one has no place, or there are none."""
@@ -143,7 +143,7 @@ class _General(_Line):
         return spans if spans and len(spans) == len(found) else None
 
 
-_MODELS: dict[str, type[_Line]] = {
+_MODELS: dict[str, type[_FileLine]] = {
     "qa": _Qa,
     "dialogue": _Dialogue,
     "summarization": _Summarization,
@@ -177,7 +177,7 @@ def load_halueval(request: LoadRequest) -> LabelledData:
     return LabelledData(tuple(replies), dict(left_out))
 
 
-def _labelled(part: str, number: int, line: _Line) -> Iterator[LabelledReply]:
+def _labelled(part: str, number: int, line: _FileLine) -> Iterator[LabelledReply]:
     dialogue = line.dialogue()
     asked = bool(dialogue) and dialogue[-1].role == "user"
     question = dialogue[-1].text if asked else ""
@@ -204,5 +204,5 @@ def _labelled(part: str, number: int, line: _Line) -> Iterator[LabelledReply]:
             )
 
 
-def _pair(right: str, hallucinated: str) -> tuple[_Case, ...]:
-    return _Case("right", right, False), _Case("hallucinated", hallucinated, True)
+def _pair(right: str, hallucinated: str) -> tuple[_JudgedText, ...]:
+    return _JudgedText("right", right, False), _JudgedText("hallucinated", hallucinated, True)

@@ -21,7 +21,7 @@ from hallulab.scenarios.transcript import Frozen, Message, Passage
 _UNLABELLED = "unlabelled"
 
 
-class Evidence(Frozen):
+class PassageInput(Frozen):
     """A passage in the form that people write."""
 
     text: str = Field(min_length=1)
@@ -35,13 +35,13 @@ class Evidence(Frozen):
 
 
 def texts_as_passages(value: Any) -> Any:
-    """Turn plain texts in a list into objects with a `text`, for validators before `Evidence`."""
+    """Turn plain texts in a list into objects with a `text`, for validators before `PassageInput`."""
     if isinstance(value, list):
         return [{"text": item} if isinstance(item, str) else item for item in value]
     return value
 
 
-def passages_of(evidence: Sequence[Evidence]) -> tuple[Passage, ...]:
+def passages_of(evidence: Sequence[PassageInput]) -> tuple[Passage, ...]:
     """Make passages; those without an identifier get one by position."""
     return tuple(
         Passage(
@@ -54,12 +54,12 @@ def passages_of(evidence: Sequence[Evidence]) -> tuple[Passage, ...]:
     )
 
 
-class Line(Frozen):
+class ReplyLine(Frozen):
     """A line of the file. Its fields are those of `LabelledReply`, except as described here."""
 
     reply: str = Field(min_length=1)
     """The text under judgement."""
-    passages: tuple[Evidence, ...] = Field(min_length=1)
+    passages: tuple[PassageInput, ...] = Field(min_length=1)
     """The evidence: objects, or plain texts."""
     label: bool | None = Field(default=None, strict=True)
     """Whether the reply is hallucinated; None: it is if there are spans."""
@@ -97,7 +97,7 @@ def load_jsonl(path: Path) -> LabelledData:
     """
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
-    for number, line in read_records(path, Line, SCHEMA):
+    for number, line in read_records(path, ReplyLine, SCHEMA):
         if line.label is None and line.spans is None:
             left_out[_UNLABELLED] += 1
             continue
@@ -108,7 +108,7 @@ def load_jsonl(path: Path) -> LabelledData:
     return LabelledData(tuple(replies.values()), dict(left_out))
 
 
-def labelled_reply(number: int, line: Line, dataset: str) -> LabelledReply:
+def labelled_reply(number: int, line: ReplyLine, dataset: str) -> LabelledReply:
     """Convert a line to a labelled reply.
 
     Args:

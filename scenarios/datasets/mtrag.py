@@ -10,7 +10,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from hallulab.scenarios.datasets.jsonl import Line, labelled_reply
+from hallulab.scenarios.datasets.jsonl import ReplyLine, labelled_reply
 from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import LabelledData, LabelledReply, Ratings, require_fitting_spans
@@ -25,7 +25,7 @@ _RATINGS = "ratings"
 """The key of `meta` that holds the ratings."""
 
 
-class _RatedLine(Line):
+class _RatedLine(ReplyLine):
     """A line of the file."""
 
     @model_validator(mode="after")

@@ -47,7 +47,7 @@ class RagTruthOptions(Frozen):
     """Whether spans count that read a null field of the source as "no"."""
 
 
-class _Question(Frozen):
+class _QaEvidence(Frozen):
     """The evidence of a QA task."""
 
     question: str = Field(min_length=1)
@@ -56,7 +56,7 @@ class _Question(Frozen):
     """`passage 1:…`, `passage 2:…` …, in one text."""
 
 
-class _Source(Frozen):
+class _SharedFields(Frozen):
     """The shared fields of the three kinds of lines in `source_info.jsonl`."""
 
     source_id: str = Field(min_length=1)
@@ -67,17 +67,17 @@ class _Source(Frozen):
     """The models' prompt, which repeats the evidence."""
 
 
-class _QaSource(_Source):
+class _QaSource(_SharedFields):
     task_type: Literal["QA"]
-    source_info: _Question
+    source_info: _QaEvidence
 
 
-class _SummarySource(_Source):
+class _SummarySource(_SharedFields):
     task_type: Literal["Summary"]
     source_info: str = Field(min_length=1)
 
 
-class _Data2txtSource(_Source):
+class _Data2txtSource(_SharedFields):
     task_type: Literal["Data2txt"]
     source_info: Business
 
@@ -110,7 +110,7 @@ class _Label(Frozen):
     """Caused by a field that is null."""
 
 
-class _Response(Frozen):
+class _ResponseLine(Frozen):
     """A line of `response.jsonl`."""
 
     id: str = Field(min_length=1)
@@ -165,7 +165,7 @@ def load_ragtruth(request: LoadRequest) -> LabelledData:
     passages = {name: tuple(_passages(source)) for name, source in sources.items()}
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
-    for number, response in read_records(path, _Response, SCHEMA):
+    for number, response in read_records(path, _ResponseLine, SCHEMA):
         source = sources.get(response.source_id)
         if source is None:
             raise UsageError(
@@ -219,7 +219,7 @@ def _chunks(source: _AnySource) -> Iterator[tuple[str, str]]:
 
 
 def _labelled(
-    response: _Response,
+    response: _ResponseLine,
     source: _AnySource,
     passages: tuple[Passage, ...],
     options: RagTruthOptions,

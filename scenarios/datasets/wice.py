@@ -38,7 +38,7 @@ FILES = {
 _SPAN_LABEL = "not supported"
 
 
-class _About(Frozen):
+class _ClaimOrigin(Frozen):
     """The origin of a claim."""
 
     id: str = Field(min_length=1)
@@ -62,7 +62,7 @@ class WiceClaim(Frozen):
     """The claim."""
     evidence: tuple[str, ...] = Field(min_length=1)
     """The sentences of the page."""
-    meta: _About
+    meta: _ClaimOrigin
     """The claim's origin."""
 
 

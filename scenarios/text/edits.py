@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.library import Library, follows_the, names_alone
+from hallulab.scenarios.text.library import SentenceBank, follows_the, names_alone
 
 
 class Edit(NamedTuple):
@@ -170,7 +170,7 @@ def unit_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
                 yield Edit(start, item.start + unit.end(), _UNITS[unit[0]])
 
 
-def name_edits(sentence: str, library: Library, generator: random.Random) -> Iterator[Edit]:
+def name_edits(sentence: str, library: SentenceBank, generator: random.Random) -> Iterator[Edit]:
     """Yield for each name another one of the documents that fits its article and number."""
     for item in find_items(sentence):
         if item.kind == "name" and item.start > 0 and names_alone(item.text):

@@ -16,7 +16,7 @@ _WORDS = (6, 45)
 
 
 @dataclass(frozen=True)
-class Library:
+class SentenceBank:
     """The sentences of all documents; errors are taken from them."""
 
     sentences: tuple[tuple[str, str], ...]
@@ -70,9 +70,9 @@ def whole_sentences(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def library_of(documents: Sequence[Document]) -> Library:
+def library_of(documents: Sequence[Document]) -> SentenceBank:
     """Return the sentences of documents, by the sector of their document, or else by the document."""
-    return Library(
+    return SentenceBank(
         tuple(
             (document.sector or document.name, sentence)
             for document in documents

@@ -44,7 +44,7 @@ _ENDINGS: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 @dataclass
-class _Part:
+class _PartOfSpeech:
     """The words of one part of speech."""
 
     synonyms: dict[str, set[str]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def synonyms(word: str) -> frozenset[str]:
     )
 
 
-def _base_forms(word: str, part: _Part, endings: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _base_forms(word: str, part: _PartOfSpeech, endings: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the known base forms of a word, itself among them, as Morphy finds them in one step."""
     regular = [word.removesuffix(old) + new for old, new in endings if word.endswith(old)]
     for form in dict.fromkeys((word, *part.exceptions.get(word, regular))):
@@ -77,8 +77,8 @@ def _base_forms(word: str, part: _Part, endings: Sequence[tuple[str, str]]) -> I
 
 
 @cache
-def _wordnet() -> Mapping[str, _Part]:
-    parts = {name: _Part() for name in _ENDINGS}
+def _wordnet() -> Mapping[str, _PartOfSpeech]:
+    parts = {name: _PartOfSpeech() for name in _ENDINGS}
     for heading, line in _lines():
         name, _, kind = heading.partition(" ")
         words, part = line.split(" "), parts[name]

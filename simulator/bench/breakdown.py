@@ -10,7 +10,7 @@ import numpy as np
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import Items, Level, gold_labels, regions
-from hallulab.simulator.bench.rows import Counts, counts
+from hallulab.simulator.bench.rows import ItemCounts, counts
 from hallulab.simulator.measure.detection import Booleans, auroc, average_precision, decisions
 from hallulab.simulator.measure.numbers import Rounded
 
@@ -20,7 +20,7 @@ _UNTOLD = "not told"
 """The part of replies whose `meta` lacks the field."""
 
 
-class PartRow(Counts):
+class PartRow(ItemCounts):
     """A detector on a part of the data, at a level; docs/metrics.md says what the fields mean."""
 
     detector: str

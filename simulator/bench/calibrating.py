@@ -33,7 +33,7 @@ LEAST = 20
 """Fewest clean, and fewest hallucinated replies that a threshold is fitted to."""
 
 
-class HeldOut(Frozen):
+class HeldOutResult(Frozen):
     """How the threshold of the other parts does on each part, over all of them."""
 
     sensitivity: Rounded
@@ -50,7 +50,7 @@ class Fit:
 
     threshold: float
     """Score from which a reply is flagged."""
-    held_out: HeldOut
+    held_out: HeldOutResult
     """How good it is."""
 
 
@@ -91,7 +91,7 @@ def fit(evaluation: Evaluation, seed: int) -> Fit | str:
     specificity = float((weights * ~flags)[~labels].sum() / weights[~labels].sum())
     return Fit(
         threshold=best_cut(labels, scores, weights),
-        held_out=HeldOut(
+        held_out=HeldOutResult(
             sensitivity=sensitivity,
             specificity=specificity,
             balanced_accuracy=(sensitivity + specificity) / 2,

@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Line:
+class CurveLine:
     """A curve."""
 
     path: str
@@ -41,7 +41,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Mark:
+class CurvePoint:
     """A single point."""
 
     x: float
@@ -63,8 +63,8 @@ class Plot:
     y_label: str
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
-    lines: tuple[Line, ...]
-    marks: tuple[Mark, ...] = ()
+    lines: tuple[CurveLine, ...]
+    marks: tuple[CurvePoint, ...] = ()
 
 
 def precision_recall(level: str, samples: Mapping[str, Sample], detectors: Sequence[str]) -> Plot:
@@ -78,30 +78,30 @@ def precision_recall(level: str, samples: Mapping[str, Sample], detectors: Seque
         chosen = _thinned(len(found.hits))
         points = zip((found.hits / positive)[chosen], (found.hits / found.flagged)[chosen], strict=True)
         number = detectors.index(name)
-        lines.append(Line(_path([(float(r), float(p)) for r, p in points]), number, name))
+        lines.append(CurveLine(_path([(float(r), float(p)) for r, p in points]), number, name))
         flagged = int(sample.flags.sum())
         if flagged:
             hits = int((sample.labels & sample.flags).sum())
             r, p = hits / positive, hits / flagged
             title = f"{name}, as it decides: recall {r:.2f}, precision {p:.2f}"
-            marks.append(Mark(_x(r), _y(p), number, title))
+            marks.append(CurvePoint(_x(r), _y(p), number, title))
     title = f"Precision and recall, {level} level"
     return _unit_plot(title, "Recall", "Precision", lines, marks)
 
 
 def reliability_plot(level: str, rows: Sequence[LevelRow], detectors: Sequence[str]) -> Plot:
     """Plot the share of positives over the mean score, by bins. The diagonal is perfect calibration."""
-    lines = [Line(_path([(0.0, 0.0), (1.0, 1.0)]), None, "perfect calibration")]
+    lines = [CurveLine(_path([(0.0, 0.0), (1.0, 1.0)]), None, "perfect calibration")]
     marks = []
     for row in rows:
         if row.detector not in detectors or not row.reliability:
             continue
         number = detectors.index(row.detector)
         points = [(score, positive) for _, score, positive in row.reliability]
-        lines.append(Line(_path(points), number, row.detector))
+        lines.append(CurveLine(_path(points), number, row.detector))
         for n, score, positive in row.reliability:
             title = f"{row.detector}: {positive:.0%} of {n} with mean score {score:.2f}"
-            marks.append(Mark(_x(score), _y(positive), number, title))
+            marks.append(CurvePoint(_x(score), _y(positive), number, title))
     title = f"Reliability, {level} level"
     return _unit_plot(title, "Mean score", "Share hallucinated", lines, marks)
 
@@ -127,9 +127,9 @@ def degradation(
             for level, value in zip(levels, values, strict=True)
             if value is not None
         ]
-        lines.append(Line(_path([(x, y) for x, y, _ in points]), number, name))
+        lines.append(CurveLine(_path([(x, y) for x, y, _ in points]), number, name))
         marks += [
-            Mark(_x(x), _y(y), number, f"{name}, {x_label.lower()} {level:g}: {y:.3f}")
+            CurvePoint(_x(x), _y(y), number, f"{name}, {x_label.lower()} {level:g}: {y:.3f}")
             for x, y, level in points
         ]
     ticks = tuple(Tick(_x((level - first) / (last - first)), f"{level:g}") for level in levels)
@@ -169,7 +169,7 @@ def frontier(
         first -= 1
         places = {0.0: first, **places}
     marks = [
-        Mark(
+        CurvePoint(
             _x(((math.log10(cost) if cost else first) - first) / (last - first)),
             _y(value),
             detectors.index(row.name),
@@ -182,7 +182,7 @@ def frontier(
     front = _rising(sorted((mark.x, mark.y) for mark in marks if mark.optimal))
     ticks = tuple(Tick(_x((place - first) / (last - first)), f"{value:g}") for value, place in places.items())
     path = " ".join(f"{x:g},{y:g}" for x, y in front)
-    lines = (Line(path, None, "Pareto front"),)
+    lines = (CurveLine(path, None, "Pareto front"),)
     title = f"Quality and cost: {quality} of replies over {cost_label}"
     return Plot(title, cost_label, quality, ticks, _y_ticks(), lines, tuple(marks))
 
@@ -192,7 +192,9 @@ def _rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [point for place, point in enumerate(points) if all(point[1] < y for _, y in points[:place])]
 
 
-def _unit_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line], marks: Sequence[Mark]) -> Plot:
+def _unit_plot(
+    title: str, x_label: str, y_label: str, lines: Sequence[CurveLine], marks: Sequence[CurvePoint]
+) -> Plot:
     ticks = tuple(Tick(_x(value), f"{value:g}") for value in _UNIT)
     return Plot(title, x_label, y_label, ticks, _y_ticks(), tuple(lines), tuple(marks))
 

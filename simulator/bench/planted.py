@@ -48,7 +48,7 @@ class PlantedRow(Frozen):
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _ErrorAndTwin:
     """An error and its twin, as judged; None: not scored."""
 
     group: str
@@ -81,7 +81,7 @@ def planted_counts(evaluations: Sequence[Evaluation]) -> tuple[Accuracy, ...] | 
     return found or None
 
 
-def _accuracy(evaluation: Evaluation, pairs: Sequence[_Pair]) -> Accuracy:
+def _accuracy(evaluation: Evaluation, pairs: Sequence[_ErrorAndTwin]) -> Accuracy:
     groups: dict[str, list[tuple[Judgement, Judgement]]] = defaultdict(list)
     for pair in pairs:
         if pair.wrong and pair.clean and pair.wrong.localised and pair.clean.localised:
@@ -103,7 +103,7 @@ def _accuracy(evaluation: Evaluation, pairs: Sequence[_Pair]) -> Accuracy:
     )
 
 
-def _pairs(evaluation: Evaluation) -> Iterator[_Pair]:
+def _pairs(evaluation: Evaluation) -> Iterator[_ErrorAndTwin]:
     judged = {
         reply.id: (reply, judgement if judgement.outcome == "scored" else None)
         for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True)
@@ -112,14 +112,14 @@ def _pairs(evaluation: Evaluation) -> Iterator[_Pair]:
         twin = judged.get(str(reply.meta.get(TWIN)))
         if reply.label and twin is not None:
             cell = (_told(reply, "kind"), _told(reply, "turn"), _told(reply, "context"))
-            yield _Pair(reply.group, cell, reply, wrong, twin[1])
+            yield _ErrorAndTwin(reply.group, cell, reply, wrong, twin[1])
 
 
 def _told(reply: LabelledReply, key: str) -> str:
     return str(reply.meta.get(key, "?"))
 
 
-def _rows(detector: str, pairs: Sequence[_Pair]) -> Iterator[PlantedRow]:
+def _rows(detector: str, pairs: Sequence[_ErrorAndTwin]) -> Iterator[PlantedRow]:
     """Yield the row of all pairs, then of each kind, of each turn, of each context, and of all three."""
     if not pairs:
         return
@@ -141,7 +141,7 @@ def _in_order(value: str) -> tuple[bool, int, str]:
     return (not value.isdecimal(), int(value) if value.isdecimal() else 0, value)
 
 
-def _row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_Pair]) -> PlantedRow:
+def _row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_ErrorAndTwin]) -> PlantedRow:
     scored = [(pair, pair.wrong, pair.clean) for pair in pairs if pair.wrong and pair.clean]
     found = _by_group((pair.group, wrong.flagged) for pair, wrong, _ in scored)
     alarms = _by_group((pair.group, clean.flagged) for pair, _, clean in scored)

@@ -60,7 +60,7 @@ class BenchData(Frozen):
     """Detectors that learn and were not trained here, with the reason."""
 
 
-class Difference(Frozen):
+class DetectorDifference(Frozen):
     """Two detectors on the items that both scored."""
 
     level: Level
@@ -76,7 +76,7 @@ class BenchReport(Frozen):
     """The results of a benchmark: the content of `--json`. docs/bench.md explains the fields."""
 
     rows: tuple[AnyRow, ...]
-    comparisons: tuple[Difference, ...]
+    comparisons: tuple[DetectorDifference, ...]
     friedman: SourceTest | None
     breakdown: tuple[PartRow, ...]
     chats: ChatReport | None
@@ -143,7 +143,7 @@ def measure(
     groups = group_numbers(replies)
     rows: list[AnyRow] = []
     parts: list[PartRow] = []
-    differences: list[Difference] = []
+    differences: list[DetectorDifference] = []
     samples: dict[tuple[str, Level], Sample] = {}
     for level in LEVELS:
         resamples = _Resamples(len(groups))
@@ -194,7 +194,9 @@ class _Resamples:
         return self._made[key]
 
 
-def _differences(level: Level, measured: Mapping[str, Items], resamples: _Resamples) -> list[Difference]:
+def _differences(
+    level: Level, measured: Mapping[str, Items], resamples: _Resamples
+) -> list[DetectorDifference]:
     """Compute first minus second for every two detectors, paired over groups, on items that both scored."""
     found = []
     for a, b in combinations(measured, 2):
@@ -204,7 +206,7 @@ def _differences(level: Level, measured: Mapping[str, Items], resamples: _Resamp
         for metric in _COMPARED:
             x, y = first[metric], second[metric]
             found.append(
-                Difference(
+                DetectorDifference(
                     level=level,
                     metric=metric,
                     a=a,

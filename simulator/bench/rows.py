@@ -56,7 +56,7 @@ class Costs(Frozen):
     told_origin: bool
 
 
-class Counts(Frozen):
+class ItemCounts(Frozen):
     """Items, and scored items; for spans, replies with gold spans, and gold spans."""
 
     n: int
@@ -66,7 +66,7 @@ class Counts(Frozen):
     coverage: Rounded | None
 
 
-class _Row(Counts, Costs):
+class _BenchRow(ItemCounts, Costs):
     detector: str
     dataset: str
     groups: int
@@ -77,7 +77,7 @@ class _Row(Counts, Costs):
     f1_ci95: Interval
 
 
-class LevelRow(_Row):
+class LevelRow(_BenchRow):
     """A detector on replies, sentences or words; docs/bench.md explains the fields."""
 
     level: Level
@@ -97,7 +97,7 @@ class LevelRow(_Row):
     thresholds: Thresholds
 
 
-class SpanRow(_Row):
+class SpanRow(_BenchRow):
     """A detector on spans, by the rules of `hallulab.simulator.bench.spans`; no prefix means by
     characters."""
 
@@ -159,7 +159,7 @@ def level_row(
 
 
 def counts(items: Items) -> dict[str, Any]:
-    """Return the fields of `Counts`."""
+    """Return the fields of `ItemCounts`."""
     sample = items.sample
     return {
         "n": items.n,

@@ -80,7 +80,7 @@ def _shortened(said: Sequence[str], initials: set[str]) -> list[str]:
     return left
 
 
-class _Number:
+class _NumberParser:
     """A number, while its words are read."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class _Number:
 
 def _with_figures(tokens: Sequence[str]) -> Iterator[str]:
     """Yield the tokens, with the words of each number joined into one token."""
-    number = _Number()
+    number = _NumberParser()
     for token in tokens:
         figures = _FIGURES.fullmatch(token)
         value = _CARDINALS.get(token, _ORDINALS.get(token))
@@ -131,18 +131,18 @@ def _with_figures(tokens: Sequence[str]) -> Iterator[str]:
         elif value is not None:
             if not number.takes(value):
                 yield str(number)
-                number = _Number()
+                number = _NumberParser()
                 number.takes(value)
         else:
             if number:
                 yield str(number)
-                number = _Number()
+                number = _NumberParser()
             if figures is None:
                 yield token
             else:
                 number.figures(Decimal(figures[1]))
         if number and (token in _ORDINALS or (figures and figures[2])):
             yield f"{number}th"
-            number = _Number()
+            number = _NumberParser()
     if number:
         yield str(number)

@@ -26,7 +26,7 @@ Ends = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Counts:
+class HitCounts:
     """Hits, flagged and gold, in the unit of a rule."""
 
     hits: int
@@ -41,13 +41,13 @@ class Counts:
 class SpanCounts:
     """Agreement on one reply under each rule."""
 
-    characters: Counts
+    characters: HitCounts
     """Rule 1."""
-    pairwise: Counts
+    pairwise: HitCounts
     """Rule 2."""
     iou: float | None
     """Rule 3; None without any span."""
-    exact: Counts
+    exact: HitCounts
     """Rule 4."""
     unlocated: int
     """Flagged spans without a place in the reply."""
@@ -72,7 +72,7 @@ def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None
         characters=characters,
         pairwise=_pairwise(flagged, gold),
         iou=characters.hits / union if union else None,
-        exact=Counts(len(once & gold_once), len(once) + unlocated, len(gold_once)),
+        exact=HitCounts(len(once & gold_once), len(once) + unlocated, len(gold_once)),
         unlocated=unlocated,
     )
 
@@ -88,20 +88,20 @@ def span_numbers(counted: Sequence[SpanCounts]) -> dict[str, float | None]:
     }
 
 
-def _characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> Counts:
+def _characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
     masks = np.zeros((2, length), dtype=bool)
     for mask, spans in zip(masks, (flagged, gold), strict=True):
         for start, end in spans:
             mask[start:end] = True
-    return Counts(int((masks[0] & masks[1]).sum()), int(masks[0].sum()), int(masks[1].sum()))
+    return HitCounts(int((masks[0] & masks[1]).sum()), int(masks[0].sum()), int(masks[1].sum()))
 
 
-def _pairwise(flagged: Sequence[Ends], gold: Sequence[Ends]) -> Counts:
+def _pairwise(flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
     overlap = sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in flagged for b in gold)
-    return Counts(overlap, sum(end - start for start, end in flagged), sum(b - a for a, b in gold))
+    return HitCounts(overlap, sum(end - start for start, end in flagged), sum(b - a for a, b in gold))
 
 
-def _numbers(prefix: str, counts: Sequence[Counts]) -> dict[str, float | None]:
+def _numbers(prefix: str, counts: Sequence[HitCounts]) -> dict[str, float | None]:
     hits, flagged, gold = (
         sum(getattr(item, field) for item in counts) for field in ("hits", "flagged", "gold")
     )

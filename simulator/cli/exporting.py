@@ -14,7 +14,7 @@ from hallulab.simulator.cli.options import AsJson, RunArgument, names
 from hallulab.simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from hallulab.simulator.report.chosen_chats import Exported, Wanted
+    from hallulab.simulator.report.chosen_chats import ExportSelection, SelectionCounts
     from hallulab.simulator.runs.folder import RunFolder
 
 BENCH = "bench"
@@ -53,13 +53,13 @@ def export(
     For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
     `bench` leaves such lines out.
     """
-    from hallulab.simulator.report.chosen_chats import Wanted
+    from hallulab.simulator.report.chosen_chats import ExportSelection
     from hallulab.simulator.report.exporting_chats import FORMATS, export_chats
     from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
-    wanted = Wanted(
+    wanted = ExportSelection(
         detector=detector,
         without=_parts(without),
         clean_by=clean_by,
@@ -85,7 +85,7 @@ def _parts(value: str | None) -> frozenset[str]:
     return given
 
 
-def _tell(exported: Exported, out: Path, as_json: bool) -> None:
+def _tell(exported: SelectionCounts, out: Path, as_json: bool) -> None:
     from hallulab.scenarios.text.wording import counted
 
     if as_json:
@@ -102,12 +102,12 @@ def _tell(exported: Exported, out: Path, as_json: bool) -> None:
             say(f"{count} left out: {why}", err=True)
 
 
-def _export_replies(run: RunFolder, wanted: Wanted, out: Path, as_json: bool) -> None:
+def _export_replies(run: RunFolder, wanted: ExportSelection, out: Path, as_json: bool) -> None:
     from hallulab.scenarios.text.wording import noun
-    from hallulab.simulator.report.chosen_chats import Wanted
+    from hallulab.simulator.report.chosen_chats import ExportSelection
     from hallulab.simulator.report.exporting import export_annotated
 
-    if wanted != Wanted(detector=wanted.detector):
+    if wanted != ExportSelection(detector=wanted.detector):
         raise UsageError(
             "--without, --clean-by, --audited, --min-turns and --keep-duplicates choose conversations: name "
             "their --format, such as openai."

@@ -13,7 +13,7 @@ from hallulab.simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
-    from hallulab.simulator.report.reporting import Measured
+    from hallulab.simulator.report.reporting import CorrectionData
     from hallulab.simulator.runs.folder import RunFolder
     from hallulab.simulator.runs.journals import Journals
 
@@ -38,13 +38,13 @@ def report(
 ) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
     from hallulab.simulator.report.correcting import read_accuracies
-    from hallulab.simulator.report.reporting import Measured
+    from hallulab.simulator.report.reporting import CorrectionData
     from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()
     accuracies = None if planted is None else read_accuracies(planted)
-    show_report(run, as_json, run.read_journals(), measured=Measured(accuracies, annotations))
+    show_report(run, as_json, run.read_journals(), measured=CorrectionData(accuracies, annotations))
 
 
 def view(folder: RunArgument) -> None:
@@ -66,7 +66,7 @@ def show_report(
     as_json: bool,
     journals: Journals,
     scenario: Scenario | None = None,
-    measured: Measured | None = None,
+    measured: CorrectionData | None = None,
 ) -> None:
     """Write the reports, and print the table or the JSON.
 
@@ -74,12 +74,12 @@ def show_report(
         UsageError: there is nothing to report on.
         OperationalError: every conversation failed.
     """
-    from hallulab.simulator.report.reporting import Measured, require_a_reply, write_reports
+    from hallulab.simulator.report.reporting import CorrectionData, require_a_reply, write_reports
     from hallulab.simulator.report.terminal import print_report
 
     if not journals.heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
-    made = write_reports(folder, journals, scenario, measured or Measured())
+    made = write_reports(folder, journals, scenario, measured or CorrectionData())
     if as_json:
         say_json(folder.report.read_text(encoding="utf-8"))
     else:

@@ -15,7 +15,7 @@ from hallulab.simulator.cli.saying import say, say_json
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
-    from hallulab.simulator.runs.importing import Counts, Source
+    from hallulab.simulator.runs.importing import EvidenceSource, ImportCounts
 
 
 def import_(
@@ -65,26 +65,26 @@ def import_(
         _tell(counts, found, run.path)
 
 
-def _source(pack: Scenario) -> Source | None:
+def _source(pack: Scenario) -> EvidenceSource | None:
     """Return where evidence is searched; None without documents."""
     from hallulab.agents.retrieval.knowledge import KnowledgeBase
     from hallulab.simulator.experiment.config import Experiment
-    from hallulab.simulator.runs.importing import Source
+    from hallulab.simulator.runs.importing import EvidenceSource
 
     defaults = Experiment()
     if not pack.documents:
         return None
-    return Source(KnowledgeBase(pack, embedding_model=defaults.embedding_model), defaults.top_k)
+    return EvidenceSource(KnowledgeBase(pack, embedding_model=defaults.embedding_model), defaults.top_k)
 
 
-def _json(counts: Counts, format: str) -> dict[str, object]:
+def _json(counts: ImportCounts, format: str) -> dict[str, object]:
     numbers = {
         key: value for key, value in dataclasses.asdict(counts).items() if key not in ("chatbots", "seeds")
     }
     return {"format": format, **numbers, "without_evidence": counts.without_evidence}
 
 
-def _tell(counts: Counts, format: str, folder: Path) -> None:
+def _tell(counts: ImportCounts, format: str, folder: Path) -> None:
     from hallulab.scenarios.text.wording import counted
 
     chats, turns = counted(counts.conversations, "conversation"), counted(counts.turns, "turn")

@@ -66,7 +66,7 @@ def init_scenario(
         return
     from hallulab.simulator.experiment.chat_personas import chats_of
     from hallulab.simulator.experiment.config import load_experiment
-    from hallulab.simulator.experiment.pack_writing import Wanted, write_pack
+    from hallulab.simulator.experiment.pack_writing import PackRequest, write_pack
 
     if personas is not None and personas < 1:
         raise UsageError(f"--personas {personas}: give at least 1.")
@@ -74,7 +74,7 @@ def init_scenario(
         raise UsageError(
             f"--goals {goals}: with --from-chats, the goals are those of the chats. Leave it out."
         )
-    wanted = Wanted(
+    wanted = PackRequest(
         directory,
         documents,
         (personas or _PERSONAS) if from_chats is None else chats_of(from_chats, personas),

@@ -14,7 +14,7 @@ from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Branch, Conversation, Turn
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage
-from hallulab.simulator.experiment.makers import Makers
+from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.experiment.plan import Job, model_name, reply_settings, scenario_version
 
 REPLIES = 1
@@ -22,7 +22,7 @@ REPLIES = 1
 
 
 @dataclass(frozen=True)
-class Prefixes:
+class PrefixSource:
     """Where conversations branch off."""
 
     chatbot: str
@@ -52,7 +52,9 @@ class Prefixes:
         return {"the chatbot that is branched off from": self.chatbot, **texts}
 
 
-def branch_jobs(prefixes: Prefixes, experiment: Experiment, scenario: Scenario, made_by: Makers) -> list[Job]:
+def branch_jobs(
+    prefixes: PrefixSource, experiment: Experiment, scenario: Scenario, made_by: ComponentVersions
+) -> list[Job]:
     """Return a conversation for every branch and chatbot, branch by branch, so that pairs are complete early.
 
     The seed is that of the earlier conversation, so its own chatbot is asked the same again.

@@ -20,7 +20,7 @@ from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.chatbots.instructions import instructions_of
 from hallulab.chatbots.protocol import parts_version
 from hallulab.detectors.base.protocol import Detector
-from hallulab.scenarios.attacks.attacked import Planted, attacked
+from hallulab.scenarios.attacks.attacked import AttackRecord, attacked
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
@@ -29,17 +29,17 @@ from hallulab.simulator.experiment.casting import make_cast, make_detectors, mak
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.embedding import build_knowledge, embedding
 from hallulab.simulator.experiment.execution import execute, long_lived_objects_left_alone
-from hallulab.simulator.experiment.makers import Makers, makers
+from hallulab.simulator.experiment.makers import ComponentVersions, makers
 from hallulab.simulator.experiment.plan import Job, Plan, check_plan, plan
-from hallulab.simulator.experiment.stage import Cast
-from hallulab.simulator.experiment.workers import Briefing, Workers
+from hallulab.simulator.experiment.stage import Participants
+from hallulab.simulator.experiment.workers import ProcessExecutor, WorkerConfig
 from hallulab.simulator.runs.audit_log import read_chain
 from hallulab.simulator.runs.branching_off import Branching
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.importing import imported_scenario
 from hallulab.simulator.runs.journals import Journals, read_journals
 from hallulab.simulator.runs.saved_experiment import (
-    Making,
+    RunProvenance,
     add_answers,
     check_folder,
     enter_folder,
@@ -137,7 +137,7 @@ async def execute_experiment(
                 if not settings.fresh:
                     say_what_is_made_anew(folder, held, detectors, made_by)
                 read_how = pool.read_how if needed else ()
-                making = Making(made_by, verifying, planted, branching) if simulate else None
+                making = RunProvenance(made_by, verifying, planted, branching) if simulate else None
                 enter_folder(
                     folder, experiment, scenario, detectors, making, revision, read_how, settings.fresh
                 )
@@ -153,13 +153,13 @@ async def execute_experiment(
 
 
 @asynccontextmanager
-async def _workers(settings: Settings, experiment: Experiment) -> AsyncIterator[Workers | None]:
+async def _workers(settings: Settings, experiment: Experiment) -> AsyncIterator[ProcessExecutor | None]:
     """Yield worker processes; None: this process does the work."""
     if settings.workers == 1:
         yield None
         return
     searching = settings.replay is None
-    async with Workers(settings.workers, experiment.concurrency, searching) as workers:
+    async with ProcessExecutor(settings.workers, experiment.concurrency, searching) as workers:
         yield workers
 
 
@@ -171,10 +171,10 @@ def _briefing(
     needed: bool,
     judge: bool,
     max_turns: int,
-) -> Briefing:
+) -> WorkerConfig:
     limits = experiment.endpoint_limits
     share = None if limits is None else limits.shared_by(settings.workers)
-    return Briefing(
+    return WorkerConfig(
         experiment=experiment.model_copy(update={"endpoint_limits": share}),
         scenario=scenario,
         base_url=pool.get().endpoint.base_url,
@@ -188,12 +188,12 @@ def _briefing(
 
 
 async def _perform(
-    cast: Cast,
+    cast: Participants,
     jobs: Sequence[Job] | Plan,
     folder: RunFolder,
     bars: ProgressBars,
     held: Journals,
-    workers: Workers | None,
+    workers: ProcessExecutor | None,
 ) -> None:
     """Hold and judge the conversations, here or in worker processes, which have then ended."""
     with bars, long_lived_objects_left_alone():
@@ -204,7 +204,7 @@ async def _perform(
 
 def _load(
     experiment: Experiment, folder: RunFolder, simulate: bool, branching: Branching | None
-) -> tuple[Scenario, Planted | None]:
+) -> tuple[Scenario, AttackRecord | None]:
     """Load the pack of a run, or of imported chats; and what was planted, like `load_attacked`.
 
     Raises:
@@ -219,7 +219,7 @@ def _load(
     return scenario, planted
 
 
-def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:
+def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None]:
     """Load the experiment's scenario, with its attack; and what was planted, None without an attack.
 
     Raises:
@@ -234,7 +234,7 @@ def load_attacked(experiment: Experiment) -> tuple[Scenario, Planted | None]:
 
 
 def _jobs(
-    experiment: Experiment, scenario: Scenario, made_by: Makers | None, branching: Branching | None
+    experiment: Experiment, scenario: Scenario, made_by: ComponentVersions | None, branching: Branching | None
 ) -> Sequence[Job] | Plan:
     """Return the conversations wanted; none if nobody makes any."""
     if made_by is None:

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.manners import Manner, manner_of, speaking
+from hallulab.agents.users.manners import StyleProfile, manner_of, speaking
 from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext
-from hallulab.chatbots.registry import Workshop, make_chatbot
+from hallulab.chatbots.registry import ComponentFactory, make_chatbot
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.conversation import GivenMessage, User
-from hallulab.simulator.experiment.ordering_user import OrderingUser
+from hallulab.simulator.experiment.ordering_user import InjectingUser
 from hallulab.simulator.experiment.plan import Job, chosen_personas, user_model
 from hallulab.simulator.experiment.scripted_user import ScriptedUser, check_script
-from hallulab.simulator.experiment.slipping_user import SlippingUser
-from hallulab.simulator.experiment.stage import Cast
+from hallulab.simulator.experiment.slipping_user import TypoUser
+from hallulab.simulator.experiment.stage import Participants
 
 
 def make_detectors(
@@ -69,13 +69,13 @@ def make_cast(
     knowledge: KnowledgeBase,
     detectors: Sequence[Detector],
     max_turns: int,
-) -> Cast:
+) -> Participants:
     """Return who takes part in the experiment.
 
     Raises:
         UsageError: a persona's script asks a detector that there is not.
     """
-    workshop = Workshop()
+    workshop = ComponentFactory()
     searched = knowledge if scenario.documents else None
     by_name = {detector.name: detector for detector in detectors}
     for persona in chosen_personas(experiment, scenario):
@@ -86,8 +86,8 @@ def make_cast(
             return job.user
         if job.user.messages:
             scripted = ScriptedUser(job.user.messages, by_name, searched)
-            return scripted if job.order is None else OrderingUser(scripted, job.order)
-        manner = Manner() if job.key.manner is None else manner_of(job.key.manner)
+            return scripted if job.order is None else InjectingUser(scripted, job.order)
+        manner = StyleProfile() if job.key.manner is None else manner_of(job.key.manner)
         simulated = SimulatedUser(
             speaking(job.user, manner),
             scenario.domain,
@@ -98,8 +98,8 @@ def make_cast(
             max_tokens=min(experiment.reply_tokens or MAX_TOKENS, manner.tokens or MAX_TOKENS, MAX_TOKENS),
             short=manner.short,
         )
-        slipping = SlippingUser(simulated, manner, job.user.id, job.key.seed)
-        return slipping if job.order is None else OrderingUser(slipping, job.order)
+        slipping = TypoUser(simulated, manner, job.user.id, job.key.seed)
+        return slipping if job.order is None else InjectingUser(slipping, job.order)
 
     def chatbot(chosen: Component, seed: int) -> Chatbot:
         context = ChatbotContext(
@@ -115,4 +115,6 @@ def make_cast(
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)
 
-    return Cast(user, chatbot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch)
+    return Participants(
+        user, chatbot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch
+    )

@@ -29,7 +29,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.text.wording import one_line
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.experiment.persona_making import TRIES, Goal, Made, Making, told
+from hallulab.simulator.experiment.persona_making import TRIES, Goal, Made, PersonaBatch, told
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class ChatPersonas:
         self._knowledge = knowledge
         self._domain = domain
         self._seed = seed
-        self._result = Making()
+        self._result = PersonaBatch()
 
-    async def make(self, chats: Sequence[Chat], on_done: Callable[[], None] = lambda: None) -> Making:
+    async def make(self, chats: Sequence[Chat], on_done: Callable[[], None] = lambda: None) -> PersonaBatch:
         """Make a persona of each chat; what fails is told with the chat's place.
 
         Args:

@@ -25,7 +25,7 @@ class User(Protocol):
 
 
 @runtime_checkable
-class Listener(Protocol):
+class TurnObserver(Protocol):
     """A user who is told of whole turns, with passages, not only of what was said."""
 
     def heard(self, turn: Turn) -> None:
@@ -131,7 +131,7 @@ async def converse(
         turns.append(turn)
         history += [asked, Message(role="assistant", text=reply.text)]
         on_turn(turn)
-        if isinstance(user, Listener):
+        if isinstance(user, TurnObserver):
             user.heard(turn)
         if is_loop(turns):
             return done("loop")

@@ -13,10 +13,10 @@ from hallulab.scenarios.errors import HallulabError, ReplayMiss, first_of
 from hallulab.scenarios.files.jsonl import LineWriter
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.experiment.plan import Job, Plan
-from hallulab.simulator.experiment.stage import Cast, Crew, Stage, Work
+from hallulab.simulator.experiment.stage import ConversationTask, Executor, LocalExecutor, Participants
 from hallulab.simulator.runs.audit_log import AuditLog, read_chain
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Head, Journals, VerdictKey, first_try, verdict_key
+from hallulab.simulator.runs.journals import Journals, LineHeader, VerdictKey, first_try, verdict_key
 
 
 class Observer(Protocol):
@@ -36,16 +36,16 @@ class Observer(Protocol):
 
 
 ROOM = 4
-"""Conversations under way at most, those that wait for verdicts included, in `Crew.concurrency`."""
+"""Conversations under way at most, those that wait for verdicts included, in `Executor.concurrency`."""
 
 
 async def execute(
-    cast: Cast,
+    cast: Participants,
     jobs: Sequence[Job] | Plan,
     folder: RunFolder,
     observer: Observer,
     journals: Journals | None = None,
-    crew: Crew | None = None,
+    crew: Executor | None = None,
 ) -> None:
     """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
 
@@ -71,7 +71,9 @@ async def execute(
         folder.open_verdicts() as verdicts,
         closing(AuditLog(folder.audit, read_chain(folder.audit))) as audit,
     ):
-        run = _Run(cast, crew or Stage(cast), journals, observer, conversations, verdicts, audit)
+        run = _JournalWriter(
+            cast, crew or LocalExecutor(cast), journals, observer, conversations, verdicts, audit
+        )
         for held in journals.conversations:
             audit.add(held)
         missing = run.expect(jobs)
@@ -98,13 +100,13 @@ def long_lived_objects_left_alone() -> Iterator[None]:
         gc.unfreeze()
 
 
-class _Run:
+class _JournalWriter:
     """Gives out work, and writes what comes of it: nobody else writes."""
 
     def __init__(
         self,
-        cast: Cast,
-        crew: Crew,
+        cast: Participants,
+        crew: Executor,
         journals: Journals,
         observer: Observer,
         conversations: LineWriter,
@@ -142,7 +144,7 @@ class _Run:
             lacking = self._lacking(head)
             if lacking:
                 await self._room.acquire()
-                work = Work(None, self._journals.conversations[at], lacking, self._new_group())
+                work = ConversationTask(None, self._journals.conversations[at], lacking, self._new_group())
                 tasks.create_task(self._perform(work))
 
     async def hold_missing(self, jobs: Iterable[Job], tasks: asyncio.TaskGroup) -> None:
@@ -156,10 +158,10 @@ class _Run:
                 at = self._failed.get(job.key.id)
                 failed = None if at is None else self._journals.conversations[at]
                 lacking = () if at is None else self._lacking(self._journals.heads[at])
-                tasks.create_task(self._perform(Work(job, failed, lacking, number, len(same))))
+                tasks.create_task(self._perform(ConversationTask(job, failed, lacking, number, len(same))))
 
     def turn_done(self, turn: Turn) -> None:
-        """See `Listener`."""
+        """See `WorkObserver`."""
         self._observer.turn_done(turn)
 
     def held(self, conversation: Conversation, lacking: Sequence[VerdictKey]) -> None:
@@ -177,7 +179,7 @@ class _Run:
             self._verdicts.append(verdict.model_dump_json())
         self._observer.verdict_done(verdict)
 
-    async def _perform(self, work: Work) -> None:
+    async def _perform(self, work: ConversationTask) -> None:
         """Have the work done, and then make room for the next conversation."""
         try:
             await self._crew.perform(work, self)
@@ -188,13 +190,13 @@ class _Run:
         self._groups += 1
         return self._groups
 
-    def _to_judge(self) -> Iterator[tuple[int, Head]]:
+    def _to_judge(self) -> Iterator[tuple[int, LineHeader]]:
         """Yield the conversations of the journal that are not tried again, with their positions."""
         for at, head in enumerate(self._journals.heads):
             if first_try(head.id) not in self._again:
                 yield at, head
 
-    def _lacking(self, head: Head) -> tuple[VerdictKey, ...]:
+    def _lacking(self, head: LineHeader) -> tuple[VerdictKey, ...]:
         """Return the verdicts that a conversation lacks."""
         keys = (
             VerdictKey(head.id, turn, detector.name, detector.version)

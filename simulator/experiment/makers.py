@@ -18,7 +18,7 @@ _SHOWN = 12
 """Hexadecimal digits of a version that are shown."""
 
 
-class Held(Protocol):
+class ConversationHeader(Protocol):
     """What of a conversation says who made it."""
 
     @property
@@ -32,7 +32,7 @@ class Held(Protocol):
         ...
 
 
-class Makers(Frozen):
+class ComponentVersions(Frozen):
     """The versions of the user and the chatbots: `made_by` in `experiment.json`."""
 
     user: str
@@ -41,16 +41,16 @@ class Makers(Frozen):
     chatbots: dict[str, str]
     """Name in the experiment → version of the chatbot, its models and the search."""
 
-    def made(self, conversation: Held) -> bool:
+    def made(self, conversation: ConversationHeader) -> bool:
         """Return whether they made a conversation."""
         chatbot = self.chatbots.get(conversation.chatbot)
         return chatbot is not None and conversation.version == self.version(conversation.chatbot)
 
-    def joining(self, earlier: Makers | None) -> Makers:
+    def joining(self, earlier: ComponentVersions | None) -> ComponentVersions:
         """Return these makers with the chatbots that took part earlier and do not now."""
         if earlier is None:
             return self
-        return Makers(user=self.user, chatbots={**earlier.chatbots, **self.chatbots})
+        return ComponentVersions(user=self.user, chatbots={**earlier.chatbots, **self.chatbots})
 
     def version(self, chatbot: str) -> str:
         """Return the `Conversation.version` of their conversations with a chatbot."""
@@ -62,7 +62,7 @@ def makers(
     models: Mapping[str, str] | None = None,
     parts: Mapping[str, str] | None = None,
     branched: bool = False,
-) -> Makers:
+) -> ComponentVersions:
     """Return who makes the experiment's conversations.
 
     Args:
@@ -88,7 +88,7 @@ def makers(
             version = chatbot_version(bot.kind, experiment.options_of(bot), asked)
         held = [version, search, *filter(None, [(parts or {}).get(bot.name)])]
         chatbots[bot.name] = digest(held)[:_SHOWN]
-    return Makers(user=digest(user)[:_SHOWN], chatbots=chatbots)
+    return ComponentVersions(user=digest(user)[:_SHOWN], chatbots=chatbots)
 
 
 def _models_of(experiment: Experiment, bot: Component, known: Mapping[str, str]) -> dict[str, str]:
@@ -106,7 +106,7 @@ def _texts(options: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, 
             yield from _texts(value, f"{within}{name}.")
 
 
-def made_anew(held: Sequence[Held], now: Makers) -> list[str]:
+def made_anew(held: Sequence[ConversationHeader], now: ComponentVersions) -> list[str]:
     """Return a sentence for each chatbot whose conversations have other makers now, with what has changed."""
     said = []
     for name in sorted({conversation.chatbot for conversation in held}):

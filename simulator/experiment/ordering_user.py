@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hallulab.agents.users.user import UserMove
 from hallulab.scenarios.attacks.orders import UserOrder
 from hallulab.scenarios.transcript import Message, Turn
-from hallulab.simulator.experiment.conversation import Listener, User
+from hallulab.simulator.experiment.conversation import TurnObserver, User
 
 
-class OrderingUser:
+class InjectingUser:
     """Puts an order behind one message of another user.
 
     That user does not see the order, so it cannot obey it. All else goes on as without: the flaws of the
@@ -27,8 +27,8 @@ class OrderingUser:
         self._said: str | None = None
 
     def heard(self, turn: Turn) -> None:
-        """See `Listener.heard`."""
-        if isinstance(self._user, Listener):
+        """See `TurnObserver.heard`."""
+        if isinstance(self._user, TurnObserver):
             self._user.heard(turn)
 
     async def next(self, history: Sequence[Message]) -> UserMove:

@@ -32,11 +32,11 @@ from hallulab.simulator.experiment.build import Settings, open_pool, open_record
 from hallulab.simulator.experiment.chat_personas import Chat, ChatPersonas
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.embedding import build_knowledge
-from hallulab.simulator.experiment.persona_making import TRIES, Making, PersonaMaker
+from hallulab.simulator.experiment.persona_making import TRIES, PersonaBatch, PersonaMaker
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PackRequest:
     """The pack that is wanted."""
 
     target: Path
@@ -58,7 +58,7 @@ class Wanted:
 class Written:
     """What was written."""
 
-    making: Making
+    making: PersonaBatch
     """The personas, and what failed."""
     topics: int | None
     """Topics found; None: none were looked for."""
@@ -66,7 +66,7 @@ class Written:
     """Documents that no goal was written from; with chats, those that tell nothing of what people wanted."""
 
 
-async def write_pack(wanted: Wanted, experiment: Experiment, settings: Settings) -> Written:
+async def write_pack(wanted: PackRequest, experiment: Experiment, settings: Settings) -> Written:
     """Make a pack and write it, whole or not at all.
 
     Args:
@@ -126,7 +126,7 @@ async def _meanwhile(work: Coroutine[Any, Any, About]) -> AsyncIterator[asyncio.
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _require_new(wanted: Wanted) -> None:
+def _require_new(wanted: PackRequest) -> None:
     if wanted.target.exists() and (not wanted.target.is_dir() or any(wanted.target.iterdir())):
         raise UsageError(f"{wanted.target}: this is no empty folder. Name a new one.")
     if not wanted.documents.is_dir():
@@ -172,7 +172,7 @@ async def _topics(passages: Sequence[Passage], embedder: Embedder, number: int) 
     ]
 
 
-def _write(wanted: Wanted, about: About, making: Making, how: str) -> None:
+def _write(wanted: PackRequest, about: About, making: PersonaBatch, how: str) -> None:
     target = wanted.target.absolute()
     name = re.sub(r"[^a-z0-9]+", "-", target.name.lower()).strip("-") or "my-pack"
     blocks = [persona_block(one.persona, one.notes, [goal.note for goal in one.goals]) for one in making.made]

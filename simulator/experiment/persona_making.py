@@ -93,7 +93,7 @@ class Made:
 
 
 @dataclass
-class Making:
+class PersonaBatch:
     """What came out."""
 
     made: list[Made] = field(default_factory=list)
@@ -140,11 +140,11 @@ class PersonaMaker:
         self._domain = domain
         self._seed = seed
         self._stride = GOALS
-        self._result = Making()
+        self._result = PersonaBatch()
 
     async def make(
         self, number: int, shares: tuple[float, float, float], on_done: Callable[[], None] = lambda: None
-    ) -> Making:
+    ) -> PersonaBatch:
         """Make so many personas.
 
         Args:

@@ -16,7 +16,7 @@ from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage
-from hallulab.simulator.experiment.makers import Makers, makers
+from hallulab.simulator.experiment.makers import ComponentVersions, makers
 
 MOST_CONVERSATIONS = 1_000_000
 """Most conversations of one experiment. At a tenth of a second each they take a day."""
@@ -53,8 +53,8 @@ class Plan(Protocol):
         ...
 
 
-class _Plan:
-    def __init__(self, experiment: Experiment, scenario: Scenario, made_by: Makers) -> None:
+class _ExperimentPlan:
+    def __init__(self, experiment: Experiment, scenario: Scenario, made_by: ComponentVersions) -> None:
         self._experiment, self._scenario, self._made_by = experiment, scenario, made_by
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class _Plan:
         return _jobs(self._experiment, self._scenario, self._made_by)
 
 
-def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = None) -> Plan:
+def plan(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions | None = None) -> Plan:
     """Return all conversations of the experiment, user by user, so that pairs are complete early.
 
     Args:
@@ -74,7 +74,7 @@ def plan(experiment: Experiment, scenario: Scenario, made_by: Makers | None = No
         UsageError: like `check_plan` and `makers`.
     """
     check_plan(experiment, scenario)
-    return _Plan(experiment, scenario, made_by or makers(experiment))
+    return _ExperimentPlan(experiment, scenario, made_by or makers(experiment))
 
 
 def check_plan(experiment: Experiment, scenario: Scenario) -> None:
@@ -131,7 +131,7 @@ def users(experiment: Experiment, scenario: Scenario) -> Iterator[tuple[Persona,
         left -= len(drawn)
 
 
-def _jobs(experiment: Experiment, scenario: Scenario, made_by: Makers) -> Iterator[Job]:
+def _jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions) -> Iterator[Job]:
     chatbot_model = model_name(experiment, "chatbot")
     shared = {
         "scenario": scenario_version(scenario),

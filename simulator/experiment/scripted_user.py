@@ -37,7 +37,7 @@ class ScriptedUser:
         self._last: Turn | None = None
 
     def heard(self, turn: Turn) -> None:
-        """See `Listener.heard`."""
+        """See `TurnObserver.heard`."""
         self._last = turn
 
     async def next(self, history: Sequence[Message]) -> UserMove:

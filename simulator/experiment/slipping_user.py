@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hallulab.agents.users.manners import Manner, slipped
+from hallulab.agents.users.manners import StyleProfile, slipped
 from hallulab.agents.users.user import UserMove, turn_seed
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.experiment.conversation import User
 
 
-class SlippingUser:
+class TypoUser:
     """Makes the slips of a manner in what another user says.
 
     Args:
@@ -20,7 +20,7 @@ class SlippingUser:
         seed: seed of the conversation.
     """
 
-    def __init__(self, user: User, manner: Manner, persona: str, seed: int) -> None:
+    def __init__(self, user: User, manner: StyleProfile, persona: str, seed: int) -> None:
         self._user = user
         self._manner = manner
         self._persona = persona

@@ -24,7 +24,7 @@ from hallulab.simulator.runs.journals import VerdictKey, next_try
 
 
 @dataclass(frozen=True)
-class Cast:
+class Participants:
     """Makes users and chatbots for jobs, and holds the judges."""
 
     user: Callable[[Job], User]
@@ -44,7 +44,7 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class Work:
+class ConversationTask:
     """What a conversation lacks."""
 
     job: Job | None
@@ -66,7 +66,7 @@ class Work:
         return key if self.known is None else replace(key, id=next_try(self.known.id))
 
 
-class Listener(Protocol):
+class WorkObserver(Protocol):
     """Is told what comes of work."""
 
     def turn_done(self, turn: Turn) -> None:
@@ -82,7 +82,7 @@ class Listener(Protocol):
         """Hear of a verdict."""
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     """Does work."""
 
     @property
@@ -90,18 +90,18 @@ class Crew(Protocol):
         """Conversations held, and turns judged, at the same time."""
         ...
 
-    async def perform(self, work: Work, listener: Listener) -> None:
+    async def perform(self, work: ConversationTask, listener: WorkObserver) -> None:
         """Hold and judge a conversation."""
 
 
-class Stage:
+class LocalExecutor:
     """Does work in this process.
 
     Args:
         cast: who takes part.
     """
 
-    def __init__(self, cast: Cast) -> None:
+    def __init__(self, cast: Participants) -> None:
         self._cast = cast
         self._detectors = {detector.name: detector for detector in cast.detectors}
         self._groups: dict[int, _Shared] = {}
@@ -109,8 +109,8 @@ class Stage:
         self._bench = asyncio.Semaphore(cast.concurrency)
         self.concurrency = cast.concurrency
 
-    async def perform(self, work: Work, listener: Listener) -> None:
-        """See `Crew`."""
+    async def perform(self, work: ConversationTask, listener: WorkObserver) -> None:
+        """See `Executor`."""
         if work.group not in self._groups:
             self._groups[work.group] = _Shared(self._cast.remembering(), work.of_group)
         try:
@@ -126,7 +126,7 @@ class Stage:
                 del self._groups[work.group]
 
     async def _hold(
-        self, work: Work, job: Job, listener: Listener
+        self, work: ConversationTask, job: Job, listener: WorkObserver
     ) -> tuple[Conversation, Sequence[VerdictKey]]:
         async with self._stage:
             conversation = await converse(
@@ -148,7 +148,7 @@ class Stage:
         return conversation, lacking
 
     async def _judge(
-        self, conversation: Conversation, lacking: Sequence[VerdictKey], listener: Listener
+        self, conversation: Conversation, lacking: Sequence[VerdictKey], listener: WorkObserver
     ) -> None:
         said = conversation.history(len(conversation.turns))
         async with asyncio.TaskGroup() as tasks:
@@ -156,7 +156,7 @@ class Stage:
                 tasks.create_task(self._judge_turn(conversation, said, key, listener))
 
     async def _judge_turn(
-        self, conversation: Conversation, said: Sequence[Message], key: VerdictKey, listener: Listener
+        self, conversation: Conversation, said: Sequence[Message], key: VerdictKey, listener: WorkObserver
     ) -> None:
         turn = conversation.turns[key.turn]
         async with self._bench:

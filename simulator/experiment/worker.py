@@ -24,9 +24,9 @@ from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.experiment.build import open_pool
 from hallulab.simulator.experiment.casting import make_cast, make_detectors, make_knowledge
 from hallulab.simulator.experiment.execution import long_lived_objects_left_alone
-from hallulab.simulator.experiment.stage import Stage, Work
+from hallulab.simulator.experiment.stage import ConversationTask, LocalExecutor
 from hallulab.simulator.experiment.worker_pipe import Pipe
-from hallulab.simulator.experiment.workers import Briefing
+from hallulab.simulator.experiment.workers import WorkerConfig
 from hallulab.simulator.runs.journals import VerdictKey
 
 
@@ -39,23 +39,23 @@ def main(descriptor: int, libraries: Sequence[str]) -> None:
     """
     for library in libraries:
         importlib.import_module(library)
-    asyncio.run(_Driver(Pipe(descriptor)).serve())
+    asyncio.run(_WorkerMain(Pipe(descriptor)).serve())
 
 
-class _Driver:
+class _WorkerMain:
     """The process that gives out the work, seen from here."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
-        self._work: asyncio.Queue[tuple[int, Work] | None] = asyncio.Queue()
+        self._work: asyncio.Queue[tuple[int, ConversationTask] | None] = asyncio.Queue()
 
     async def serve(self) -> None:
         """Do what comes."""
         loop = asyncio.get_running_loop()
         messages = iter(self._pipe)
-        briefing: Briefing = next(messages)
+        briefing: WorkerConfig = next(messages)
 
         def listen() -> None:
             for message in messages:
@@ -76,7 +76,7 @@ class _Driver:
         except (Exception, BaseExceptionGroup, ReplayMiss) as error:  # noqa: BLE001 - raised by the driver
             self._pipe.send(("failed", _as_sent(first_of(error))))
 
-    async def _follow(self, briefing: Briefing) -> None:
+    async def _follow(self, briefing: WorkerConfig) -> None:
         logging.getLogger().addHandler(_Warnings(self._pipe))
         gc.set_threshold(*briefing.collected_after)
         take_over(briefing.code)
@@ -92,13 +92,15 @@ class _Driver:
                 make_detectors(experiment, pool, scenario.identity_thresholds) if briefing.judge else []
             )
             knowledge = make_knowledge(experiment, scenario, pool)
-            stage = Stage(make_cast(experiment, scenario, pool, knowledge, detectors, briefing.max_turns))
+            stage = LocalExecutor(
+                make_cast(experiment, scenario, pool, knowledge, detectors, briefing.max_turns)
+            )
             self._pipe.send(("ready",))
             with long_lived_objects_left_alone():
                 await self._do_all(stage)
             self._pipe.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
-    async def _do_all(self, stage: Stage) -> None:
+    async def _do_all(self, stage: LocalExecutor) -> None:
         async with asyncio.TaskGroup() as tasks:
             under_way = set()
             while (wanted := await self._work.get()) is not None:
@@ -108,8 +110,8 @@ class _Driver:
             for task in under_way:
                 task.cancel()
 
-    async def _do(self, stage: Stage, number: int, work: Work) -> None:
-        await stage.perform(work, _Teller(self._pipe, number))
+    async def _do(self, stage: LocalExecutor, number: int, work: ConversationTask) -> None:
+        await stage.perform(work, _EventPipe(self._pipe, number))
         self._pipe.send(("done", number))
 
     def _keep(self, kind: str, key: str, answer: Any) -> Any:
@@ -123,8 +125,8 @@ class _Driver:
 
 
 @dataclass(frozen=True)
-class _Teller:
-    """Sends what comes of one piece of work (a `Listener`)."""
+class _EventPipe:
+    """Sends what comes of one piece of work (a `WorkObserver`)."""
 
     pipe: Pipe
     number: int

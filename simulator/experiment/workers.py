@@ -1,8 +1,8 @@
 """Worker processes: each holds and judges conversations, and this process alone writes.
 
 A worker is a process of its own with a pipe to this one. It makes everything of the experiment once
-(`hallulab.simulator.experiment.worker`), does work as this process would (`Stage`), and sends back what comes
-of it. It ends when the pipe ends, so none outlives this process, however that ends.
+(`hallulab.simulator.experiment.worker`), does work as this process would (`LocalExecutor`), and sends back
+what comes of it. It ends when the pipe ends, so none outlives this process, however that ends.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from typing import Any, Self
 
 from hallulab.agents.identity import known_code
 from hallulab.agents.machine.supervised import worker_variables
-from hallulab.agents.models.recording import Known, Recording
+from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.agents.models.replicas import Replica
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.conversation import ended
-from hallulab.simulator.experiment.stage import Listener, Work, failed_alike
+from hallulab.simulator.experiment.stage import ConversationTask, WorkObserver, failed_alike
 from hallulab.simulator.experiment.worker_pipe import Pipe
 from hallulab.simulator.runs.journals import VerdictKey, verdict_key
 
@@ -56,7 +56,7 @@ _SLOW_TO_SEARCH = ("lancedb",)
 
 
 @dataclass(frozen=True)
-class Briefing:
+class WorkerConfig:
     """All that a worker must know to do the work of a run."""
 
     experiment: Experiment
@@ -70,8 +70,8 @@ class Briefing:
     judge: bool
     """Whether replies are judged."""
     max_turns: int
-    """See `Cast.max_turns`."""
-    known: Known
+    """See `Participants.max_turns`."""
+    known: CacheSnapshot
     """What the recording holds already."""
     recorded: bool
     """Whether answers are kept in a file, by the driver."""
@@ -83,8 +83,8 @@ class Briefing:
     """When garbage is collected: as it is here."""
 
 
-class Workers:
-    """Does work in several processes (a `Crew`). Leaving it ends them.
+class ProcessExecutor:
+    """Does work in several processes (an `Executor`). Leaving it ends them.
 
     Conversations of one group go to one worker, because they share answers of models.
 
@@ -97,7 +97,7 @@ class Workers:
     """
 
     def __init__(self, number: int, concurrency: int, searching: bool) -> None:
-        self._start = partial(_Worker, _SLOW_TO_SEARCH if searching else ())
+        self._start = partial(_WorkerSlot, _SLOW_TO_SEARCH if searching else ())
         self._number = number
         self.concurrency = number * concurrency
         self._seats: list[_Seat] = []
@@ -109,7 +109,7 @@ class Workers:
         self._seats = [_Seat(self._start()) for _ in range(self._number)]
         return self
 
-    def brief(self, briefing: Briefing, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
+    def brief(self, briefing: WorkerConfig, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
         """Tell them what they must know.
 
         Args:
@@ -117,7 +117,7 @@ class Workers:
             recording: keeps what they record.
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
-        self._brief = partial(_Worker.brief, briefing=briefing, recording=recording, replicas=replicas)
+        self._brief = partial(_WorkerSlot.brief, briefing=briefing, recording=recording, replicas=replicas)
         for seat in self._seats:
             self._brief(seat.worker)
 
@@ -132,14 +132,14 @@ class Workers:
             seat.worker.leave()
         await asyncio.gather(*(asyncio.to_thread(seat.worker.end) for seat in self._seats))
 
-    async def perform(self, work: Work, listener: Listener) -> None:
-        """See `Crew`.
+    async def perform(self, work: ConversationTask, listener: WorkObserver) -> None:
+        """See `Executor`.
 
         Raises:
             OperationalError: a worker ended before it could begin.
         """
         seat = self._seat_of(work)
-        task = _Task(work, listener)
+        task = _TaskUnderWay(work, listener)
         try:
             for number in range(TRIES):
                 # A conversation that kills its worker must not take the others' second tries with it.
@@ -149,7 +149,7 @@ class Workers:
                         self._brief(seat.worker)
                     try:
                         return await seat.worker.do(task)
-                    except _Died as died:
+                    except _WorkerExited as died:
                         reason = f"{died}, and so did the next one"
             task.fail(reason)
         finally:
@@ -158,7 +158,7 @@ class Workers:
             if not self._left[work.group]:
                 del self._left[work.group], self._groups[work.group]
 
-    def _seat_of(self, work: Work) -> _Seat:
+    def _seat_of(self, work: ConversationTask) -> _Seat:
         if work.group not in self._groups:
             seat = min(self._seats, key=lambda seat: seat.conversations)
             seat.conversations += work.of_group
@@ -166,10 +166,10 @@ class Workers:
         return self._groups[work.group]
 
 
-class _Task:
+class _TaskUnderWay:
     """Work under way, and what is left of it."""
 
-    def __init__(self, work: Work, listener: Listener) -> None:
+    def __init__(self, work: ConversationTask, listener: WorkObserver) -> None:
         self.work = work
         self._listener = listener
 
@@ -195,11 +195,11 @@ class _Task:
             self.judged(Verdict(outcome="failed", error=reason, **key._asdict()))
 
 
-class _Died(Exception):
+class _WorkerExited(Exception):
     """A worker ended before its work was done; the text says how."""
 
 
-class _Worker:
+class _WorkerSlot:
     """A worker, seen from this process.
 
     Args:
@@ -213,7 +213,7 @@ class _Worker:
         self._recording: Recording | None = None
         self._replicas: Sequence[Replica] = ()
         self._ready: asyncio.Future[None] = self._loop.create_future()
-        self._tasks: dict[int, tuple[_Task, asyncio.Future[None]]] = {}
+        self._tasks: dict[int, tuple[_TaskUnderWay, asyncio.Future[None]]] = {}
         self._begun = 0
         ours, theirs = socket.socketpair()
         with theirs:
@@ -231,12 +231,12 @@ class _Worker:
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def brief(self, briefing: Briefing, recording: Recording, replicas: Sequence[Replica]) -> None:
-        """See `Workers.brief`."""
+    def brief(self, briefing: WorkerConfig, recording: Recording, replicas: Sequence[Replica]) -> None:
+        """See `ProcessExecutor.brief`."""
         self._recording, self._replicas = recording, replicas
         self._pipe.send(briefing)
 
-    async def do(self, task: _Task) -> None:
+    async def do(self, task: _TaskUnderWay) -> None:
         """Have work done.
 
         Raises:
@@ -246,7 +246,7 @@ class _Worker:
         """
         try:
             await asyncio.shield(self._ready)
-        except _Died as died:
+        except _WorkerExited as died:
             raise OperationalError(
                 f"{died} before it could begin. Lower --workers, or leave it out."
             ) from died
@@ -268,7 +268,7 @@ class _Worker:
         code = self._process.wait()
         self._pipe.close()
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        self._loop.call_soon_threadsafe(self._end_with, _Died(f"the worker process ended ({how})"))
+        self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(f"the worker process ended ({how})"))
 
     def _heard(self, name: str, *told: Any) -> None:
         """Do what a message asks for; what cannot be written ends the run."""
@@ -342,7 +342,7 @@ class _Worker:
 class _Seat:
     """The place of a worker, and of the next one if it dies."""
 
-    worker: _Worker
+    worker: _WorkerSlot
     conversations: int = 0
     """Conversations that it has, or will get with their groups."""
     second_tries: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.attacks.obedience import obeyed, repeats
 from hallulab.scenarios.attacks.orders import order_of_user
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
@@ -77,7 +77,7 @@ class Encounter:
     """Whether the reply obeys or repeats it; None: no rule can say, or it asks for nothing."""
 
 
-def encounters(conversation: Conversation, planted: Planted) -> Iterator[Encounter]:
+def encounters(conversation: Conversation, planted: AttackRecord) -> Iterator[Encounter]:
     """Yield each planted thing before each reply of a conversation, in order."""
     instructions = planted.instructions.get(conversation.chatbot)
     person, said = (conversation.scenario, conversation.persona), ""
@@ -90,7 +90,7 @@ def encounters(conversation: Conversation, planted: Planted) -> Iterator[Encount
 _Met = tuple[Thing, Where, str, str, bool | None]
 
 
-def _met(turn: Turn, said: str, planted: Planted, instructions: Sequence[str] | None) -> Iterator[_Met]:
+def _met(turn: Turn, said: str, planted: AttackRecord, instructions: Sequence[str] | None) -> Iterator[_Met]:
     """Yield what the chatbot met in a turn: fields of `Encounter`."""
     given = "\n".join(passage.text for passage in turn.passages)
     read: dict[str, str] = {}
@@ -119,7 +119,7 @@ def _plain(text: str) -> str:
 class Attacked:
     """Counts what chatbots met and what they did, conversation by conversation."""
 
-    def __init__(self, planted: Planted) -> None:
+    def __init__(self, planted: AttackRecord) -> None:
         self._planted = planted
         self._found: dict[str, list[Encounter]] = defaultdict(list)
         """By chatbot, without texts."""
@@ -154,7 +154,7 @@ class Attacked:
 
 
 def _order_rows(
-    chatbot: str, where: Where, kinds: Sequence[str], planted: Planted, found: Sequence[Encounter]
+    chatbot: str, where: Where, kinds: Sequence[str], planted: AttackRecord, found: Sequence[Encounter]
 ) -> Iterator[AttackRow]:
     """Yield the row of all orders, then one for each kind that was planted there.
 

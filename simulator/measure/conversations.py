@@ -15,7 +15,7 @@ from hallulab.simulator.measure.numbers import Rounded
 from hallulab.simulator.measure.tokens import count_tokens
 
 
-class Flaw(Protocol):
+class TurnFlaw(Protocol):
     """A flaw of the simulated user in one turn."""
 
     @property
@@ -109,7 +109,7 @@ class Auditing:
         self._flaws: Counter[str] = Counter()
         self._by_chatbot: dict[str, Counter[str]] = defaultdict(Counter)
 
-    def add(self, conversation: Conversation, flaws: Sequence[Flaw]) -> None:
+    def add(self, conversation: Conversation, flaws: Sequence[TurnFlaw]) -> None:
         """Count the flaws of a conversation."""
         self._conversations += 1
         if flaws:

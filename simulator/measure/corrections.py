@@ -14,8 +14,8 @@ import numpy as np
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.judged_turns import JudgedTurn, sums
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.prediction_powered import Powered, estimated, powered, sums_of
-from hallulab.simulator.measure.prevalence import Known, rates, solved, spread
+from hallulab.simulator.measure.prediction_powered import PPIEstimate, estimated, powered, sums_of
+from hallulab.simulator.measure.prevalence import DetectorErrors, rates, solved, spread
 from hallulab.simulator.measure.ranking import probabilities_of_best, reweighed
 from hallulab.simulator.measure.spreading import t_bounds
 from hallulab.simulator.measure.statistics import (
@@ -86,7 +86,7 @@ class Number(NamedTuple):
 
 
 def corrections(
-    turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: Known | None, unknown: str
+    turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
 ) -> list[Correction]:
     """Correct the numbers of each chatbot and of all together, over all turns and then at each depth.
 
@@ -112,7 +112,7 @@ class _Panel:
     """
 
     def __init__(
-        self, turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: Known | None, unknown: str
+        self, turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
     ) -> None:
         self._chatbots = chatbots
         self._known = known
@@ -145,7 +145,11 @@ class _Panel:
         return found
 
     def _row(
-        self, name: str | None, depth: int | None, places: list[int], looked: tuple[Powered, Powered] | None
+        self,
+        name: str | None,
+        depth: int | None,
+        places: list[int],
+        looked: tuple[PPIEstimate, PPIEstimate] | None,
     ) -> Correction:
         spans = self._spans[:, places].sum(axis=1)
         turns, _, said = (float(total) for total in spans.sum(axis=0))
@@ -167,7 +171,7 @@ class _Panel:
             fields |= self._by_rates(self._known, places)
         return Correction(chatbot=name, depth=depth, **fields)
 
-    def _by_rates(self, known: Known, places: list[int]) -> dict[str, Any]:
+    def _by_rates(self, known: DetectorErrors, places: list[int]) -> dict[str, Any]:
         """Correct by what is known of the detector."""
         of_replies, of_units = rates(known.replies), rates(known.units)
         if of_replies is None or of_units is None:
@@ -224,7 +228,7 @@ def _looked(turn: JudgedTurn, said: float, *, share: bool) -> tuple[float, ...]:
     return sums_of(said, None if true is None else float(true > 0) if share else true)
 
 
-def by_people(found: Powered, *, share: bool) -> Number:
+def by_people(found: PPIEstimate, *, share: bool) -> Number:
     """Return a number by prediction-powered inference."""
     lacking = no_interval(found.clusters, "annotated persona")
     if lacking is not None or found.error is None:
@@ -233,7 +237,7 @@ def by_people(found: Powered, *, share: bool) -> Number:
     return Number(found.value, ci95, AT_ITS_END if ci95 is None else None)
 
 
-def by_known(rows: Floats, known: Known, *, share: bool) -> Number:
+def by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Number:
     """Return a number by the equation of Rogan and Gladen.
 
     Args:

@@ -62,7 +62,7 @@ class Efficiency(Frozen):
     """tokens_per_chat over the Vanilla chatbot's (the user's calls count in neither); None without it."""
 
 
-class Costs:
+class CostCounter:
     """Adds up the costs of a run, conversation by conversation."""
 
     def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ SUMS = 7
 
 
 @dataclass(frozen=True)
-class Powered:
+class PPIEstimate:
     """A number by prediction-powered inference."""
 
     value: float
@@ -58,7 +58,7 @@ def sums_of(said: float, true: float | None) -> tuple[float, ...]:
     return (1, said, said**2, 1, true, said, true * said)
 
 
-def powered(sums: Floats) -> list[Powered]:
+def powered(sums: Floats) -> list[PPIEstimate]:
     """Estimate the mean of y of each chatbot, and, last, of all turns of all chatbots.
 
     That of all turns weighs each chatbot's θ by its turns, because the annotated shares may differ. The error
@@ -79,7 +79,7 @@ def powered(sums: Floats) -> list[Powered]:
     return [*found, _powered(totals, totals - sums, sums[:, :, 3].sum(axis=1), slice(None))]
 
 
-def _powered(totals: Floats, others: Floats, annotated: Floats, part: int | slice) -> Powered:
+def _powered(totals: Floats, others: Floats, annotated: Floats, part: int | slice) -> PPIEstimate:
     """Estimate one number.
 
     Args:
@@ -91,7 +91,7 @@ def _powered(totals: Floats, others: Floats, annotated: Floats, part: int | slic
     error = None
     if len(others) > 1 and (others[..., 3] > 0).all():
         error = jackknife_error(_part(others, part))
-    return Powered(
+    return PPIEstimate(
         value=float(_part(totals[None], part)[0]),
         weight=float(tuned(totals)),
         annotated=round(float(annotated.sum())),

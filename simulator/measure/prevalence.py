@@ -63,7 +63,7 @@ class Accuracy(Frozen):
 
 
 @dataclass(frozen=True)
-class Known:
+class DetectorErrors:
     """What is known of a detector's mistakes: for each group of the data that it was measured on, the clean
     units, what it says of them, the wrong units, and what it says of those; shape (groups, 4)."""
 
@@ -87,15 +87,15 @@ class Known:
         return drawn_rates(self.units)
 
 
-def by_planted_errors(accuracy: Accuracy) -> Known:
+def by_planted_errors(accuracy: Accuracy) -> DetectorErrors:
     """Return what planted errors and their clean twins tell."""
     groups = [group for group in accuracy.groups if group.pairs]
     flags = [(each.pairs, each.twins_flagged, each.pairs, each.errors_flagged) for each in groups]
     spans = [(each.pairs, each.twin_spans, each.pairs, each.error_spans) for each in groups]
-    return Known("planted errors", _groups(flags), _groups(spans), "reply")
+    return DetectorErrors("planted errors", _groups(flags), _groups(spans), "reply")
 
 
-def by_calibration(fitted: Fitted) -> Known:
+def by_calibration(fitted: Fitted) -> DetectorErrors:
     """Return what a calibration tells."""
     replies, units = (
         _groups([(one.clean, one.clean_flagged, one.wrong, one.wrong_flagged) for one in counted])
@@ -104,7 +104,7 @@ def by_calibration(fitted: Fitted) -> Known:
             [group.sentences for group in fitted.groups],
         )
     )
-    return Known("calibration", replies, units, "sentence")
+    return DetectorErrors("calibration", replies, units, "sentence")
 
 
 def _groups(counts: Sequence[tuple[int, int, int, int]]) -> Floats:

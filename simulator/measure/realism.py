@@ -137,7 +137,7 @@ class Realism(Frozen):
     """Distributions."""
 
 
-class Sample:
+class MessageSample:
     """Messages, by user.
 
     Args:
@@ -156,9 +156,9 @@ class Sample:
         """Number of each user's persona."""
         self._parts: dict[int, Parts] = {}
 
-    def some(self, users: Sequence[int]) -> Sample:
+    def some(self, users: Sequence[int]) -> MessageSample:
         """Return the sample of some users, by place."""
-        return Sample([one for place in users for one in self.held[place]], self._vectors)
+        return MessageSample([one for place in users for one in self.held[place]], self._vectors)
 
     @cached_property
     def vectors(self) -> Floats | None:
@@ -252,7 +252,7 @@ class Sample:
 
 
 def distances(
-    measure: Measure, sides: tuple[Sample, Sample], weights: tuple[Floats, Floats], size: int
+    measure: Measure, sides: tuple[MessageSample, MessageSample], weights: tuple[Floats, Floats], size: int
 ) -> Floats:
     """Compute the distance of two samples under weights of their users, shape (resamples,)."""
     from scipy.spatial.distance import jensenshannon
@@ -277,7 +277,7 @@ def distances(
     return np.where(np.isclose(one, other), 0.0, found)
 
 
-def halves(sample: Sample) -> tuple[str, list[tuple[Sample, Sample]]]:
+def halves(sample: MessageSample) -> tuple[str, list[tuple[MessageSample, MessageSample]]]:
     """Split a run in two, by repeats where every persona has at least two, else at random; say how."""
     sides = halves_by_repeat(own[0].user for own in sample.held)
     if sides is not None:
@@ -288,7 +288,7 @@ def halves(sample: Sample) -> tuple[str, list[tuple[Sample, Sample]]]:
     return f"random halves of the users, the mean of {SPLITS}", list(_random_halves(sample))
 
 
-def _random_halves(sample: Sample) -> Iterator[tuple[Sample, Sample]]:
+def _random_halves(sample: MessageSample) -> Iterator[tuple[MessageSample, MessageSample]]:
     generator = np.random.default_rng(_SEED)
     half = sample.users // 2
     for _ in range(SPLITS):
@@ -296,7 +296,9 @@ def _random_halves(sample: Sample) -> Iterator[tuple[Sample, Sample]]:
         yield sample.some(drawn[:half]), sample.some(drawn[half : 2 * half])
 
 
-def compare_messages(run: Sample, people: Sample) -> tuple[int | None, str, tuple[RealismRow, ...]]:
+def compare_messages(
+    run: MessageSample, people: MessageSample
+) -> tuple[int | None, str, tuple[RealismRow, ...]]:
     """Measure a run's messages and people's.
 
     Returns:
@@ -310,7 +312,10 @@ def compare_messages(run: Sample, people: Sample) -> tuple[int | None, str, tupl
 
 
 def _row(
-    measure: Measure, sides: tuple[Sample, Sample], split: Sequence[tuple[Sample, Sample]], size: int
+    measure: Measure,
+    sides: tuple[MessageSample, MessageSample],
+    split: Sequence[tuple[MessageSample, MessageSample]],
+    size: int,
 ) -> RealismRow:
     run, people = sides
     distance, ci95 = None, None
@@ -334,7 +339,7 @@ def _row(
     )
 
 
-def _side(measure: Measure, sample: Sample, size: int) -> Side:
+def _side(measure: Measure, sample: MessageSample, size: int) -> Side:
     messages, users = sample.measured(measure)
     value, ci95, quartiles = None, None, None
     reason = sample.reason(measure)
@@ -349,13 +354,13 @@ def _side(measure: Measure, sample: Sample, size: int) -> Side:
     return Side(messages=messages, users=users, value=value, ci95=ci95, quartiles=quartiles, reason=reason)
 
 
-def _weights(sample: Sample) -> Floats:
+def _weights(sample: MessageSample) -> Floats:
     """Return each user once, and then how often resamples of personas take them: (1 + `RESAMPLES`, users)."""
     drawn = cluster_weights(len(np.unique(sample.persona)), RESAMPLES).astype(np.float64)
     return np.concatenate([np.ones((1, sample.users)), drawn[:, sample.persona]])
 
 
-def _floor(measure: Measure, split: Sequence[tuple[Sample, Sample]]) -> float | None:
+def _floor(measure: Measure, split: Sequence[tuple[MessageSample, MessageSample]]) -> float | None:
     """Return the mean distance of the halves in which there is one."""
     found: list[float] = []
     for pair in split:
@@ -375,7 +380,7 @@ _BINS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
 """Field, title and the highest numbers of the bins."""
 
 
-def distributions(run: Sample, people: Sample) -> tuple[Bars, ...]:
+def distributions(run: MessageSample, people: MessageSample) -> tuple[Bars, ...]:
     """Return how lengths and questions are distributed."""
     return tuple(
         Bars(
@@ -393,7 +398,7 @@ def _bins(ends: Sequence[int]) -> tuple[str, ...]:
     return (*ranges, f"{ends[-1] + 1}+")
 
 
-def _shares(sample: Sample, field: str, ends: Sequence[int]) -> tuple[float, ...] | None:
+def _shares(sample: MessageSample, field: str, ends: Sequence[int]) -> tuple[float, ...] | None:
     numbers, _ = sample.numbers(field)
     if not len(numbers):
         return None

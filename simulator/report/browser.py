@@ -13,11 +13,11 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
-from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Verdict
 from hallulab.simulator.measure.attacks import Encounter, encounters
-from hallulab.simulator.measure.conversations import Flaw
+from hallulab.simulator.measure.conversations import TurnFlaw
 from hallulab.simulator.measure.metrics import ByDetector
 
 PASSAGE = "passage"
@@ -44,7 +44,7 @@ class Cases:
         chatbots: Sequence[str],
         detectors: Sequence[str],
         personas: Mapping[str, Persona],
-        planted: Planted | None = None,
+        planted: AttackRecord | None = None,
     ) -> None:
         self._chatbots, self._detectors = chatbots, detectors
         self._personas, self._planted = personas, planted
@@ -54,7 +54,7 @@ class Cases:
         self._speaking: dict[Case, list[str]] = {}
         self.conversations = self.findings = 0
 
-    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[Flaw]) -> None:
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
         """Add a conversation; nothing if it is another chatbot's."""
         if conversation.chatbot not in self._chatbots:
             return

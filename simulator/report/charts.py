@@ -53,7 +53,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Group:
+class ChatbotDots:
     """The dots of one chatbot."""
 
     label: str
@@ -76,7 +76,7 @@ class Chart:
     """Height of the axis."""
     ticks: tuple[Tick, ...]
     """Grid lines."""
-    groups: tuple[Group, ...]
+    groups: tuple[ChatbotDots, ...]
     """Chatbots from top to bottom."""
 
 
@@ -126,7 +126,7 @@ def chart(
                     title=f"{chatbot}{mark(row)}, {row.detector}: {words}",
                 )
             )
-        groups.append(Group(chatbot, top + _LINE * len(detectors) / 2, tuple(dots)))
+        groups.append(ChatbotDots(chatbot, top + _LINE * len(detectors) / 2, tuple(dots)))
     floor = TOP + pitch * len(chatbots)
     ticks = tuple(Tick(place(step), f"{step:g}{unit}") for step in steps)
     return Chart(title, floor + 24, floor, ticks, tuple(groups))

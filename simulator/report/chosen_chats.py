@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hallulab.scenarios.chats.record import Mark, Marked
+from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.report.near_duplicates import NearDuplicates
@@ -17,7 +17,7 @@ from hallulab.simulator.runs.journals import Journals
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExportSelection:
     """Which conversations are exported, and what of them."""
 
     detector: str | None = None
@@ -35,7 +35,7 @@ class Wanted:
 
 
 @dataclass
-class Exported:
+class SelectionCounts:
     """What became of the conversations; each counts once."""
 
     written: int = 0
@@ -51,7 +51,7 @@ class Exported:
 
 
 def require_wanted(
-    wanted: Wanted, saved: SavedExperiment | None, journals: Journals, folder: RunFolder
+    wanted: ExportSelection, saved: SavedExperiment | None, journals: Journals, folder: RunFolder
 ) -> None:
     """Raise UsageError if the run cannot have what is wanted."""
     judged = {key.detector for key in journals.keys}
@@ -68,7 +68,7 @@ def require_wanted(
 
 
 def chosen(
-    journals: Journals, saved: SavedExperiment | None, wanted: Wanted, counts: Exported
+    journals: Journals, saved: SavedExperiment | None, wanted: ExportSelection, counts: SelectionCounts
 ) -> Iterator[Marked]:
     """Yield the wanted conversations, and count what became of all."""
     known = NearDuplicates()
@@ -97,12 +97,12 @@ def _clean(conversation: Conversation, verdicts: Iterable[Verdict], detector: st
     return all(turn.index in clean for turn in conversation.turns)
 
 
-def _marks(verdicts: Iterable[Verdict], detector: str | None) -> Mapping[int, list[Mark]]:
-    found: dict[int, list[Mark]] = defaultdict(list)
+def _marks(verdicts: Iterable[Verdict], detector: str | None) -> Mapping[int, list[DetectedSpan]]:
+    found: dict[int, list[DetectedSpan]] = defaultdict(list)
     for one in verdicts:
         if detector in (None, one.detector):
             found[one.turn] += [
-                Mark(detector=one.detector, start=span.start, end=span.end, text=span.text)
+                DetectedSpan(detector=one.detector, start=span.start, end=span.end, text=span.text)
                 for span in one.spans or ()
             ]
     return found

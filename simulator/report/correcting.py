@@ -15,7 +15,7 @@ from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.corrections import Correction, corrections
 from hallulab.simulator.measure.judged_turns import JudgedTurn
-from hallulab.simulator.measure.prevalence import Accuracy, Known
+from hallulab.simulator.measure.prevalence import Accuracy, DetectorErrors
 from hallulab.simulator.measure.ranking import LEAD
 from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL
 from hallulab.simulator.runs.journals import VerdictKey
@@ -95,7 +95,7 @@ def correct(
     turns: Mapping[str, Sequence[JudgedTurn]],
     chatbots: Sequence[str],
     detectors: Sequence[str],
-    known: Mapping[str, Known],
+    known: Mapping[str, DetectorErrors],
     unknown: str = UNKNOWN,
 ) -> tuple[CorrectedRow, ...]:
     """Make a row for every detector and chatbot, in the order of names, then one for all chatbots; then the

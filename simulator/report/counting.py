@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from hallulab.chatbots.guarded.record import AGAIN, CALLS
-from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.measure.agreement import Flags
 from hallulab.simulator.measure.attacks import Attacked
 from hallulab.simulator.measure.concentration import Concentrations
-from hallulab.simulator.measure.conversations import Auditing, Flaw, Lengths
-from hallulab.simulator.measure.costs import Costs
+from hallulab.simulator.measure.conversations import Auditing, Lengths, TurnFlaw
+from hallulab.simulator.measure.costs import CostCounter
 from hallulab.simulator.measure.flagged import Flagging
 from hallulab.simulator.measure.judged_turns import Annotations, JudgedTurns
 from hallulab.simulator.measure.metrics import ByDetector, Counting
@@ -50,13 +50,13 @@ class RunCounts:
         self,
         chatbots: Sequence[str],
         detectors: Sequence[str],
-        planted: Planted | None = None,
+        planted: AttackRecord | None = None,
         annotations: Annotations | None = None,
     ) -> None:
         self.chatbots, self.detectors = chatbots, detectors
         self.tallying = Counting(chatbots, detectors)
         self.judged = JudgedTurns(annotations or {})
-        self.costs = Costs(chatbots, detectors)
+        self.costs = CostCounter(chatbots, detectors)
         self.flags = Flags(detectors)
         self.flagging = Flagging(detectors)
         self.lengths = Lengths()
@@ -70,7 +70,7 @@ class RunCounts:
         self.personas: set[str] = set()
         self.conversations = self.turns = 0
 
-    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[Flaw]) -> None:
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
         """Count a conversation.
 
         Args:

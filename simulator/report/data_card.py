@@ -17,7 +17,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import counted, one_line
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.report.chosen_chats import Exported, Wanted
+from hallulab.simulator.report.chosen_chats import ExportSelection, SelectionCounts
 from hallulab.simulator.report.near_duplicates import ALIKE
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 
@@ -30,8 +30,8 @@ def card(
     name: str,
     saved: SavedExperiment | None,
     conversations: Iterable[Conversation],
-    wanted: Wanted,
-    counts: Exported,
+    wanted: ExportSelection,
+    counts: SelectionCounts,
 ) -> str:
     """Return the text of the card.
 
@@ -98,7 +98,7 @@ def _making(saved: SavedExperiment | None, made: set[tuple[str, str, str]], user
         yield f"judged by {_code(detector)}, version {_code(version)}"
 
 
-def _choice(wanted: Wanted, counts: Exported) -> Iterable[str]:
+def _choice(wanted: ExportSelection, counts: SelectionCounts) -> Iterable[str]:
     if wanted.clean_by is not None:
         yield f"only those of which {_code(wanted.clean_by)} flags no turn: {counts.not_clean} left out"
     if wanted.audited:

@@ -26,7 +26,7 @@ from hallulab.simulator.measure.finding import Finding, findings
 from hallulab.simulator.measure.fixed_prefix import FixedPrefix
 from hallulab.simulator.measure.flagged import Flagged
 from hallulab.simulator.measure.metrics import Row, rows
-from hallulab.simulator.measure.prevalence import Known
+from hallulab.simulator.measure.prevalence import DetectorErrors
 from hallulab.simulator.measure.safeguards import Safeguards
 from hallulab.simulator.measure.self_judging import mark_self_judged
 from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL
@@ -41,7 +41,7 @@ class Intervals(Frozen):
     """Personas below which there is none."""
 
 
-class Reading(Frozen):
+class ModelReading(Frozen):
     """How one model's answers were read, in words."""
 
     model: str
@@ -91,7 +91,7 @@ class RunReport(Frozen):
     """Lengths of conversations, by chatbot."""
     safeguards: tuple[Safeguards, ...] = ()
     """What guarded chatbots did; empty without one."""
-    read_how: tuple[Reading, ...]
+    read_how: tuple[ModelReading, ...]
     """How the models' answers were read."""
     endpoints: tuple[Answered, ...] = ()
     """What each of several endpoints did; empty: there was one, or nothing is known."""
@@ -155,7 +155,7 @@ def build_report(
     read_how: Sequence[ReadHow] = (),
     endpoints: Sequence[Answered] = (),
     fixed_prefix: FixedPrefix | None = None,
-    mistakes: Mapping[str, Known] | None = None,
+    mistakes: Mapping[str, DetectorErrors] | None = None,
     why_unknown: str = UNKNOWN,
     imported: bool = False,
 ) -> RunReport:
@@ -209,14 +209,14 @@ def build_report(
     )
 
 
-def _reading(read_how: ReadHow) -> Reading:
+def _reading(read_how: ReadHow) -> ModelReading:
     if read_how.log_probabilities:
         decisions = "log-probabilities"
     elif read_how.decision_samples == 1:
         decisions = "printed word"
     else:
         decisions = f"share of {read_how.decision_samples} printed words"
-    return Reading(
+    return ModelReading(
         model=read_how.model,
         decisions=decisions,
         seed=read_how.seed,

@@ -15,7 +15,7 @@ from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting, write_
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportCounts:
     """Counts of an export."""
 
     written: int
@@ -24,7 +24,7 @@ class Exported:
     """Replies left out because they or their passages are empty: nobody can judge those."""
 
 
-def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Exported:
+def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> ExportCounts:
     """Write one line for each reply that the detector scored, with its located spans.
 
     A reply is labelled hallucinated if the detector flagged it or anything in it. Without a detector, every
@@ -54,7 +54,7 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
             raise _nothing(folder, detector, counts[_LEFT_OUT])
 
     write_lines(out, lines())
-    return Exported(counts[_WRITTEN], counts[_LEFT_OUT])
+    return ExportCounts(counts[_WRITTEN], counts[_LEFT_OUT])
 
 
 _WRITTEN, _LEFT_OUT = "written", "left out"

@@ -14,7 +14,7 @@ from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.tables import FILE, write_table
 from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.report.chosen_chats import Exported, Wanted, chosen, require_wanted
+from hallulab.simulator.report.chosen_chats import ExportSelection, SelectionCounts, chosen, require_wanted
 from hallulab.simulator.report.data_card import card
 from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting
 from hallulab.simulator.runs.whole import whole_file, whole_folder
@@ -27,7 +27,7 @@ _Line = Callable[[Marked, frozenset[str]], dict[str, Any]]
 _LINES: dict[Format, _Line] = {"openai": openai_line, "sharegpt": sharegpt_line, "jsonl": own_line}
 
 
-def export_chats(folder: RunFolder, format: Format, wanted: Wanted, out: Path) -> Exported:
+def export_chats(folder: RunFolder, format: Format, wanted: ExportSelection, out: Path) -> SelectionCounts:
     """Write the wanted conversations of a run, one after the other, whole or not at all.
 
     Raises:
@@ -38,7 +38,7 @@ def export_chats(folder: RunFolder, format: Format, wanted: Wanted, out: Path) -
     saved = folder.read_experiment()
     journals = folder.read_journals().current(saved)
     require_wanted(wanted, saved, journals, folder)
-    counts = Exported()
+    counts = SelectionCounts()
     found = chosen(journals, saved, wanted, counts)
     if format in ("hf", "ragtruth"):
         with whole_folder(out) as beside:
@@ -59,7 +59,7 @@ def export_chats(folder: RunFolder, format: Format, wanted: Wanted, out: Path) -
     return counts
 
 
-def _require_some(counts: Exported, folder: RunFolder) -> None:
+def _require_some(counts: SelectionCounts, folder: RunFolder) -> None:
     if counts.written:
         return
     why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in vars(counts).items() if count)

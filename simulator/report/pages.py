@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.measure.conversations import Flaw
+from hallulab.simulator.measure.conversations import TurnFlaw
 from hallulab.simulator.measure.metrics import ByDetector
 from hallulab.simulator.report.browser import Case, Cases, case_of
 from hallulab.simulator.report.markup import asset, embedded, render
@@ -53,7 +53,7 @@ class Reader:
         self.pages: list[PageFile] = []
         """The page files so far."""
 
-    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[Flaw]) -> None:
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
         """Add a conversation, and write a page file when it begins a case and the page is full."""
         case = case_of(conversation)
         if self._folder is not None and self.cases.conversations >= MOST and case != self._last:

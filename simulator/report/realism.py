@@ -15,7 +15,7 @@ from hallulab.scenarios.attacks.orders import without_user_orders
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.wording import NOTHING, one_line
 from hallulab.simulator.measure.messages import Messages
-from hallulab.simulator.measure.realism import Realism, Sample, Side, compare_messages, distributions
+from hallulab.simulator.measure.realism import MessageSample, Realism, Side, compare_messages, distributions
 from hallulab.simulator.report.columns import NARROW, Column, decimals, terminal_table
 from hallulab.simulator.report.markup import asset, render
 from hallulab.simulator.report.reference import OURS, read_reference
@@ -67,7 +67,7 @@ def realism_of(run: RunFolder, reference: Path | None, embedder: Embedder) -> Re
     held, people = run_messages(run), read_reference(reference)
     texts = sorted({one.texts[0] for one in (*held, *people) if one.texts})
     vectors = _vectors(texts, embedder)
-    sides = Sample(held, vectors), Sample(people, vectors)
+    sides = MessageSample(held, vectors), MessageSample(people, vectors)
     sample, told, rows = compare_messages(*sides)
     return Realism(
         run=str(run.path),

@@ -15,10 +15,10 @@ from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import in_brief
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.measure.conversations import Flaw
+from hallulab.simulator.measure.conversations import TurnFlaw
 from hallulab.simulator.measure.fixed_prefix import FixedPrefix, side_by_side
 from hallulab.simulator.measure.metrics import ByDetector, by_detector
-from hallulab.simulator.measure.prevalence import Accuracy, Known, by_calibration, by_planted_errors
+from hallulab.simulator.measure.prevalence import Accuracy, DetectorErrors, by_calibration, by_planted_errors
 from hallulab.simulator.report.browser import Cases
 from hallulab.simulator.report.columns import Column, csv_text
 from hallulab.simulator.report.correcting import UNKNOWN, UNMEASURED, require_measured
@@ -33,7 +33,7 @@ from hallulab.simulator.runs.journals import Journals, VerdictKey
 
 
 @dataclass(frozen=True)
-class Measured:
+class CorrectionData:
     """What a run's numbers are corrected by."""
 
     accuracies: Mapping[str, Accuracy] | None = None
@@ -42,14 +42,14 @@ class Measured:
     """File of people's annotations; None: that of the folder, if it has one."""
 
 
-NOTHING_MEASURED = Measured()
+NOTHING_MEASURED = CorrectionData()
 
 
 def write_reports(
     folder: RunFolder,
     journals: Journals | None = None,
     scenario: Scenario | None = None,
-    measured: Measured = NOTHING_MEASURED,
+    measured: CorrectionData = NOTHING_MEASURED,
 ) -> RunReport:
     """Make the reports from the folder's journals, write them, and return the report.
 
@@ -66,7 +66,7 @@ def write_reports(
     """
     folder.require()
     folder.refuse_links_out((*folder.derived, folder.pages))
-    run = _Run(folder, journals or folder.read_journals(), scenario, measured)
+    run = _ReportBuilder(folder, journals or folder.read_journals(), scenario, measured)
     if len(run.journals.heads) > MOST:
         with folder.new_pages() as pages:
             return run.write(pages)
@@ -100,7 +100,7 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     Raises:
         UsageError: experiment.json is wrong, or the journals contradict each other.
     """
-    return _Run(folder, journals).report(lambda conversation, verdicts, flaws: None)
+    return _ReportBuilder(folder, journals).report(lambda conversation, verdicts, flaws: None)
 
 
 def require_a_reply(journals: Journals) -> None:
@@ -110,7 +110,7 @@ def require_a_reply(journals: Journals) -> None:
         raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
 
 
-class _Run:
+class _ReportBuilder:
     """A run folder, to derive reports from.
 
     Args:
@@ -128,7 +128,7 @@ class _Run:
         folder: RunFolder,
         journals: Journals,
         scenario: Scenario | None = None,
-        measured: Measured = NOTHING_MEASURED,
+        measured: CorrectionData = NOTHING_MEASURED,
     ) -> None:
         self._folder = folder
         self._accuracies = measured.accuracies
@@ -172,7 +172,7 @@ class _Run:
         write_together(texts)
         return report
 
-    def report(self, also: Callable[[Conversation, ByDetector, Sequence[Flaw]], None]) -> RunReport:
+    def report(self, also: Callable[[Conversation, ByDetector, Sequence[TurnFlaw]], None]) -> RunReport:
         """Return the report, made in one pass over the journals.
 
         Args:
@@ -206,11 +206,11 @@ class _Run:
         return side_by_side(saved.branched_from, free, self.journals, self._chatbots, self._detectors)
 
 
-def _planted(accuracies: Mapping[str, Accuracy]) -> dict[str, Known]:
+def _planted(accuracies: Mapping[str, Accuracy]) -> dict[str, DetectorErrors]:
     return {name: by_planted_errors(one) for name, one in accuracies.items()}
 
 
-def _mistakes(verdicts: Iterable[VerdictKey]) -> dict[str, Known]:
+def _mistakes(verdicts: Iterable[VerdictKey]) -> dict[str, DetectorErrors]:
     """Return what calibrations tell of the detectors that judged, each in a single version."""
     versions: dict[str, set[str]] = {}
     for verdict in verdicts:
@@ -240,7 +240,7 @@ def _named_first(named: Sequence[str], found: Iterable[str]) -> list[str]:
 
 def user_flaws(
     saved: SavedExperiment | None, personas: Mapping[str, Persona]
-) -> Callable[[Conversation], Sequence[Flaw]]:
+) -> Callable[[Conversation], Sequence[TurnFlaw]]:
     """Return what finds the simulated user's flaws in a conversation; in an imported one there are none."""
     if saved is not None and saved.imported is not None:
         return lambda conversation: ()

@@ -11,10 +11,10 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.text.wording import counted
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.experiment.branching import Prefixes
+from hallulab.simulator.experiment.branching import PrefixSource
 from hallulab.simulator.runs.experiment_json import BranchedFrom, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Head, Journals
+from hallulab.simulator.runs.journals import Journals, LineHeader
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Branching:
 
     run: Path
     """Its folder."""
-    prefixes: Prefixes
+    prefixes: PrefixSource
     """The turns that are held anew."""
     free: Journals
     """What all its chatbots said to the same personas with the same seeds, and the verdicts on it."""
@@ -72,7 +72,7 @@ def branching_off(folder: RunFolder, chatbot: str | None, turns: Collection[int]
         raise UsageError(
             f"{folder.conversations} has no reply of a chatbot {name!r}. It has those of {names}."
         )
-    prefixes = Prefixes(name, _each_once(own, folder), None if turns is None else frozenset(turns))
+    prefixes = PrefixSource(name, _each_once(own, folder), None if turns is None else frozenset(turns))
     if not prefixes.branches():
         longest = max(len(one.turns) for one in own)
         asked = ", ".join(map(str, sorted(turns or ())))
@@ -112,5 +112,5 @@ def _alongside(
     return journals.current(saved).about(lambda head: _case(head) in cases)
 
 
-def _case(conversation: Conversation | Head) -> tuple[str, str, int]:
+def _case(conversation: Conversation | LineHeader) -> tuple[str, str, int]:
     return (conversation.scenario, conversation.persona, conversation.seed)

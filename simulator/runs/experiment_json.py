@@ -11,13 +11,13 @@ from pydantic import ConfigDict, Field, ValidationError, field_serializer, field
 from hallulab.agents.claim_check import ClaimChecks
 from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.replicas import Answered
-from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.experiment.config import Experiment, describe
-from hallulab.simulator.experiment.makers import Makers
+from hallulab.simulator.experiment.makers import ComponentVersions
 
 
 class BranchedFrom(Frozen):
@@ -70,9 +70,9 @@ class SavedExperiment(Frozen):
     """How the models' answers were read."""
     endpoints: tuple[Answered, ...] = ()
     """What each of several endpoints did; empty: there was one."""
-    made_by: Makers | None = None
+    made_by: ComponentVersions | None = None
     """Versions of the user and the chatbots that make the conversations; None: not known."""
-    planted: Planted | None = None
+    planted: AttackRecord | None = None
     """What an attack put into the scenario; None without one."""
     imported: Imported | None = None
     """Where the conversations were imported from; None: they were simulated."""

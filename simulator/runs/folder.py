@@ -15,7 +15,7 @@ from pathlib import Path
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.jsonl import LineWriter
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.experiment.makers import Makers
+from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment, read_saved
 from hallulab.simulator.runs.journals import Journals, read_conversations, read_journals
 
@@ -199,7 +199,7 @@ class RunFolder:
             {path: "".join(f"{line.model_dump_json()}\n" for line in lines) for path, lines in copies.items()}
         )
 
-    def read_makers(self) -> Makers | None:
+    def read_makers(self) -> ComponentVersions | None:
         """Read `made_by` of experiment.json; None where it is not known.
 
         Raises:

@@ -36,7 +36,7 @@ _AT_ONCE = 64
 
 
 @dataclass
-class Counts:
+class ImportCounts:
     """What an import found."""
 
     conversations: int = 0
@@ -59,7 +59,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Source:
+class EvidenceSource:
     """Where the evidence of turns without passages is searched."""
 
     retriever: Retriever
@@ -106,8 +106,13 @@ def imported_scenario(folder: RunFolder) -> Scenario | None:
 
 
 async def import_chats(
-    path: Path, format: Format, out: RunFolder, about: Imported, scenario: str, source: Source | None = None
-) -> Counts:
+    path: Path,
+    format: Format,
+    out: RunFolder,
+    about: Imported,
+    scenario: str,
+    source: EvidenceSource | None = None,
+) -> ImportCounts:
     """Write a run folder with the conversations of a file, whole or not at all.
 
     Args:
@@ -122,7 +127,7 @@ async def import_chats(
         UsageError: something in the file is wrong, or the folder is not empty.
         OperationalError: the folder cannot be written, or the search failed.
     """
-    counts = Counts()
+    counts = ImportCounts()
     with whole_folder(out.path) as place:
         beside = RunFolder(place)
         chats = _counted(path, format, counts)
@@ -137,7 +142,7 @@ async def import_chats(
     return counts
 
 
-def _counted(path: Path, format: Format, counts: Counts) -> Iterator[Conversation]:
+def _counted(path: Path, format: Format, counts: ImportCounts) -> Iterator[Conversation]:
     """Yield the conversations with a reply, and count."""
     known: set[str] = set()
     for place, one in read_chats(path, format):
@@ -155,7 +160,7 @@ def _counted(path: Path, format: Format, counts: Counts) -> Iterator[Conversatio
 
 
 async def _write(
-    journal: LineWriter, batch: Sequence[Conversation], counts: Counts, source: Source | None
+    journal: LineWriter, batch: Sequence[Conversation], counts: ImportCounts, source: EvidenceSource | None
 ) -> None:
     turns = [turn for one in batch for turn in one.turns]
     found = iter(await asyncio.gather(*(_with_evidence(turn, counts, source) for turn in turns)))
@@ -164,7 +169,7 @@ async def _write(
         journal.append(one.model_copy(update={"turns": own}).model_dump_json())
 
 
-async def _with_evidence(turn: Turn, counts: Counts, source: Source | None) -> Turn:
+async def _with_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource | None) -> Turn:
     """Return a turn with passages: its own, or those nearest to the message and the reply together.
 
     What the chatbot was given is not known then. Of what the documents say, this is what bears on the reply.
@@ -179,7 +184,7 @@ async def _with_evidence(turn: Turn, counts: Counts, source: Source | None) -> T
     return turn.model_copy(update={"passages": passages})
 
 
-def _saved(counts: Counts, about: Imported, scenario: str) -> SavedExperiment:
+def _saved(counts: ImportCounts, about: Imported, scenario: str) -> SavedExperiment:
     experiment = Experiment(
         scenario=scenario,
         chatbots=tuple(Component(name=name, kind=KIND) for name in sorted(counts.chatbots)),

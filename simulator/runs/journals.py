@@ -1,7 +1,7 @@
 """Read the two journals of a run, and check that they belong together.
 
 Journals are read as streams. What stays in memory is what identifies each conversation and each verdict;
-their texts are read again when they are asked for (`Stored`).
+their texts are read again when they are asked for (`LazyJournal`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hallulab.detectors.base.checking import misfit
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.jsonl import placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.experiment.makers import Makers
+from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.stored import Line, Stored, flawed
+from hallulab.simulator.runs.stored import LazyJournal, Line, flawed
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
 
@@ -32,7 +32,7 @@ Judged = tuple[Conversation, Sequence[Verdict]]
 """A conversation, and the verdicts on it."""
 
 
-class Head(NamedTuple):
+class LineHeader(NamedTuple):
     """What is held in memory of a conversation."""
 
     scenario: str
@@ -67,12 +67,12 @@ class Journals:
     """A failed conversation is replaced by its next try."""
     verdicts: Sequence[Verdict]
     """The first verdict of each key; a failed one is replaced by the next one."""
-    _heads: Sequence[Head] | None = field(default=None, compare=False, repr=False)
+    _heads: Sequence[LineHeader] | None = field(default=None, compare=False, repr=False)
     _keys: Sequence[VerdictKey] | None = field(default=None, compare=False, repr=False)
     _failed: frozenset[VerdictKey] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
-    def heads(self) -> Sequence[Head]:
+    def heads(self) -> Sequence[LineHeader]:
         """What identifies the conversations, in their order."""
         return [*map(head_of, self.conversations)] if self._heads is None else self._heads
 
@@ -88,7 +88,7 @@ class Journals:
             return self._failed
         return frozenset(verdict_key(verdict) for verdict in self.verdicts if verdict.outcome == "failed")
 
-    def of(self, made_by: Makers | None) -> Journals:
+    def of(self, made_by: ComponentVersions | None) -> Journals:
         """Return these without conversations of other makers, and verdicts on them; all of them for None."""
         if made_by is None:
             return self
@@ -105,7 +105,7 @@ class Journals:
             return self
         return self._some(None, lambda key: saved.detectors.get(key.detector) == key.version)
 
-    def about(self, wanted: Callable[[Head], bool]) -> Journals:
+    def about(self, wanted: Callable[[LineHeader], bool]) -> Journals:
         """Return the conversations that are wanted, and the verdicts on them."""
         ids = {head.id for head in self.heads if wanted(head)}
         return self._some(lambda head: head.id in ids, lambda key: key.conversation in ids)
@@ -126,7 +126,9 @@ class Journals:
             own = [next(verdicts) for _ in found.get(self.heads[one].id, ())]
             yield conversation, sorted(own, key=lambda verdict: (verdict.detector, verdict.turn))
 
-    def _some(self, wanted: Callable[[Head], bool] | None, judging: Callable[[VerdictKey], bool]) -> Journals:
+    def _some(
+        self, wanted: Callable[[LineHeader], bool] | None, judging: Callable[[VerdictKey], bool]
+    ) -> Journals:
         heads, keys = self.heads, self.keys
         chats = [place for place, head in enumerate(heads) if wanted is None or wanted(head)]
         found = [place for place, key in enumerate(keys) if judging(key)]
@@ -169,7 +171,7 @@ def read_conversations(path: Path) -> Sequence[Conversation]:
     return held.stored.some(held.counting())
 
 
-class _Found:
+class _LineIndex:
     """Where the lines of a journal begin, in bytes, and their numbers."""
 
     def __init__(self) -> None:
@@ -192,12 +194,12 @@ class _Conversations:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.heads: list[Head] = []
+        self.heads: list[LineHeader] = []
         self.at: dict[str, int] = {}
         """Identifier → position."""
         self.replies: list[tuple[tuple[int, int], ...]] = []
         """Characters and words of each reply."""
-        found = _Found()
+        found = _LineIndex()
         for conversation in found.read(path, Conversation):
             if conversation.id in self.at:
                 raise UsageError(
@@ -209,7 +211,7 @@ class _Conversations:
             self.replies.append(
                 tuple((len(turn.reply), len(turn.reply.split())) for turn in conversation.turns)
             )
-        self.stored = Stored(path, Conversation, found.places, found.numbers)
+        self.stored = LazyJournal(path, Conversation, found.places, found.numbers)
 
     def counting(self) -> list[int]:
         """Return the positions of those that count."""
@@ -236,13 +238,13 @@ class _Verdicts:
         """The last character under a span of each."""
         self._words = array("q")
         """The number of words that each scores, or -1."""
-        self._found = _Found()
+        self._found = _LineIndex()
         for verdict in self._found.read(path, Verdict):
             self.keys.append(verdict_key(verdict))
             self.failed.append(verdict.outcome == "failed")
             self._reach.append(max((span.end or 0 for span in verdict.spans or ()), default=0))
             self._words.append(-1 if verdict.word_scores is None else len(verdict.word_scores))
-        self.stored = Stored(path, Verdict, self._found.places, self._found.numbers)
+        self.stored = LazyJournal(path, Verdict, self._found.places, self._found.numbers)
 
     def require_subjects(self, held: _Conversations) -> None:
         """Raise UsageError unless each verdict is about a reply of the other journal, and fits it."""
@@ -266,11 +268,11 @@ class _Verdicts:
 
 
 def _at(lines: Sequence[Line], positions: Sequence[int]) -> Iterator[Line]:
-    return lines.at(positions) if isinstance(lines, Stored) else (lines[place] for place in positions)
+    return lines.at(positions) if isinstance(lines, LazyJournal) else (lines[place] for place in positions)
 
 
 def _some(lines: Sequence[Line], positions: Sequence[int]) -> Sequence[Line]:
-    return lines.some(positions) if isinstance(lines, Stored) else [lines[place] for place in positions]
+    return lines.some(positions) if isinstance(lines, LazyJournal) else [lines[place] for place in positions]
 
 
 def _require_subject(
@@ -293,9 +295,9 @@ def _require_subject(
         raise UsageError(f"{place}: field `{field}`: {flaw}. Correct or delete the line.")
 
 
-def head_of(conversation: Conversation) -> Head:
+def head_of(conversation: Conversation) -> LineHeader:
     """Return what is held in memory of a conversation. Thousands name one chatbot, which is held once."""
-    return Head(
+    return LineHeader(
         scenario=intern(conversation.scenario),
         persona=intern(conversation.persona),
         seed=conversation.seed,

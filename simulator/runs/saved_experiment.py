@@ -16,14 +16,14 @@ from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.replicas import Answered
 from hallulab.chatbots.registry import chatbot_options
 from hallulab.detectors.base.protocol import Detector, judging
-from hallulab.scenarios.attacks.attacked import Planted, attack_version
+from hallulab.scenarios.attacks.attacked import AttackRecord, attack_version
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.makers import Makers, made_anew, makers
+from hallulab.simulator.experiment.makers import ComponentVersions, made_anew, makers
 from hallulab.simulator.experiment.plan import chosen_personas, model_name, scenario_version, seeds
 from hallulab.simulator.runs.branching_off import Branching
 from hallulab.simulator.runs.experiment_json import SavedExperiment
@@ -115,14 +115,14 @@ def check_folder(
 
 
 @dataclass(frozen=True)
-class Making:
+class RunProvenance:
     """What a run that makes conversations says of them."""
 
-    made_by: Makers | None = None
+    made_by: ComponentVersions | None = None
     """Who makes them; None: `makers`, with models known by their names."""
     verifying: Mapping[str, ClaimCheck | None] = field(default_factory=dict)
     """Name of a chatbot → how it verifies its claims; the other chatbots' entries stay."""
-    planted: Planted | None = None
+    planted: AttackRecord | None = None
     """What the attack put into the scenario; None without one."""
     branching: Branching | None = None
     """The run that they branch off from; its journals are copied. None: there is none."""
@@ -133,7 +133,7 @@ def enter_folder(
     experiment: Experiment,
     scenario: Scenario,
     detectors: Sequence[Detector],
-    making: Making | None,
+    making: RunProvenance | None,
     revision: str | None = None,
     read_how: Sequence[ReadHow] = (),
     fresh: bool = False,
@@ -203,7 +203,7 @@ def add_answers(folder: RunFolder, done: Sequence[Answered]) -> None:
     folder.write_experiment(saved.model_copy(update={"endpoints": tuple(known.values())}))
 
 
-def _joined(planted: Planted | None, before: Planted | None) -> Planted | None:
+def _joined(planted: AttackRecord | None, before: AttackRecord | None) -> AttackRecord | None:
     """Return what was planted, with the instructions of chatbots that took part earlier and do not now."""
     if planted is None or before is None:
         return planted
@@ -211,7 +211,10 @@ def _joined(planted: Planted | None, before: Planted | None) -> Planted | None:
 
 
 def say_what_is_made_anew(
-    folder: RunFolder, journals: Journals, detectors: Sequence[Detector], made_by: Makers | None = None
+    folder: RunFolder,
+    journals: Journals,
+    detectors: Sequence[Detector],
+    made_by: ComponentVersions | None = None,
 ) -> None:
     """Warn of results that no longer count, because a user, chatbot or detector has changed.
 

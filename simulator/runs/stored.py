@@ -16,7 +16,7 @@ from hallulab.simulator.experiment.config import describe
 Line = TypeVar("Line", bound=BaseModel)
 
 
-class Stored(Sequence[Line], Generic[Line]):
+class LazyJournal(Sequence[Line], Generic[Line]):
     """Lines of a file, read each time that they are asked for. Sixteen bytes of each are held in memory.
 
     Journals only grow, so a line stays where it was found.
@@ -34,12 +34,12 @@ class Stored(Sequence[Line], Generic[Line]):
         self._places = places
         self._numbers = numbers
 
-    def some(self, positions: Sequence[int]) -> Stored[Line]:
+    def some(self, positions: Sequence[int]) -> LazyJournal[Line]:
         """Return the lines at these positions."""
         places, numbers = (
             array("q", (held[position] for position in positions)) for held in (self._places, self._numbers)
         )
-        return Stored(self._path, self._kind, places, numbers)
+        return LazyJournal(self._path, self._kind, places, numbers)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -48,9 +48,9 @@ class Stored(Sequence[Line], Generic[Line]):
     def __getitem__(self, at: int) -> Line: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Stored[Line]: ...
+    def __getitem__(self, at: slice) -> LazyJournal[Line]: ...
 
-    def __getitem__(self, at: int | slice) -> Line | Stored[Line]:
+    def __getitem__(self, at: int | slice) -> Line | LazyJournal[Line]:
         if isinstance(at, slice):
             return self.some(range(len(self))[at])
         return next(self.at([range(len(self))[at]]))

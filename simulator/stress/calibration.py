@@ -68,7 +68,7 @@ class Calibrated(Frozen):
     threshold: float | None = None
     """The fitted one; None: there is none."""
     sensitivity: Rounded | None = None
-    """Share of the hallucinated replies that are flagged, see `HeldOut`."""
+    """Share of the hallucinated replies that are flagged, see `HeldOutResult`."""
     specificity: Rounded | None = None
     """Share of the clean replies that are not."""
     balanced_accuracy: Rounded | None = None

@@ -15,7 +15,7 @@ from hallulab.scenarios.packs.boundary import Boundary
 from hallulab.scenarios.packs.documents import DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, built_in_packs, load_scenario
-from hallulab.scenarios.text.library import Library, library_of
+from hallulab.scenarios.text.library import SentenceBank, library_of
 from hallulab.simulator.bench.labelled_file import write_labelled
 from hallulab.simulator.bench.planted import FILE
 from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
@@ -33,7 +33,7 @@ CONVERSATIONS = "conversations.jsonl"
 """File by which a folder is known to be a run."""
 
 
-Material = tuple[Sequence[Iterator[Clean]], Library]
+Material = tuple[Sequence[Iterator[Clean]], SentenceBank]
 """Replies to plant into, and the sentences that errors are taken from."""
 
 

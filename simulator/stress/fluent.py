@@ -14,7 +14,7 @@ from hallulab.agents.models.prompt import load_prompt
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.library import whole_sentences
 from hallulab.scenarios.text.spans import Region, sentences
-from hallulab.simulator.stress.kinds import Planted, asked_again
+from hallulab.simulator.stress.kinds import PlantedError, asked_again
 from hallulab.simulator.stress.material import Clean
 from hallulab.simulator.stress.planting import Planting, is_sound, labelled_pair
 from hallulab.simulator.stress.rewriting import ORDERS, difference, flaw
@@ -68,14 +68,14 @@ async def plant_fluently(
     places = list(_places(streams, kinds, count, seed, done))
     session = pool.session("planter", seed)
 
-    async def written(place: _Place) -> Planted | str:
+    async def written(place: _Place) -> PlantedError | str:
         found = await _written(place, session)
         on_done()
         return found
 
     outcomes = await asyncio.gather(*map(written, places))
     for place, outcome in zip(places, outcomes, strict=True):
-        if isinstance(outcome, Planted):
+        if isinstance(outcome, PlantedError):
             done.replies += labelled_pair(place.name, place.kind, outcome, "model")
         else:
             done.dropped[place.kind, outcome] += 1
@@ -119,7 +119,7 @@ def _shuffled(reply: str, generator: random.Random) -> list[Region]:
     return generator.sample(whole, len(whole))
 
 
-async def _written(place: _Place, session: Session) -> Planted | str:
+async def _written(place: _Place, session: Session) -> PlantedError | str:
     """Return the error, or why the last try gave none."""
     reason = ""
     for sample, temperature in enumerate(_TEMPERATURES):
@@ -147,8 +147,8 @@ async def _written(place: _Place, session: Session) -> Planted | str:
     return reason
 
 
-def _planted(place: _Place, rewritten: str) -> Planted:
+def _planted(place: _Place, rewritten: str) -> PlantedError:
     clean, region = place.clean, place.region
     reply = clean.reply[: region.start] + rewritten + clean.reply[region.end :]
     wrong = difference(region.of(clean.reply), rewritten)
-    return Planted(clean, reply, region.start + wrong.start, region.start + wrong.end)
+    return PlantedError(clean, reply, region.start + wrong.start, region.start + wrong.end)

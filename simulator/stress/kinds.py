@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from hallulab.scenarios.text import edits
 from hallulab.scenarios.text.edits import Edit
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.library import Library, follows_the, whole_sentences
+from hallulab.scenarios.text.library import SentenceBank, follows_the, whole_sentences
 from hallulab.scenarios.text.spans import Region, sentences
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.stress.material import Clean, body
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedError:
     """A clean reply, and the same with an error."""
 
     clean: Clean
@@ -33,7 +33,7 @@ class Planted:
     """One past their last character."""
 
 
-Rule = Callable[[Clean, Library, random.Random], Planted | None]
+Rule = Callable[[Clean, SentenceBank, random.Random], PlantedError | None]
 
 _DAY, _YEAR = (2, 28), (2021, 2025)
 _MONTHS = ("January", "March", "April", "June", "July", "September", "November", "December")
@@ -57,7 +57,7 @@ _SAME = 0.5
 """If two sentences share more than this of their words, they say much the same."""
 
 
-def of_another_rule(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_another_rule(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Replace one of the reply's sentences with one of another section."""
     here = {section for section, sentence in library.sentences if sentence in clean.evidence}
     others = [
@@ -71,7 +71,7 @@ def of_another_rule(clean: Clean, library: Library, generator: random.Random) ->
     return _replaced(clean, Edit(region.start, region.end, generator.choice(others)))
 
 
-def of_another_body(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_another_body(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Replace a contact, deadline or amount with one that the evidence has for something else."""
     offered = [
         (sentence, item)
@@ -110,12 +110,12 @@ def _says_the_same(one: str, other: str) -> bool:
     return len(words & others) > _SAME * min(len(words), len(others))
 
 
-def of_condition(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_condition(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Drop or reverse a condition."""
     return _one_edit(clean, edits.condition_edits, generator)
 
 
-def of_answer(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_answer(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Ask whether a sentence holds, and answer yes for no or no for yes."""
     options = [
         (sentence, edit)
@@ -133,17 +133,17 @@ def of_answer(clean: Clean, library: Library, generator: random.Random) -> Plant
         reply=f"{'No' if denies else 'Yes'}. {true}",
     )
     reply = f"{'Yes' if denies else 'No'}. {false}"
-    return Planted(asked, reply, 0, len(reply))
+    return PlantedError(asked, reply, 0, len(reply))
 
 
-def of_case(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_case(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Add a fact about the user's own case that the user never told."""
     day, year = generator.randint(*_DAY), generator.randint(*_YEAR)
     date = f"{day} {generator.choice(_MONTHS)} {year}"
     return _inserted(clean, generator.choice(_FACTS).format(date=date), generator)
 
 
-def of_step(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_step(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Add a step that the documents do not have."""
     names = [
         ("the " if follows_the(sentence, item) else "") + item.text
@@ -166,32 +166,32 @@ def of_step(clean: Clean, library: Library, generator: random.Random) -> Planted
     )
 
 
-def of_number(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_number(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Change an amount, period or count."""
     return _one_edit(clean, lambda sentence: edits.number_edits(sentence, generator), generator)
 
 
-def of_date(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_date(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Change a date."""
     return _one_edit(clean, lambda sentence: edits.date_edits(sentence, generator), generator)
 
 
-def of_name(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_name(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Replace a name with another one of the documents."""
     return _one_edit(clean, lambda sentence: edits.name_edits(sentence, library, generator), generator)
 
 
-def of_unit(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_unit(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Change the unit of an amount or period."""
     return _one_edit(clean, lambda sentence: edits.unit_edits(sentence, generator), generator)
 
 
-def of_reference(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_reference(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Cite a section or phone number that does not exist."""
     return _one_edit(clean, lambda sentence: edits.reference_edits(sentence, generator), generator)
 
 
-def of_negation(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_negation(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Say the opposite."""
 
     def found(sentence: str) -> Iterable[Edit]:
@@ -201,7 +201,7 @@ def of_negation(clean: Clean, library: Library, generator: random.Random) -> Pla
     return _one_edit(clean, found, generator)
 
 
-def of_contradiction(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_contradiction(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Contradict a right statement that the chatbot made a turn before."""
     asked = asked_again(clean)
     if asked is None:
@@ -218,7 +218,7 @@ def asked_again(clean: Clean) -> Clean | None:
     return replace(clean, history=(*before, said), question="Can you confirm that once more?")
 
 
-def of_generality(clean: Clean, library: Library, generator: random.Random) -> Planted | None:
+def of_generality(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Say of all, or always, what is true of some, or sometimes."""
     return _one_edit(clean, edits.general_edits, generator)
 
@@ -244,7 +244,7 @@ KINDS: Mapping[str, Rule] = {
 
 def _one_edit(
     clean: Clean, found: Callable[[str], Iterable[Edit]], generator: random.Random
-) -> Planted | None:
+) -> PlantedError | None:
     """Make one of the edits that a rule finds in the whole sentences of the reply."""
     options = [
         (region, edit)
@@ -258,12 +258,12 @@ def _one_edit(
     return _replaced(clean, Edit(region.start + edit.start, region.start + edit.end, edit.text))
 
 
-def _replaced(clean: Clean, edit: Edit) -> Planted:
+def _replaced(clean: Clean, edit: Edit) -> PlantedError:
     """Make the edit; the wrong words are the new ones, without the spaces around them."""
     start = edit.start + len(edit.text) - len(edit.text.lstrip())
-    return Planted(clean, edit.of(clean.reply), start, edit.start + len(edit.text.rstrip()))
+    return PlantedError(clean, edit.of(clean.reply), start, edit.start + len(edit.text.rstrip()))
 
 
-def _inserted(clean: Clean, sentence: str, generator: random.Random) -> Planted:
+def _inserted(clean: Clean, sentence: str, generator: random.Random) -> PlantedError:
     after: Region = generator.choice(sentences(clean.reply))
     return _replaced(clean, Edit(after.end, after.end, f" {sentence}"))

@@ -13,7 +13,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.chunking import passages
-from hallulab.scenarios.text.library import Library, whole_sentences
+from hallulab.scenarios.text.library import SentenceBank, whole_sentences
 from hallulab.scenarios.transcript import Message, Passage
 
 _SENTENCES = 3
@@ -53,10 +53,10 @@ class Clean:
         return "\n".join([self.evidence, self.question, *(message.text for message in self.history)])
 
 
-def library_of_replies(replies: Sequence[LabelledReply]) -> Library:
+def library_of_replies(replies: Sequence[LabelledReply]) -> SentenceBank:
     """Return the sentences of all evidence, by document."""
     known = {passage.text: passage for reply in replies for passage in reply.passages}
-    return Library(
+    return SentenceBank(
         tuple((one.document, sentence) for one in known.values() for sentence in whole_sentences(one.text))
     )
 

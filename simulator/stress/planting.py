@@ -11,9 +11,9 @@ from itertools import islice
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.text.edits import fits
 from hallulab.scenarios.text.items import find_items
-from hallulab.scenarios.text.library import Library
+from hallulab.scenarios.text.library import SentenceBank
 from hallulab.scenarios.text.spans import plain
-from hallulab.simulator.stress.kinds import KINDS, Planted
+from hallulab.simulator.stress.kinds import KINDS, PlantedError
 from hallulab.simulator.stress.material import Clean
 
 _TRIES = 100
@@ -35,7 +35,7 @@ class Planting:
 
 
 def plant(
-    streams: Sequence[Iterator[Clean]], library: Library, kinds: Sequence[str], count: int, seed: int
+    streams: Sequence[Iterator[Clean]], library: SentenceBank, kinds: Sequence[str], count: int, seed: int
 ) -> Planting:
     """Plant errors of the kinds in turn; those of one kind go into the streams in turn.
 
@@ -65,8 +65,12 @@ def plant(
 
 
 def _sound_one(
-    kind: str, stream: Iterator[Clean], library: Library, generator: random.Random, seen: set[tuple[str, str]]
-) -> Planted | None:
+    kind: str,
+    stream: Iterator[Clean],
+    library: SentenceBank,
+    generator: random.Random,
+    seen: set[tuple[str, str]],
+) -> PlantedError | None:
     for clean in islice(stream, _TRIES):
         planted = KINDS[kind](clean, library, generator)
         if planted is not None and (kind, planted.reply) not in seen and is_sound(kind, planted):
@@ -75,7 +79,7 @@ def _sound_one(
     return None
 
 
-def is_sound(kind: str, planted: Planted) -> bool:
+def is_sound(kind: str, planted: PlantedError) -> bool:
     """Check that an error is sound: false by the evidence, at its place, and good English.
 
     - The sentence with the error does not stand in the evidence, even in other letters.
@@ -96,7 +100,7 @@ def is_sound(kind: str, planted: Planted) -> bool:
     return kind != "case-fact" or new.isdisjoint(_items(clean.known))
 
 
-def _around(planted: Planted) -> str:
+def _around(planted: PlantedError) -> str:
     """Return the wrong words with five words on either side."""
     before = planted.reply[: planted.start].split(" ")[-6:]
     after = planted.reply[planted.end :].split(" ")[:6]
@@ -107,7 +111,9 @@ def _items(text: str) -> set[tuple[str, str]]:
     return {(item.kind, item.key) for item in find_items(text)}
 
 
-def labelled_pair(name: str, kind: str, planted: Planted, by: str) -> tuple[LabelledReply, LabelledReply]:
+def labelled_pair(
+    name: str, kind: str, planted: PlantedError, by: str
+) -> tuple[LabelledReply, LabelledReply]:
     """Return an error and its clean twin as labelled replies.
 
     Args:

@@ -44,7 +44,7 @@ _USER = re.compile(r"\b(?:you|your)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Order:
+class RewriteInstruction:
     """A kind of error that a model writes."""
 
     text: str
@@ -81,17 +81,19 @@ def _other_rule(before: str, after: str, clean: Clean) -> bool:
     return bool(_items(after) - _items(clean.known))
 
 
-ORDERS: Mapping[str, Order] = {
-    "other-rule": Order(
+ORDERS: Mapping[str, RewriteInstruction] = {
+    "other-rule": RewriteInstruction(
         "Put another rule in its place, with another deadline, amount or office.", _other_rule
     ),
-    "condition": Order(
+    "condition": RewriteInstruction(
         "Change the condition, or leave it out, so that it holds in other cases than said.", _condition
     ),
-    "case-fact": Order("Add something about the user's own case that the user never told.", _own_case),
-    "step": Order("Add a form, a fee or a step that does not exist.", _step),
-    "contradiction": Order("Say the opposite.", _opposite),
-    "generality": Order(
+    "case-fact": RewriteInstruction(
+        "Add something about the user's own case that the user never told.", _own_case
+    ),
+    "step": RewriteInstruction("Add a form, a fee or a step that does not exist.", _step),
+    "contradiction": RewriteInstruction("Say the opposite.", _opposite),
+    "generality": RewriteInstruction(
         "Say that it holds always, for everybody or everywhere, although it does not.", _generality
     ),
 }

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hallulab.chatbots.guarded.policy import Policy, Topic
-from hallulab.chatbots.guarded.topics import Asked, by_rules
+from hallulab.chatbots.guarded.topics import TopicSubject, by_rules
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -71,15 +71,15 @@ TOPICS = (
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _TopicScores:
     """The scores of a topic's replies, with their groups."""
 
     controls: tuple[tuple[str, float], ...]
     errors: tuple[tuple[str, float], ...]
 
-    def of(self, groups: set[str], *, inside: bool) -> _Scored:
+    def of(self, groups: set[str], *, inside: bool) -> _TopicScores:
         """Return those inside some groups, or outside."""
-        return _Scored(
+        return _TopicScores(
             tuple(one for one in self.controls if (one[0] in groups) == inside),
             tuple(one for one in self.errors if (one[0] in groups) == inside),
         )
@@ -105,10 +105,10 @@ def topic_rows(
 
 
 def _topics_of(reply: LabelledReply, policy: Policy, labels: Mapping[str, float]) -> set[str]:
-    return set(by_rules(policy.topics, labels, Asked(reply.question, None, reply.passages)))
+    return set(by_rules(policy.topics, labels, TopicSubject(reply.question, None, reply.passages)))
 
 
-def _scored(evaluation: Evaluation, chosen: Sequence[bool]) -> _Scored:
+def _scored(evaluation: Evaluation, chosen: Sequence[bool]) -> _TopicScores:
     """Return the scores of planted errors, and of different twins."""
     controls: dict[str, tuple[str, float]] = {}
     errors = []
@@ -119,11 +119,11 @@ def _scored(evaluation: Evaluation, chosen: Sequence[bool]) -> _Scored:
             errors.append((reply.group, judgement.score))
         else:
             controls.setdefault(reply.reply, (reply.group, judgement.score))
-    return _Scored(tuple(controls.values()), tuple(errors))
+    return _TopicScores(tuple(controls.values()), tuple(errors))
 
 
 def _row(
-    topic: str, scored: _Scored, policy: Policy, labels: Mapping[str, float], folds: Sequence[Split]
+    topic: str, scored: _TopicScores, policy: Policy, labels: Mapping[str, float], folds: Sequence[Split]
 ) -> TopicRow:
     before = policy.decision([topic], labels, False).threshold
     row = TopicRow(topic=topic, controls=len(scored.controls), errors=len(scored.errors), before=before)
@@ -171,7 +171,9 @@ def fitted_threshold(controls: Sequence[float], before: float) -> float | None:
     return lowest if lowest <= 1 else None
 
 
-def _held_out(scored: _Scored, before: float, folds: Sequence[Split]) -> tuple[float | None, float | None]:
+def _held_out(
+    scored: _TopicScores, before: float, folds: Sequence[Split]
+) -> tuple[float | None, float | None]:
     """Return the shares of controls and errors that reach thresholds fitted to other documents.
 
     None: a fold's other documents have no control, or no threshold.

@@ -19,7 +19,7 @@ import benchmarks
 from benchmarks import stub_endpoint
 from benchmarks.detectors_table.__main__ import DETECTORS, main
 from benchmarks.detectors_table.markdown import render
-from benchmarks.detectors_table.measuring import STALE, UNRECORDED, Asked, Measured
+from benchmarks.detectors_table.measuring import STALE, UNRECORDED, DetectorNumbers, TableArguments
 from benchmarks.detectors_table.running import TableReport, table
 from benchmarks.detectors_table.samples import SOURCES
 from benchmarks.pack_recordings import pack
@@ -62,9 +62,9 @@ def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hallulab.detectors.logic_graph.detector.shared_embedder", embedder)
 
 
-def asked(folder: Path, url: str | None = None) -> Asked:
+def asked(folder: Path, url: str | None = None) -> TableArguments:
     """What to measure: to record where the model is at hand, else to replay."""
-    return Asked(folder / "data", folder / "recordings", 200, url is not None, url, MODEL)
+    return TableArguments(folder / "data", folder / "recordings", 200, url is not None, url, MODEL)
 
 
 def numbers(report: TableReport) -> list[Any]:
@@ -108,7 +108,7 @@ def test_what_was_recorded_and_packed_is_replayed_with_the_same_numbers(
     covered = {
         (line.dataset, line.detector): line.rows["response"].coverage
         for line in replayed.lines
-        if isinstance(line, Measured)
+        if isinstance(line, DetectorNumbers)
     }
     # Without a question nothing can be asked again: MTRAG's, RAGTruth's and WiCE's lines here have none.
     unasked = {(data, "self-check") for data in ("mtrag", "ragtruth", "wice")}

@@ -24,7 +24,7 @@ from benchmarks.detectors_table.docs_page import (
     what_changed,
     write_page,
 )
-from benchmarks.detectors_table.measuring import Asked
+from benchmarks.detectors_table.measuring import TableArguments
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT, SOURCES, sample
 from hallulab.agents import identity as identities
@@ -34,7 +34,7 @@ REPOSITORY = Path(benchmarks.__file__).parent.parent
 PAGE = Path("docs") / "detectors.md"
 COMMAND = "`python -m benchmarks.detectors_table --docs docs/detectors.md`"
 
-ASKED = Asked(KEPT, FOLDER, LIMIT, False, None, None)
+ASKED = TableArguments(KEPT, FOLDER, LIMIT, False, None, None)
 """What the command asks for without flags."""
 
 
@@ -145,7 +145,9 @@ def test_files_that_come_and_go_are_told(copy: Path) -> None:
     ("asked", "detectors"), [(replace(ASKED, model="another"), DETECTORS), (ASKED, DETECTORS[:-1])]
 )
 @pytest.mark.usefixtures("copy")
-def test_another_model_and_other_detectors_are_told(asked: Asked, detectors: tuple[str, ...]) -> None:
+def test_another_model_and_other_detectors_are_told(
+    asked: TableArguments, detectors: tuple[str, ...]
+) -> None:
     assert ": options. Run " in str(what_changed(PAGE, deciding(asked, detectors)))
 
 

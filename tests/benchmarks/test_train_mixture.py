@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.train_mixture import Measured, describe, fit, judge_all, learn, measured
+from benchmarks.train_mixture import MeasuredReply, describe, fit, judge_all, learn, measured
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Judgement, Passage
 from tests.builders import labelled
@@ -35,7 +35,7 @@ def stated(body: dict[str, Any]) -> dict[str, float]:
     return {"Yes": yes, "No": 1 - yes}
 
 
-async def made(count: int, spans: bool = True) -> list[Measured]:
+async def made(count: int, spans: bool = True) -> list[MeasuredReply]:
     replies = [reply(number, number % 2 == 0, spans) for number in range(count)]
     pool, _ = scripted_pool(stated)
     judgements = await judge_all(replies, pool)

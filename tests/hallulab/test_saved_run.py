@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 from hallulab import Run, UsageError
-from hallulab.columns import SPANS, TURNS, VERDICTS, Column
+from hallulab.columns import SPANS, TURNS, VERDICTS, FrameColumn
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.runs.folder import RunFolder
@@ -41,7 +41,7 @@ def dtypes(frame: pandas.DataFrame) -> list[tuple[str, str]]:
     return [(str(name), str(dtype)) for name, dtype in frame.dtypes.items()]
 
 
-def declared(columns: Sequence[Column]) -> list[tuple[str, str]]:
+def declared(columns: Sequence[FrameColumn]) -> list[tuple[str, str]]:
     return [(column.name, column.dtype) for column in columns]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.conversations import Flaw
+from hallulab.simulator.measure.conversations import TurnFlaw
 from hallulab.simulator.measure.fixed_prefix import side_by_side
 from hallulab.simulator.measure.judged_turns import Annotations
 from hallulab.simulator.measure.metrics import ByDetector, Tallies, by_detector
@@ -20,7 +20,7 @@ from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.runs.experiment_json import BranchedFrom
 from hallulab.simulator.runs.journals import Journals
 
-Flaws = Mapping[str, Sequence[Flaw]]
+Flaws = Mapping[str, Sequence[TurnFlaw]]
 """Flaws by conversation id; a conversation without an entry has none."""
 
 
@@ -48,7 +48,7 @@ def build_report(
     chatbots: Sequence[str],
     detectors: Sequence[str],
     flaws: Flaws,
-    planted: Planted | None = None,
+    planted: AttackRecord | None = None,
     branched_from: BranchedFrom | None = None,
     free: Journals | None = None,
     annotations: Annotations | None = None,
@@ -72,7 +72,7 @@ def cases(
     detectors: Sequence[str],
     flaws: Flaws,
     personas: Mapping[str, Persona],
-    planted: Planted | None = None,
+    planted: AttackRecord | None = None,
 ) -> Cases:
     found = Cases(chatbots, detectors, personas, planted)
     for conversation, verdict in judged(conversations, verdicts):
@@ -93,7 +93,7 @@ def render_page(
     flaws: Flaws,
     personas: Mapping[str, Persona],
     experiment: str | None = None,
-    planted: Planted | None = None,
+    planted: AttackRecord | None = None,
 ) -> str:
     """The page of a small run."""
     counts = RunCounts(report.chatbots, report.detectors)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hallulab.detectors.base.wrong_items.evidence import Evidence, Sentence, Token, content, read_tokens
+from hallulab.detectors.base.wrong_items.evidence import EvidenceIndex, Sentence, Token, content, read_tokens
 from hallulab.scenarios.text.items import Item, find_items, name_parts
 from hallulab.scenarios.text.spans import Region
 
@@ -26,7 +26,7 @@ CLAUSE_END = re.compile(r"[,;:(]|\b(?:because|so|if|when|which|unless|although)\
 
 
 @dataclass(frozen=True)
-class Said:
+class UserStatements:
     """What the user said, questions too."""
 
     stems: frozenset[str]
@@ -42,13 +42,13 @@ class Said:
 
 
 @lru_cache(maxsize=128)
-def read_said(text: str) -> Said:
+def read_said(text: str) -> UserStatements:
     """Read what the user said."""
-    return Said(content(read_tokens(text)), frozenset(item.key for item in find_items(text)))
+    return UserStatements(content(read_tokens(text)), frozenset(item.key for item in find_items(text)))
 
 
 @dataclass(frozen=True)
-class Claim:
+class ComparedSentence:
     """A sentence beside its evidence."""
 
     text: str
@@ -61,9 +61,9 @@ class Claim:
     """Its items. A name found only in parts is listed in parts."""
     stems: frozenset[str]
     """Stems of its content words."""
-    evidence: Evidence
+    evidence: EvidenceIndex
     """The evidence it is compared with."""
-    said: Said
+    said: UserStatements
     """What the user said."""
     best: Sentence | None
     """The evidence sentence that has most of it; None if none has anything."""
@@ -100,7 +100,7 @@ class Claim:
         return [known for known in self.evidence.sentences if words <= known.own and not known.is_title]
 
 
-def read_claim(text: str, evidence: Evidence, user_text: str) -> Claim:
+def read_claim(text: str, evidence: EvidenceIndex, user_text: str) -> ComparedSentence:
     """Read a sentence beside its evidence."""
     no_claim = _NO_CLAIM.match(text)
     begins = no_claim.end() if no_claim else 0
@@ -111,10 +111,10 @@ def read_claim(text: str, evidence: Evidence, user_text: str) -> Claim:
     stems = content(tokens)
     best, share = evidence.best(stems)
     items = tuple(_in_parts(find_items(text), evidence, said))
-    return Claim(text, begins, tokens, items, stems, evidence, said, best, share)
+    return ComparedSentence(text, begins, tokens, items, stems, evidence, said, best, share)
 
 
-def _in_parts(items: Sequence[Item], evidence: Evidence, said: Said) -> list[Item]:
+def _in_parts(items: Sequence[Item], evidence: EvidenceIndex, said: UserStatements) -> list[Item]:
     found: list[Item] = []
     for item in items:
         parts = name_parts(item) if item.kind == "name" else [item]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from hallulab.detectors.base.wrong_items.claim import Claim
+from hallulab.detectors.base.wrong_items.claim import ComparedSentence
 from hallulab.detectors.base.wrong_items.evidence import Sentence, Token
 from hallulab.detectors.base.wrong_items.phrases import main_words
 from hallulab.scenarios.text.spans import Region
@@ -30,7 +30,7 @@ _CONDITION = re.compile(
 )
 
 
-class Difference(NamedTuple):
+class Mismatch(NamedTuple):
     """A place where a sentence and its evidence differ."""
 
     kind: Literal["replaced", "negated", "condition"]
@@ -41,7 +41,7 @@ class Difference(NamedTuple):
     """What the evidence has."""
 
 
-def differences(claim: Claim) -> Iterator[Difference]:
+def differences(claim: ComparedSentence) -> Iterator[Mismatch]:
     """Yield the differences from the evidence sentence that has most of the claim, if the two are near."""
     source = claim.best
     if source is None or claim.evidence.share(claim.stems, source.own) < NEAR_VERBATIM:
@@ -55,7 +55,7 @@ def differences(claim: Claim) -> Iterator[Difference]:
             if token.content and match.start() <= token.start and token.end <= match.end()
         }
         if words and 3 * len(words & claim.stems) <= len(words):
-            yield Difference("condition", main_words(claim), match[0].strip(" ,"))
+            yield Mismatch("condition", main_words(claim), match[0].strip(" ,"))
 
 
 def negates(text: str) -> bool:
@@ -63,7 +63,7 @@ def negates(text: str) -> bool:
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
-def _word_by_word(claim: Claim, source: Sentence) -> Iterator[Difference]:
+def _word_by_word(claim: ComparedSentence, source: Sentence) -> Iterator[Mismatch]:
     ours, theirs = claim.tokens, source.tokens
     matcher = SequenceMatcher(None, [t.stem for t in ours], [t.stem for t in theirs], autojunk=False)
     codes = matcher.get_opcodes()
@@ -74,9 +74,9 @@ def _word_by_word(claim: Claim, source: Sentence) -> Iterator[Difference]:
         mine, other = _between(ours, claim.text, a, b), _between(theirs, source.text, c, d)
         told = _tells(ours[a:b]), _tells(theirs[c:d])
         if negates(mine) != negates(other):
-            yield Difference("negated", _stretch(ours, a, b), _cut(source, c, d))
+            yield Mismatch("negated", _stretch(ours, a, b), _cut(source, c, d))
         elif all(told):
-            yield Difference("replaced", _stretch(ours, a, b), _cut(source, c, d))
+            yield Mismatch("replaced", _stretch(ours, a, b), _cut(source, c, d))
 
 
 def _tells(tokens: Sequence[Token]) -> bool:

@@ -59,7 +59,7 @@ _Part = tuple[str, tuple[Token, ...], frozenset[str], tuple[Item, ...]]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class EvidenceIndex:
     """All passages of a reply."""
 
     titles: tuple[str, ...]
@@ -141,7 +141,7 @@ def content(tokens: Iterable[Token]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=128)
-def read_evidence(texts: tuple[str, ...]) -> Evidence:
+def read_evidence(texts: tuple[str, ...]) -> EvidenceIndex:
     """Read the evidence of a reply from the texts of its passages."""
     titles, abouts, found = [], [], []
     for position, text in enumerate(texts):
@@ -158,7 +158,7 @@ def read_evidence(texts: tuple[str, ...]) -> Evidence:
         frozenset[str]().union(*(sentence.own for sentence in found if sentence.passage == position))
         for position in range(len(texts))
     )
-    return Evidence(tuple(titles), tuple(abouts), tuple(found), passages, frozenset(counts), counts)
+    return EvidenceIndex(tuple(titles), tuple(abouts), tuple(found), passages, frozenset(counts), counts)
 
 
 @lru_cache(maxsize=2048)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hallulab.detectors.base.wrong_items.claim import Claim, read_claim
+from hallulab.detectors.base.wrong_items.claim import ComparedSentence, read_claim
 from hallulab.detectors.base.wrong_items.comparison import differences
 from hallulab.detectors.base.wrong_items.evidence import read_evidence
-from hallulab.detectors.base.wrong_items.findings import Fault, Finding, find_wrong
+from hallulab.detectors.base.wrong_items.findings import Fault, SentenceFault, find_wrong
 from hallulab.detectors.base.wrong_items.wording import reason
 from hallulab.scenarios.transcript import Frozen, Passage
 
@@ -100,7 +100,7 @@ def signals(sentence: str, passages: Sequence[Passage], user_text: str = "") -> 
     )
 
 
-def _claim(sentence: str, passages: Sequence[Passage], user_text: str) -> Claim:
+def _claim(sentence: str, passages: Sequence[Passage], user_text: str) -> ComparedSentence:
     return read_claim(sentence, read_evidence(tuple(passage.text for passage in passages)), user_text)
 
 
@@ -108,7 +108,7 @@ def _missing(wanted: frozenset[str], held: frozenset[str]) -> float:
     return len(wanted - held) / len(wanted) if wanted else 0.0
 
 
-def _item(claim: Claim, one: Finding) -> WrongItem:
+def _item(claim: ComparedSentence, one: SentenceFault) -> WrongItem:
     return WrongItem(
         fault=one.fault,
         start=one.place.start,

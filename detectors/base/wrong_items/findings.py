@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from hallulab.detectors.base.wrong_items.claim import Claim
+from hallulab.detectors.base.wrong_items.claim import ComparedSentence
 from hallulab.detectors.base.wrong_items.comparison import differences
 from hallulab.detectors.base.wrong_items.evidence import Sentence, Token
 from hallulab.detectors.base.wrong_items.phrases import lacking, main_words, unsaid, whole_items
@@ -34,7 +34,7 @@ _TIMES = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
 _MONEY = frozenset({"rupee", "dollar", "euro", "pound"})
 
 
-class Finding(NamedTuple):
+class SentenceFault(NamedTuple):
     """Something wrong in a sentence."""
 
     fault: Fault
@@ -53,15 +53,15 @@ class Finding(NamedTuple):
     """How far the evidence is from it, from 0 to 1."""
 
 
-def find_wrong(claim: Claim) -> list[Finding]:
+def find_wrong(claim: ComparedSentence) -> list[SentenceFault]:
     """Return all that is found, the surest first; never nothing."""
     found = [*_absent(claim), *_misattributed(claim), *_different(claim), *_unsupported(claim)]
     if not found:
-        found.append(Finding("elsewhere", main_words(claim), source=claim.best))
+        found.append(SentenceFault("elsewhere", main_words(claim), source=claim.best))
     return sorted(_once(found), key=_rank)
 
 
-def _rank(finding: Finding) -> int:
+def _rank(finding: SentenceFault) -> int:
     """Rank findings: first numbers, then differences of near-verbatim sentences, then names."""
     named = finding.item is not None and finding.item.kind == "name"
     if finding.fault in ("replaced", "negated"):
@@ -73,7 +73,7 @@ def _rank(finding: Finding) -> int:
     return {"condition": 4, "unsupported": 5, "elsewhere": 7}[finding.fault]
 
 
-def _once(found: list[Finding]) -> Iterator[Finding]:
+def _once(found: list[SentenceFault]) -> Iterator[SentenceFault]:
     seen: set[tuple[str, str]] = set()
     for finding in found:
         key = (finding.fault, finding.item.key if finding.item else str(finding.place))
@@ -82,14 +82,14 @@ def _once(found: list[Finding]) -> Iterator[Finding]:
             yield finding
 
 
-def _absent(claim: Claim) -> Iterator[Finding]:
+def _absent(claim: ComparedSentence) -> Iterator[SentenceFault]:
     for item in claim.items:
         if claim.absent(item):
             other, source = _other_item(claim, item, claim.around(item), ALTERNATIVE)
-            yield Finding("absent", Region(item.start, item.end), item, other, source)
+            yield SentenceFault("absent", Region(item.start, item.end), item, other, source)
 
 
-def _misattributed(claim: Claim) -> Iterator[Finding]:
+def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
     for item in claim.items:
         if item.kind == "number" or claim.said.has(item):
             continue  # A bare number has too many neighbours to belong to one.
@@ -113,28 +113,30 @@ def _misattributed(claim: Claim) -> Iterator[Finding]:
         if item.kind == "name" and _is_part(item.text, other):
             other = ""
         about = subject or _about(claim, item, source)
-        yield Finding("misattributed", Region(item.start, item.end), item, other, source, about, 1 - share)
+        yield SentenceFault(
+            "misattributed", Region(item.start, item.end), item, other, source, about, 1 - share
+        )
 
 
-def _different(claim: Claim) -> Iterator[Finding]:
+def _different(claim: ComparedSentence) -> Iterator[SentenceFault]:
     for difference in differences(claim):
-        yield Finding(
+        yield SentenceFault(
             difference.kind, whole_items(claim, *difference.place), None, difference.instead, claim.best
         )
 
 
-def _unsupported(claim: Claim) -> Iterator[Finding]:
+def _unsupported(claim: ComparedSentence) -> Iterator[SentenceFault]:
     place = unsaid(claim) or lacking(claim, claim.held)
     if place is None:
         return
     holders = claim.saying(place)
     if holders:
-        yield Finding("elsewhere", place, source=_nearest(claim, claim.stems, holders)[1])
+        yield SentenceFault("elsewhere", place, source=_nearest(claim, claim.stems, holders)[1])
     else:
-        yield Finding("unsupported", place, source=claim.best, strength=1 - claim.share)
+        yield SentenceFault("unsupported", place, source=claim.best, strength=1 - claim.share)
 
 
-def _about(claim: Claim, item: Item, source: Sentence) -> Region | None:
+def _about(claim: ComparedSentence, item: Item, source: Sentence) -> Region | None:
     """Return what the evidence sentence with the item does not say, in the item's clause or else anywhere."""
     return lacking(claim, source.stems, claim.clause(item)) or lacking(claim, source.stems)
 
@@ -145,13 +147,15 @@ def _is_part(name: str, other: str) -> bool:
     return mine <= known or known <= mine
 
 
-def _nearest(claim: Claim, wanted: frozenset[str], holders: list[Sentence]) -> tuple[float, Sentence]:
+def _nearest(
+    claim: ComparedSentence, wanted: frozenset[str], holders: list[Sentence]
+) -> tuple[float, Sentence]:
     shares = [claim.evidence.share(wanted, holder.stems) for holder in holders]
     return max(shares), holders[shares.index(max(shares))]
 
 
 def _other_item(
-    claim: Claim, item: Item, wanted: frozenset[str], least: float
+    claim: ComparedSentence, item: Item, wanted: frozenset[str], least: float
 ) -> tuple[str, Sentence | None]:
     """Return the item of the same kind in the evidence sentence nearest to `wanted`."""
     best, found, source = least, "", None
@@ -163,7 +167,7 @@ def _other_item(
     return found, source
 
 
-def alternatives(claim: Claim, item: Item) -> list[str]:
+def alternatives(claim: ComparedSentence, item: Item) -> list[str]:
     """Return the different evidence items that could stand in an item's place; none for names."""
     if item.kind == "name":
         return []
@@ -195,7 +199,7 @@ def _dimension(key: str) -> str:
     return "time" if unit in _TIMES else "money" if unit in _MONEY else unit
 
 
-def _subject(claim: Claim, item: Item) -> Region | None:
+def _subject(claim: ComparedSentence, item: Item) -> Region | None:
     """Return what a contact is given for: the name before it in its clause, else the content words before
     it."""
     start = claim.clause(item).start

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hallulab.detectors.base.wrong_items.claim import CLAUSE_END, Claim
+from hallulab.detectors.base.wrong_items.claim import CLAUSE_END, ComparedSentence
 from hallulab.detectors.base.wrong_items.evidence import Token
 from hallulab.scenarios.text.spans import Region
 
@@ -22,7 +22,7 @@ SHORT = 4
 _CONDITION = re.compile(r"\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
 
 
-def main_words(claim: Claim) -> Region:
+def main_words(claim: ComparedSentence) -> Region:
     """Return what the sentence claims: its first clause with `SHORT` words or more, without a leading `if …`.
 
     It has at most `LONGEST` words.
@@ -37,7 +37,7 @@ def main_words(claim: Claim) -> Region:
     return whole_items(claim, first[0].start, first[-1].end)
 
 
-def unsaid(claim: Claim, outside: Sequence[Region] = ()) -> Region | None:
+def unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Region | None:
     """Return the stretch densest in words that the best evidence sentence lacks.
 
     If another evidence sentence has it, return the stretch densest in words that no passage has. None if
@@ -57,7 +57,10 @@ def unsaid(claim: Claim, outside: Sequence[Region] = ()) -> Region | None:
 
 
 def lacking(
-    claim: Claim, held: frozenset[str], within: Region | None = None, outside: Sequence[Region] = ()
+    claim: ComparedSentence,
+    held: frozenset[str],
+    within: Region | None = None,
+    outside: Sequence[Region] = (),
 ) -> Region | None:
     """Return the stretch of at most `LONGEST` words that is densest in content words that `held` lacks.
 
@@ -84,12 +87,12 @@ def lacking(
     return _filled(claim, *found) if found else None
 
 
-def _condition_end(claim: Claim) -> int:
+def _condition_end(claim: ComparedSentence) -> int:
     condition = _CONDITION.match(claim.text, claim.begins)
     return condition.end() if condition else 0
 
 
-def _runs(claim: Claim, within: Region, outside: Sequence[Region]) -> list[list[Token]]:
+def _runs(claim: ComparedSentence, within: Region, outside: Sequence[Region]) -> list[list[Token]]:
     """Return runs of neighbouring words that may be in one stretch."""
     runs: list[list[Token]] = [[]]
     for token in claim.tokens:
@@ -100,7 +103,7 @@ def _runs(claim: Claim, within: Region, outside: Sequence[Region]) -> list[list[
     return runs
 
 
-def _value(claim: Claim, token: Token, held: frozenset[str]) -> float:
+def _value(claim: ComparedSentence, token: Token, held: frozenset[str]) -> float:
     if not token.content:
         return 0.0
     if token.stem in held:
@@ -110,7 +113,7 @@ def _value(claim: Claim, token: Token, held: frozenset[str]) -> float:
     return OF_USER if token.stem in claim.said.stems else LACKING + NOWHERE
 
 
-def _parted(claim: Claim, run: Sequence[Token]) -> list[bool]:
+def _parted(claim: ComparedSentence, run: Sequence[Token]) -> list[bool]:
     """Return for each word but the last whether a clause ends after it."""
     return [
         CLAUSE_END.search(claim.text, token.end, following.end) is not None
@@ -118,7 +121,7 @@ def _parted(claim: Claim, run: Sequence[Token]) -> list[bool]:
     ]
 
 
-def _filled(claim: Claim, run: Sequence[Token], first: int, last: int) -> Region:
+def _filled(claim: ComparedSentence, run: Sequence[Token], first: int, last: int) -> Region:
     parted = _parted(claim, run)
     while last < len(run) - 1 and _goes_on(claim, run[last], run[last + 1]):
         last += 1
@@ -137,13 +140,13 @@ def _filled(claim: Claim, run: Sequence[Token], first: int, last: int) -> Region
     return whole_items(claim, run[first].start, run[last].end)
 
 
-def _goes_on(claim: Claim, token: Token, following: Token) -> bool:
+def _goes_on(claim: ComparedSentence, token: Token, following: Token) -> bool:
     """Return whether a word is incomplete without the next: `pre-`, `the bank's`."""
     possessive = claim.text[token.start : token.end].endswith(("'s", "’s"))
     return possessive or claim.text[token.end : following.start] == "-"
 
 
-def whole_items(claim: Claim, start: int, end: int) -> Region:
+def whole_items(claim: ComparedSentence, start: int, end: int) -> Region:
     """Widen a stretch to all items that it touches, and to a closing quotation mark."""
     touched = [item for item in claim.items if item.start < end and start < item.end]
     start = min([start, *(item.start for item in touched)])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hallulab.detectors.base.wrong_items.claim import Claim
+from hallulab.detectors.base.wrong_items.claim import ComparedSentence
 from hallulab.detectors.base.wrong_items.evidence import Sentence, content
-from hallulab.detectors.base.wrong_items.findings import Finding, alternatives
+from hallulab.detectors.base.wrong_items.findings import SentenceFault, alternatives
 from hallulab.detectors.base.wrong_items.phrases import main_words, unsaid
 
 MOST_WORDS = 40
@@ -29,7 +29,7 @@ _USERS_CASE = re.compile(
 )
 
 
-def reason(claim: Claim, found: Sequence[Finding]) -> str:
+def reason(claim: ComparedSentence, found: Sequence[SentenceFault]) -> str:
     """Return one or two sentences on the surest findings.
 
     Args:
@@ -74,7 +74,7 @@ def excerpt(source: Sentence, wanted: frozenset[str], must: str = "") -> str:
     return source.text[words[chosen][0] : words[last][1]].rstrip(" ,;:.(")
 
 
-def _absent(claim: Claim, found: Sequence[Finding]) -> list[str]:
+def _absent(claim: ComparedSentence, found: Sequence[SentenceFault]) -> list[str]:
     missing = [one for one in found if one.fault == "absent"]
     named = [_quoted(one.place.of(claim.text)) for one in missing[:_LISTED]]
     if len(missing) > _LISTED:
@@ -93,7 +93,7 @@ def _absent(claim: Claim, found: Sequence[Finding]) -> list[str]:
     return [told, f"Nor is {_quoted(words)}."] if len(words.split()) >= _WORDS_MORE else [told]
 
 
-def _misattributed(claim: Claim, finding: Finding) -> list[str]:
+def _misattributed(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     item = _quoted(finding.place.of(claim.text))
     if finding.instead and finding.item and finding.item.kind != "contact":
         told = f"On this the evidence has {_quoted(finding.instead)}, not {item}."
@@ -109,18 +109,18 @@ def _misattributed(claim: Claim, finding: Finding) -> list[str]:
     return [told, f"It does not give it for {about}."]
 
 
-def _differs(claim: Claim, finding: Finding) -> list[str]:
+def _differs(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     here = _quoted(finding.place.of(claim.text))
     return [f"Where the sentence says {here}, the evidence says {_quoted(finding.instead)}."]
 
 
-def _condition(claim: Claim, finding: Finding) -> list[str]:
+def _condition(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     here = _quoted(finding.place.of(claim.text))
     only = _quoted(_first_words(finding.instead))
     return [f"The evidence says {here} under a condition that is left out here: {only}."]
 
 
-def _unsupported(claim: Claim, finding: Finding) -> list[str]:
+def _unsupported(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     here = _quoted(finding.place.of(claim.text))
     if _USERS_CASE.search(claim.text):
         return [f"Neither the evidence nor the user says {here}."]
@@ -128,7 +128,7 @@ def _unsupported(claim: Claim, finding: Finding) -> list[str]:
     return [told, f"The nearest is: {_cited(claim, finding)}."] if claim.share >= _NEAR else [told]
 
 
-def _elsewhere(claim: Claim, finding: Finding) -> list[str]:
+def _elsewhere(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     here = _quoted(finding.place.of(claim.text))
     if finding.source is None:
         return [f"The evidence does not say {here}."]
@@ -148,12 +148,12 @@ _SAYING = {
 }
 
 
-def _stands(claim: Claim, finding: Finding) -> str:
+def _stands(claim: ComparedSentence, finding: SentenceFault) -> str:
     assert finding.source is not None
     return f"It says: {_quoted(excerpt(finding.source, claim.stems, finding.instead))}."
 
 
-def _cited(claim: Claim, finding: Finding) -> str:
+def _cited(claim: ComparedSentence, finding: SentenceFault) -> str:
     """Return the evidence sentence, or the title if only that has it."""
     assert finding.source is not None
     title = claim.evidence.titles[finding.source.passage]
@@ -167,7 +167,7 @@ def _cited(claim: Claim, finding: Finding) -> str:
     return _quoted(excerpt(finding.source, claim.stems, held[0] if held else ""))
 
 
-def _title(claim: Claim, finding: Finding) -> list[str]:
+def _title(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     """Return what the passage is about, if neither sentence nor user speak of it."""
     title = claim.evidence.titles[finding.source.passage] if finding.source else ""
     about = claim.evidence.about[finding.source.passage] if finding.source else frozenset[str]()

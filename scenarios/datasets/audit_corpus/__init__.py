@@ -13,7 +13,7 @@ import json
 import random
 from typing import NamedTuple
 
-from hallulab.scenarios.datasets.audit_corpus.plan import Plan, read_plan
+from hallulab.scenarios.datasets.audit_corpus.plan import CorpusPlan, read_plan
 from hallulab.scenarios.datasets.audit_corpus.responses import Response, sentences_json, write_response
 from hallulab.scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
 from hallulab.scenarios.datasets.audit_corpus.sources import Source, make_sources
@@ -57,14 +57,14 @@ def sentence_meta(reply: LabelledReply) -> tuple[SentenceMeta, ...]:
     return tuple(SentenceMeta(*sentence) for sentence in json.loads(str(reply.meta[SENTENCES])))
 
 
-def _temperatures(plan: Plan, count: int, rng: random.Random) -> list[float]:
+def _temperatures(plan: CorpusPlan, count: int, rng: random.Random) -> list[float]:
     temperatures = [plan.temperatures[place % len(plan.temperatures)] for place in range(count)]
     rng.shuffle(temperatures)
     return temperatures
 
 
 def _labelled(
-    plan: Plan, source: Source, response: Response, number: int, generator: str, temperature: float
+    plan: CorpusPlan, source: Source, response: Response, number: int, generator: str, temperature: float
 ) -> LabelledReply:
     return LabelledReply(
         id=f"{source.id}-{number + 1}",

@@ -30,7 +30,7 @@ class Collection(Frozen):
     """Number of sources."""
 
 
-class Plan(Frozen):
+class CorpusPlan(Frozen):
     """The numbers of the corpus (`plan.yaml`)."""
 
     collections: dict[str, Collection]
@@ -102,9 +102,9 @@ class _Blueprints(Frozen):
 
 
 @cache
-def read_plan() -> Plan:
+def read_plan() -> CorpusPlan:
     """Read the plan."""
-    return _read("plan.yaml", Plan)
+    return _read("plan.yaml", CorpusPlan)
 
 
 @cache

@@ -9,14 +9,16 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-from hallulab.scenarios.datasets.audit_corpus.plan import Plan
+from hallulab.scenarios.datasets.audit_corpus.plan import CorpusPlan
 from hallulab.scenarios.datasets.audit_corpus.sources import Source
 
 Response = tuple[str, str]
 """Source identifier and generator."""
 
 
-def hallucinated_sentences(plan: Plan, sources: Sequence[Source], rng: random.Random) -> Counter[Response]:
+def hallucinated_sentences(
+    plan: CorpusPlan, sources: Sequence[Source], rng: random.Random
+) -> Counter[Response]:
     """Return (source, generator) → number of sentences with a hallucination; 0 for all others.
 
     Raises:
@@ -42,7 +44,7 @@ def _spread(sources: Sequence[Source], number: int, rng: random.Random) -> list[
 
 
 def _add_sentences(
-    plan: Plan, sources: Sequence[Source], total: int, counts: Counter[Response], rng: random.Random
+    plan: CorpusPlan, sources: Sequence[Source], total: int, counts: Counter[Response], rng: random.Random
 ) -> None:
     """Raise the counts of responses to Data2txt sources until those of `sources` add up to `total`."""
     limits = {

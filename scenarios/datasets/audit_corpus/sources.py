@@ -5,7 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from hallulab.scenarios.datasets.audit_corpus.plan import Blueprint, Plan, Split, read_blueprints, read_pools
+from hallulab.scenarios.datasets.audit_corpus.plan import (
+    Blueprint,
+    CorpusPlan,
+    Split,
+    read_blueprints,
+    read_pools,
+)
 from hallulab.scenarios.datasets.audit_corpus.templates import Forms, fill, fill_tree
 from hallulab.scenarios.datasets.business import Business, business_chunks
 from hallulab.scenarios.transcript import Passage
@@ -36,7 +42,7 @@ class Source:
         return "\n".join(passage.text for passage in self.passages)
 
 
-def make_sources(plan: Plan, rng: random.Random) -> list[Source]:
+def make_sources(plan: CorpusPlan, rng: random.Random) -> list[Source]:
     """Make the sources of all collections: each with shuffled splits, and with the blueprints in turn."""
     sources = []
     for name, collection in plan.collections.items():

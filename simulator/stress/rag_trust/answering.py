@@ -22,7 +22,7 @@ from hallulab.scenarios.files.jsonl import LineWriter, read_lines
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.experiment.config import describe
 from hallulab.simulator.stress.rag_trust import judging
-from hallulab.simulator.stress.rag_trust.cells import Answer, Task
+from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer, Task
 from hallulab.simulator.stress.rag_trust.citations import without_citations
 from hallulab.simulator.stress.rag_trust.config import StressConfig
 from hallulab.simulator.stress.rag_trust.staging import GivenPassages, scenario_of
@@ -31,7 +31,7 @@ SIMILARITY = "similarity"
 """Kind of the recording entries of similarities."""
 
 
-class Asking:
+class AnswerCollector:
     """Gets answers, with the judge's word on each.
 
     Args:
@@ -75,7 +75,7 @@ class Asking:
         ]
         return digest(made_of)[:16]
 
-    async def answer(self, task: Task) -> Answer:
+    async def answer(self, task: Task) -> MeasuredAnswer:
         """Have a question answered and judged. A failure is part of the answer."""
         composition, question = task.composition, task.question
         titles = tuple(passage.document for passage in composition.passages)
@@ -99,7 +99,7 @@ class Asking:
             error, session.calls = str(failure), [*failure.calls]
         except ModelError as failure:
             error = f"the judge: {failure}"
-        return Answer(
+        return MeasuredAnswer(
             id=self.identity(task),
             question_id=question.id,
             question=question.question,
@@ -141,12 +141,12 @@ class Asking:
 
 
 async def ask_all(
-    asking: Asking,
+    asking: AnswerCollector,
     tasks: Sequence[Task],
     journal: Path,
     concurrency: int,
     on_done: Callable[[], object] = lambda: None,
-) -> list[Answer]:
+) -> list[MeasuredAnswer]:
     """Return the answers to all tasks, in order; those that the journal holds are not asked for again.
 
     Answers with a failure are. Each new answer is written as soon as it is there.
@@ -163,7 +163,7 @@ async def ask_all(
     held = read_answers(journal)
     stage = asyncio.Semaphore(concurrency)
 
-    async def have(task: Task) -> Answer:
+    async def have(task: Task) -> MeasuredAnswer:
         key = asking.identity(task)
         if key not in held or held[key].error is not None:
             async with stage:
@@ -183,16 +183,16 @@ async def ask_all(
     return [task.result() for task in asked]
 
 
-def read_answers(journal: Path) -> dict[str, Answer]:
+def read_answers(journal: Path) -> dict[str, MeasuredAnswer]:
     """Return the answers of a journal by identifier; a later try replaces a failure.
 
     Raises:
         UsageError: a line is wrong; names it.
     """
-    found: dict[str, Answer] = {}
+    found: dict[str, MeasuredAnswer] = {}
     for number, value in read_lines(journal):
         try:
-            answer = Answer.model_validate(value)
+            answer = MeasuredAnswer.model_validate(value)
         except ValidationError as error:
             place = f"{journal}, line {number}"
             raise UsageError(f"{place}: {describe(error)} Correct or delete the line.") from error

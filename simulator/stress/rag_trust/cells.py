@@ -36,7 +36,7 @@ class Task:
     """What the answer is scored for."""
 
 
-class Answer(Frozen):
+class MeasuredAnswer(Frozen):
     """An answer and what was measured on it: a line of `answers.jsonl`."""
 
     id: str

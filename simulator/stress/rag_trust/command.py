@@ -17,8 +17,8 @@ from hallulab.simulator.experiment.build import Settings, open_pool, open_record
 from hallulab.simulator.report.columns import csv_text
 from hallulab.simulator.runs.folder import RunFolder, write_together
 from hallulab.simulator.runs.outputs import check_outputs
-from hallulab.simulator.stress.rag_trust.answering import Asking, ask_all
-from hallulab.simulator.stress.rag_trust.cells import Answer, tasks
+from hallulab.simulator.stress.rag_trust.answering import AnswerCollector, ask_all
+from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer, tasks
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, StressConfig
 from hallulab.simulator.stress.rag_trust.page import render_page
 from hallulab.simulator.stress.rag_trust.report import Models, StressReport, stress_report
@@ -50,7 +50,7 @@ async def stress_command(config: StressConfig, folder: StressFolder, settings: S
     everything = _read(data)
     wanted = list(tasks(config, everything[: config.questions], everything))
     async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
-        asking = Asking(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
+        asking = AnswerCollector(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
         for task in wanted[: len(config.answering) * len(config.chatbots) * len(config.strategies)]:
             chatbot_options(task.chatbot.kind, asking.options(task))
         with folder.claimed():
@@ -82,7 +82,7 @@ def _read(data: Path) -> tuple[HotpotQuestion, ...]:
     return questions
 
 
-def _require_an_answer(answers: list[Answer]) -> None:
+def _require_an_answer(answers: list[MeasuredAnswer]) -> None:
     failed = [answer for answer in answers if answer.reply is None]
     if len(failed) == len(answers):
         raise OperationalError(

@@ -55,7 +55,7 @@ class Grid(Frozen):
         )
 
 
-class _Weights(Frozen):
+class _ScoreWeights(Frozen):
     @model_validator(mode="after")
     def _sum_to_one(self) -> Self:
         total = sum(dict(self).values())
@@ -64,7 +64,7 @@ class _Weights(Frozen):
         return self
 
 
-class FactualityWeights(_Weights):
+class FactualityWeights(_ScoreWeights):
     """Weights of factuality's parts (RAG-Trust section 5.1)."""
 
     judge: _Share = 0.5
@@ -75,7 +75,7 @@ class FactualityWeights(_Weights):
     """Of METEOR."""
 
 
-class RobustnessWeights(_Weights):
+class RobustnessWeights(_ScoreWeights):
     """Weights of robustness's parts (RAG-Trust section 5.2)."""
 
     judge: _Share = 0.6

@@ -10,7 +10,7 @@ from hallulab.chatbots.strategies import DECLINED
 from hallulab.scenarios.text.wording import counted, in_brief, noun
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.statistics import no_interval
-from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension, StressConfig
 from hallulab.simulator.stress.rag_trust.rows import StressRow, stress_rows
 
@@ -57,7 +57,7 @@ class StressReport(Frozen):
         return f"{self.model_dump_json(indent=2)}\n"
 
 
-def stress_report(config: StressConfig, models: Models, answers: Sequence[Answer]) -> StressReport:
+def stress_report(config: StressConfig, models: Models, answers: Sequence[MeasuredAnswer]) -> StressReport:
     """Count all answers of a stress test."""
     rows = tuple(row for dimension in DIMENSIONS for row in stress_rows(config, answers, dimension))
     questions = len({answer.question_id for answer in answers})
@@ -66,7 +66,7 @@ def stress_report(config: StressConfig, models: Models, answers: Sequence[Answer
     )
 
 
-def _notes(models: Models, answers: Sequence[Answer]) -> list[str]:
+def _notes(models: Models, answers: Sequence[MeasuredAnswer]) -> list[str]:
     found = [
         f"A refusal is a reply that begins with {DECLINED}. `score` gives it 1, as the paper does, which "
         "flatters whoever refuses; beside it stand the score of the answers alone, and with refusals as 0."
@@ -94,6 +94,6 @@ def _notes(models: Models, answers: Sequence[Answer]) -> list[str]:
     return found
 
 
-def _was_cut(answer: Answer) -> bool:
+def _was_cut(answer: MeasuredAnswer) -> bool:
     steps = ("chatbot.generate", "chatbot.answer", "chatbot.process")
     return any(call.purpose in steps and call.finish_reason == "length" for call in answer.calls)

@@ -19,7 +19,7 @@ from hallulab.simulator.measure.statistics import (
     cluster_weights,
     percentiles,
 )
-from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
 from hallulab.simulator.stress.rag_trust.config import Dimension, StressConfig
 from hallulab.simulator.stress.rag_trust.scoring import PARTS, Scored, score
 
@@ -81,7 +81,9 @@ class StressRow(Frozen):
     """Mean recall of the citations of the answered."""
 
 
-def stress_rows(config: StressConfig, answers: Sequence[Answer], dimension: Dimension) -> Iterator[StressRow]:
+def stress_rows(
+    config: StressConfig, answers: Sequence[MeasuredAnswer], dimension: Dimension
+) -> Iterator[StressRow]:
     """Yield the rows of a dimension: by attack, then model, then chatbot, then strategy."""
     questions = list(dict.fromkeys(answer.question_id for answer in answers))
     weights = cluster_weights(len(questions), RESAMPLES) if len(questions) >= LEAST_FOR_INTERVAL else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hallulab.simulator.measure.meteor import meteor
 from hallulab.simulator.measure.token_f1 import normalized, token_f1
-from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
 from hallulab.simulator.stress.rag_trust.citations import cited, without_citations
 from hallulab.simulator.stress.rag_trust.config import Dimension, Weights
 from hallulab.simulator.stress.rag_trust.judging import CORRECT_FROM
@@ -32,7 +32,7 @@ PARTS: dict[Dimension, tuple[str, ...]] = {
 """Dimension → its parts."""
 
 
-def score(answer: Answer, dimension: Dimension, weights: Weights) -> Scored | None:
+def score(answer: MeasuredAnswer, dimension: Dimension, weights: Weights) -> Scored | None:
     """Return an answer's score; None if the reply or the judge's word is missing."""
     if answer.reply is None:
         return None
@@ -70,7 +70,7 @@ def _decided(probability: float | None) -> float | None:
     return None if probability is None else float(probability >= CORRECT_FROM)
 
 
-def _accountability(reply: str, answer: Answer) -> Scored | None:
+def _accountability(reply: str, answer: MeasuredAnswer) -> Scored | None:
     """Return citation F1; 0 without citations. None if no true document that matters is left to cite."""
     said, gold = cited(reply, answer.titles), set(answer.gold)
     if not gold:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.agents.models.allowance import WINDOW_S, Allowance, Limits, most_tokens
+from hallulab.agents.models.allowance import WINDOW_S, Limits, RateLimit, most_tokens
 
 
 class Time:
@@ -28,7 +28,7 @@ class Time:
 def begun(limits: Limits, requests: list[int]) -> list[tuple[float, int]]:
     """When requests of so many tokens begin, all of which want to begin now."""
     time, found = Time(), list[tuple[float, int]]()
-    allowance = Allowance(limits, time.clock, time.pause)
+    allowance = RateLimit(limits, time.clock, time.pause)
 
     async def ask(tokens: int) -> None:
         async with allowance.spending(tokens):
@@ -63,7 +63,7 @@ def test_no_minute_has_more_and_none_overtakes(requests: list[int]) -> None:
 
 
 async def test_so_many_are_under_way_at_once_and_the_next_begins_when_one_ends() -> None:
-    allowance, under_way, most = Allowance(Limits(requests=2)), 0, 0
+    allowance, under_way, most = RateLimit(Limits(requests=2)), 0, 0
 
     async def ask() -> None:
         nonlocal under_way, most
@@ -78,7 +78,7 @@ async def test_so_many_are_under_way_at_once_and_the_next_begins_when_one_ends()
 
 
 async def test_a_cancelled_request_gives_its_place_back() -> None:
-    allowance = Allowance(Limits(requests=1))
+    allowance = RateLimit(Limits(requests=1))
     with pytest.raises(RuntimeError):
         async with allowance.spending(1):
             raise RuntimeError

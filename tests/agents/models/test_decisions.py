@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.agents.models.abilities import Abilities
+from hallulab.agents.models.abilities import Capabilities
 from hallulab.agents.models.answers import Completion, Likely
 from hallulab.agents.models.decisions import printed_option, share_of_tokens, share_of_words
 from hallulab.agents.models.errors import UnparseableAnswer
@@ -63,7 +63,7 @@ def test_tokens_of_one_word_add_up() -> None:
 
 def without_log_probabilities(script: Script, samples: int) -> tuple[ModelPool, ScriptedTransport]:
     pool, transport = scripted_pool(script, decision_samples=samples)
-    pool.get().abilities = Abilities(log_probabilities=False)
+    pool.get().abilities = Capabilities(log_probabilities=False)
     return pool, transport
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from hallulab.agents.models.abilities import Abilities
+from hallulab.agents.models.abilities import Capabilities
 from hallulab.agents.models.answers import Completion
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.json_answers import asking_for_json, parse_answer
@@ -64,7 +64,7 @@ def test_the_schema_is_a_message_where_the_user_is_not_the_last_to_speak() -> No
 
 async def test_an_endpoint_without_schemas_is_asked_in_the_prompt() -> None:
     pool, transport = scripted_pool(lambda _: 'Sure. {"supported": false}')
-    pool.get().abilities = Abilities(json_schema=False)
+    pool.get().abilities = Capabilities(json_schema=False)
     asked = [ChatMessage("user", "Is it?")]
     assert await pool.session("d").structured("verify", asked, Claim) == Claim(supported=False)
     (body,) = transport.requests

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.models.abilities import Abilities, ReadHow
+from hallulab.agents.models.abilities import Capabilities, ReadHow
 from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
@@ -38,7 +38,7 @@ def without_seeds() -> Script:
     return lambda body: f"Word {next(numbers)}" if body["temperature"] else able(body)
 
 
-async def found(script: Script, **options: Any) -> tuple[Abilities, ScriptedTransport]:
+async def found(script: Script, **options: Any) -> tuple[Capabilities, ScriptedTransport]:
     pool, transport = scripted_pool(script, **options)
     await pool.check()
     return pool.get().abilities, transport
@@ -67,7 +67,7 @@ CASHIER, PORTER = "transfer_to_cashier", "transfer_to_porter"
 
 async def test_an_endpoint_that_can_do_all_is_asked_six_times() -> None:
     abilities, transport = await found(calling(CASHIER, PORTER))
-    assert abilities == Abilities(asked=True, function_calls=True)
+    assert abilities == Capabilities(asked=True, function_calls=True)
     assert len(transport.requests) == 6
     assert sum(body["max_tokens"] for body in transport.requests) == 218
 
@@ -85,7 +85,7 @@ async def test_an_endpoint_that_can_do_all_is_asked_six_times() -> None:
 )
 async def test_a_model_that_does_not_hand_over_rightly_calls_no_functions(script: Script, asked: int) -> None:
     abilities, transport = await found(script)
-    assert abilities == Abilities(asked=True)
+    assert abilities == Capabilities(asked=True)
     assert sum("tools" in body for body in transport.requests) == asked
 
 
@@ -107,7 +107,7 @@ async def test_a_model_that_does_not_hand_over_rightly_calls_no_functions(script
 )
 async def test_what_an_endpoint_lacks_is_found_out(make: Callable[[], Script], lacks: dict[str, Any]) -> None:
     abilities, transport = await found(make())
-    assert abilities == Abilities(asked=True, **lacks)
+    assert abilities == Capabilities(asked=True, **lacks)
     assert len(transport.requests) <= 15
 
 
@@ -116,14 +116,14 @@ async def test_what_an_endpoint_lacks_is_found_out(make: Callable[[], Script], l
 async def test_one_odd_answer_does_not_decide_how_a_run_is_read(odd: int, answer: Any) -> None:
     numbers = count()
     abilities, transport = await found(lambda body: answer if next(numbers) == odd else able(body))
-    assert abilities == Abilities(asked=abilities.asked)
+    assert abilities == Capabilities(asked=abilities.asked)
     assert len(transport.requests) <= 10
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])
 async def test_an_endpoint_that_answers_nothing_is_assumed_to_do_all(status: int) -> None:
     abilities, _ = await found(lambda _: refusal(status))
-    assert abilities == Abilities(asked=False)
+    assert abilities == Capabilities(asked=False)
 
 
 @pytest.mark.parametrize("status", [400, 404])
@@ -134,7 +134,7 @@ async def test_what_was_found_out_is_replayed(tmp_path: Path, status: int) -> No
     recorded, _ = await found(refusing("logprobs", "response_format", status=status), recording=recording)
     recording.close()
     replayed, transport = await found(able, recording=Recording.replay(path))
-    assert recorded == replayed == Abilities(log_probabilities=False, json_schema=False, asked=True)
+    assert recorded == replayed == Capabilities(log_probabilities=False, json_schema=False, asked=True)
     assert transport.requests == []
 
 
@@ -142,7 +142,7 @@ async def test_seeds_that_are_refused_are_not_sent_and_make_different_requests()
     pool, transport = scripted_pool(
         lambda body: httpx2.Response(200, json=_numbered(len(transport.requests)))
     )
-    pool.get().abilities = Abilities(seed="refused")
+    pool.get().abilities = Capabilities(seed="refused")
     session = pool.session("d", seed=3)
     texts = [await session.text("sample", QUESTION, temperature=1.0, sample=n) for n in (0, 1, 0)]
     assert texts == ["1", "2", "1"]
@@ -157,7 +157,7 @@ def test_models_that_are_read_alike_are_told_once() -> None:
     endpoint = Endpoint("m", "http://127.0.0.1:9/v1")
     other = Endpoint("n", "http://127.0.0.1:9/v1")
     pool = ModelPool({"default": endpoint, "again": endpoint, "other": other}, decision_samples=3)
-    pool.get("other").abilities = Abilities(seed="ignored", asked=True)
+    pool.get("other").abilities = Capabilities(seed="ignored", asked=True)
     assert pool.read_how == (
         ReadHow(model="m", decision_samples=3),
         ReadHow(model="n", seed="ignored", asked=True, decision_samples=3),

@@ -13,7 +13,7 @@ import pytest
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.received import LARGEST
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.wire import Answer, Exchange, Wire, is_retryable
+from hallulab.agents.models.wire import Answer, CallRecord, Wire, is_retryable
 from hallulab.scenarios.errors import ReplayMiss
 from tests.scripted import completion
 
@@ -46,8 +46,8 @@ def _wire(server: Server, recording: Recording | None = None, concurrency: int =
     return Wire(recording, asyncio.Semaphore(concurrency), 5.0, server)
 
 
-async def _post(wire: Wire, body: Mapping[str, Any], api_key: str = "EMPTY") -> tuple[Answer, Exchange]:
-    exchange = Exchange()
+async def _post(wire: Wire, body: Mapping[str, Any], api_key: str = "EMPTY") -> tuple[Answer, CallRecord]:
+    exchange = CallRecord()
     url = httpx2.URL(URL)
     key = wire.key(url, body)
     answer = wire.known(key, exchange) or await wire.ask(key, url, body, api_key, exchange)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hallulab.agents.users.manners import (
     DEFAULT_MANNERS,
     OWN,
-    Manner,
+    StyleProfile,
     drawn,
     manner_of,
     manners,
@@ -37,7 +37,7 @@ def test_a_mixture_has_the_texts_of_all_and_the_tightest_limit() -> None:
 
 
 def test_ones_own_manner_changes_nothing() -> None:
-    assert manner_of(OWN) == Manner()
+    assert manner_of(OWN) == StyleProfile()
 
 
 def test_messages_are_short_by_default() -> None:
@@ -53,25 +53,25 @@ def test_a_persona_keeps_its_manner_where_the_model_is_told_nothing() -> None:
 @pytest.mark.parametrize(
     ("manner", "said"),
     [
-        (Manner(), TEXT),
-        (Manner(without_articles=1.0), "Refrigerator cost Rs 46,990 in shop. Can I get money back?"),
+        (StyleProfile(), TEXT),
+        (StyleProfile(without_articles=1.0), "Refrigerator cost Rs 46,990 in shop. Can I get money back?"),
     ],
 )
-def test_slips_are_those_of_the_manner(manner: Manner, said: str) -> None:
+def test_slips_are_those_of_the_manner(manner: StyleProfile, said: str) -> None:
     assert slipped(TEXT, manner, 0) == said
 
 
 def test_each_long_word_gets_one_slip_and_numbers_and_short_words_none() -> None:
-    words = slipped(TEXT, Manner(misspelt=1.0), 0).split()
+    words = slipped(TEXT, StyleProfile(misspelt=1.0), 0).split()
     changed = [word for word, before in zip(words, TEXT.split(), strict=True) if word != before]
     assert len(changed) == 2
     assert re.fullmatch(r"r\w{9,12}r", changed[0])
-    assert slipped(TEXT, Manner(misspelt=1.0), 0).split() == words
+    assert slipped(TEXT, StyleProfile(misspelt=1.0), 0).split() == words
 
 
 @given(st.text(), st.integers(0, 99))
 def test_slips_never_change_digits_and_same_seeds_slip_alike(text: str, seed: int) -> None:
-    manner = Manner(misspelt=1.0, without_articles=1.0)
+    manner = StyleProfile(misspelt=1.0, without_articles=1.0)
     found = slipped(text, manner, seed)
     assert [letter for letter in found if letter.isdigit()] == [one for one in text if one.isdigit()]
     assert found == slipped(text, manner, seed)

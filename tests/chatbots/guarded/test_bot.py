@@ -10,7 +10,7 @@ from hallulab.agents.claim_check import ClaimCheck
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.chatbots.guarded.record import STEP
 from hallulab.chatbots.protocol import parts_version
-from hallulab.chatbots.registry import Workshop, chatbot_options, chatbot_version, make_chatbot
+from hallulab.chatbots.registry import ComponentFactory, chatbot_options, chatbot_version, make_chatbot
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Message
@@ -177,7 +177,7 @@ def test_it_checks_claims_as_its_guard_does() -> None:
 
 def test_a_detector_is_made_once_for_equal_options() -> None:
     context, _, _ = stage()
-    workshop, asking = Workshop(), DetectorContext(models=context.models)
+    workshop, asking = ComponentFactory(), DetectorContext(models=context.models)
     assert workshop.detector("lexical", asking) is workshop.detector("lexical", asking)
     other = DetectorContext(models=context.models, options={"threshold": 0.9})
     assert workshop.detector("lexical", asking) is not workshop.detector("lexical", other)

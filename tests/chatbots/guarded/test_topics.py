@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from hallulab.chatbots.guarded.policy import Policy, Topic
-from hallulab.chatbots.guarded.topics import Asked, Tags, by_rules, tag
+from hallulab.chatbots.guarded.topics import Tags, TopicSubject, by_rules, tag
 from hallulab.scenarios.transcript import Passage
 from tests.scripted import last_user, scripted_pool
 
@@ -17,9 +17,9 @@ TOPICS = {
 }
 
 
-def asked(question: str, *passages: str, query: str | None = None, label: str | None = None) -> Asked:
+def asked(question: str, *passages: str, query: str | None = None, label: str | None = None) -> TopicSubject:
     found = [Passage(id=f"d#{at}", document="d", text=text, topic=label) for at, text in enumerate(passages)]
-    return Asked(question, query, found)
+    return TopicSubject(question, query, found)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def asked(question: str, *passages: str, query: str | None = None, label: str | 
         (asked("Can I?", "Fly.", label="travel"), {}),
     ],
 )
-def test_words_and_labels_tag(given: Asked, found: Mapping[str, str]) -> None:
+def test_words_and_labels_tag(given: TopicSubject, found: Mapping[str, str]) -> None:
     assert by_rules(TOPICS, (), given) == found
 
 
@@ -51,7 +51,7 @@ def tagging(tagger: str) -> Policy:
     return Policy.model_validate(given)
 
 
-async def tags(tagger: str, answer: str | Mapping[str, float], given: Asked) -> tuple[Tags, list[str]]:
+async def tags(tagger: str, answer: str | Mapping[str, float], given: TopicSubject) -> tuple[Tags, list[str]]:
     pool, transport = scripted_pool(lambda body: answer)
     session = pool.session("chatbot")
     found = await tag(tagging(tagger), (), given, session)

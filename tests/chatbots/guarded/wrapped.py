@@ -8,7 +8,7 @@ from typing import Any
 
 from hallulab.chatbots.guarded.record import GuardRecord, record_of
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext, ChatbotError, Reply
-from hallulab.chatbots.registry import Workshop, make_chatbot
+from hallulab.chatbots.registry import ComponentFactory, make_chatbot
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Call, Judgement, Message, Passage, Span, Step, Turn, TurnView, Unit
@@ -70,7 +70,7 @@ class Finds(Detector):
         )
 
 
-class Parts(Workshop):
+class Parts(ComponentFactory):
     """Gives this bot and this detector, whatever is asked for."""
 
     def __init__(self, bot: Chatbot, detector: Detector) -> None:

@@ -13,7 +13,7 @@ from hallulab.detectors.base.trained_file import classifier, read_trained, write
 from hallulab.detectors.combined import model as combined
 from hallulab.detectors.evidence_chain import model as evidence_chain
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.scores import Thresholds
+from hallulab.detectors.features.scores import LevelThresholds
 from hallulab.scenarios.errors import UsageError
 
 DIRECTORY = b"PK\x01\x02"
@@ -74,7 +74,7 @@ def test_a_combined_model_without_a_classifier_is_refused(held: dict[str, Any], 
         frequency=DocumentFrequency(texts=1, counts={"bread": 1}),
         pieces=combined.PieceClassifiers(regression, regression),
         replies=combined.ReplyClassifiers(regression, regression),
-        thresholds=Thresholds(word=0.5, sentence=0.5, response=0.5),
+        thresholds=LevelThresholds(word=0.5, sentence=0.5, response=0.5),
         identity="made",
     )
     combined.save_model(model, path)

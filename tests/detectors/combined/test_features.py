@@ -14,7 +14,7 @@ from hallulab.detectors.combined.features import (
     measure_all,
     of_word_scores,
 )
-from hallulab.detectors.features.batch import Case, make_batch
+from hallulab.detectors.features.batch import ReplyWithEvidence, make_batch
 from hallulab.detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
 from hallulab.detectors.features.features import PAPER_FEATURES
 from hallulab.detectors.features.matching import DocumentFrequency
@@ -24,7 +24,7 @@ NO_COUNTS = DocumentFrequency(texts=0, counts={})
 
 
 def copied(reply: str, *evidence: str) -> dict[str, float]:
-    measured = measure_all([Case(reply, passages(*evidence), "qa")], NO_COUNTS)
+    measured = measure_all([ReplyWithEvidence(reply, passages(*evidence), "qa")], NO_COUNTS)
     return dict(zip(COPY_FEATURES, measured.replies[0, -len(COPY_FEATURES) :].tolist(), strict=True))
 
 
@@ -62,13 +62,15 @@ TEXTS = st.lists(st.sampled_from(["red", "fox", "runs.", "A"]), max_size=6).map(
 
 @given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=2)), max_size=4))
 def test_what_is_copied_does_not_depend_on_the_other_replies(drawn: list[tuple[str, list[str]]]) -> None:
-    cases = [Case(reply, passages(*evidence), "qa") for reply, evidence in drawn]
+    cases = [ReplyWithEvidence(reply, passages(*evidence), "qa") for reply, evidence in drawn]
     alone = [copying(make_batch([case]))[0].tolist() for case in cases]
     assert copying(make_batch(cases)).tolist() == alone
 
 
 def test_inputs_of_words_sentences_and_replies() -> None:
-    measured = measure_all([Case("Bread costs 3. Jam, too.", passages("Bread costs 3."), "qa")], NO_COUNTS)
+    measured = measure_all(
+        [ReplyWithEvidence("Bread costs 3. Jam, too.", passages("Bread costs 3."), "qa")], NO_COUNTS
+    )
     of_sentence = len(PAPER_FEATURES) + len(EXTRA_FEATURES)
     assert measured.sentences.shape == (2, of_sentence + len(TASKS))
     assert measured.words(slice(None)).shape == (5, len(WORD_FEATURES) + of_sentence + len(TASKS))

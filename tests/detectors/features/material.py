@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hallulab.detectors.features.batch import Batch, Case, make_batch
+from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Passage
 
@@ -14,7 +14,7 @@ def passages(*texts: str) -> tuple[Passage, ...]:
 
 
 def batch(reply: str, *texts: str) -> Batch:
-    return make_batch([Case(reply, passages(*texts), "qa")])
+    return make_batch([ReplyWithEvidence(reply, passages(*texts), "qa")])
 
 
 def corpus(groups: int = 10, **meta: str) -> list[LabelledReply]:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.halludetect.detector import HalluDetectDetector, kept_places
 from hallulab.detectors.halludetect.mixture import (
+    LogisticWeights,
     Mixture,
-    Weights,
     log_odds,
     measure_reply,
     measure_sentence,
@@ -103,8 +103,8 @@ async def test_what_doubled_retrieval_adds_is_asked_only_where_the_own_passages_
 
 async def test_with_a_mixture_the_reply_is_weighed_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     mixture = Mixture(
-        sentence=Weights(intercept=0.0, weights={"unsupported": 1.0}),
-        reply=Weights(intercept=-1.0, weights={"any": 0.0, "unknown": 2.0}),
+        sentence=LogisticWeights(intercept=0.0, weights={"unsupported": 1.0}),
+        reply=LogisticWeights(intercept=-1.0, weights={"any": 0.0, "unknown": 2.0}),
     )
     monkeypatch.setattr("hallulab.detectors.halludetect.detector.mixture_of", lambda model: mixture)
     judge, _ = detector(stated)
@@ -118,8 +118,8 @@ async def test_with_a_mixture_the_reply_is_weighed_as_a_whole(monkeypatch: pytes
 
 async def test_weights_are_part_of_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = detector(stated)[0].version
-    weights = Weights(intercept=0.0, weights={"unsupported": 1.0})
-    mixture = Mixture(sentence=weights, reply=Weights(intercept=0.0, weights={"any": 1.0}))
+    weights = LogisticWeights(intercept=0.0, weights={"unsupported": 1.0})
+    mixture = Mixture(sentence=weights, reply=LogisticWeights(intercept=0.0, weights={"any": 1.0}))
     monkeypatch.setattr("hallulab.detectors.halludetect.detector.mixture_of", lambda model: mixture)
     learnt, _ = detector(stated)
     assert learnt.version != plain

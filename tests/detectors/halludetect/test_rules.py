@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.base.statements import statements
 from hallulab.detectors.halludetect.by_word import Objection, RoughAnalysis, vote
-from hallulab.detectors.halludetect.evidence import Grounds, merge_passages
+from hallulab.detectors.halludetect.evidence import EvidenceContext, merge_passages
 from hallulab.detectors.halludetect.overlap import lack_of_overlap
 from hallulab.detectors.halludetect.severity import majority, mean, severity
 from hallulab.detectors.halludetect.user_said import draws_on_user, items, repeats_user
@@ -117,7 +117,7 @@ def test_doubled_retrieval_adds_to_the_turns_own_passages() -> None:
 
 def test_who_asks_whether_a_thing_is_so_does_not_say_so() -> None:
     said = "I paid Rs 12,500. Is the fee Rs 500?\nThe shop is shut."
-    grounds = Grounds(
+    grounds = EvidenceContext(
         documents="", text="", passages=(), user_text=said, query=None, memory=None, truncated=False
     )
     assert grounds.user_statements == "I paid Rs 12,500. The shop is shut."

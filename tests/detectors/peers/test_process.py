@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
-from hallulab.detectors.peers.process import Worker
+from hallulab.detectors.peers.process import PeerProcess
 from hallulab.detectors.peers.protocol import (
     Abstained,
     Failed,
     Judged,
-    Prompt,
+    PeerPrompt,
     Request,
     Text,
     read_message,
@@ -35,8 +35,8 @@ FRAME = [sys.executable, "-I", str(LOOP), str(FAKE)]
 
 
 @contextmanager
-def running(command: Sequence[str] = FRAME) -> Iterator[Worker]:
-    worker = Worker(command)
+def running(command: Sequence[str] = FRAME) -> Iterator[PeerProcess]:
+    worker = PeerProcess(command)
     try:
         worker.load({"weights": "some"})
         yield worker
@@ -45,7 +45,7 @@ def running(command: Sequence[str] = FRAME) -> Iterator[Worker]:
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Worker]:
+def shared() -> Iterator[PeerProcess]:
     """A worker for the tests after which it goes on."""
     with running() as worker:
         yield worker
@@ -66,37 +66,37 @@ def request(reply: str, id: str = "1") -> Request:
     )
 
 
-def nobody(prompts: Sequence[Prompt]) -> tuple[str, ...]:
+def nobody(prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
     raise AssertionError("no model is asked")
 
 
-def test_replies_are_judged_one_after_the_other_whatever_packages_print(shared: Worker) -> None:
+def test_replies_are_judged_one_after_the_other_whatever_packages_print(shared: PeerProcess) -> None:
     for id in ("1", "2"):
         said = shared.judge(request("Fine größer 🏊 \ud800.", id), nobody, 20)
         assert isinstance(said, Judged)
         assert (said.id, said.score, said.spans and said.spans[0].end) == (id, 0.75, 16)
 
 
-def test_what_a_reply_raises_is_of_that_reply_only(shared: Worker) -> None:
+def test_what_a_reply_raises_is_of_that_reply_only(shared: PeerProcess) -> None:
     assert shared.judge(request("Raise"), nobody, 20) == Failed(id="1", error="ValueError: too long")
     assert isinstance(shared.judge(request("Fine"), nobody, 20), Judged)
 
 
-def test_the_served_models_answers_come_through_us(shared: Worker) -> None:
-    asked: list[Prompt] = []
+def test_the_served_models_answers_come_through_us(shared: PeerProcess) -> None:
+    asked: list[PeerPrompt] = []
 
-    def answer(prompts: Sequence[Prompt]) -> tuple[str, ...]:
+    def answer(prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
         asked.extend(prompts)
         return ("one", "two")
 
     said = shared.judge(request("Ask_model"), answer, 20)
     assert isinstance(said, Judged)
     assert said.units[0].text == "one two"
-    assert asked == [Prompt(step="extract", prompt=text, max_tokens=9) for text in ("a", "b")]
+    assert asked == [PeerPrompt(step="extract", prompt=text, max_tokens=9) for text in ("a", "b")]
 
 
-def test_what_asking_the_model_raises_is_raised_and_the_worker_goes_on(shared: Worker) -> None:
-    def refuse(prompts: Sequence[Prompt]) -> tuple[str, ...]:
+def test_what_asking_the_model_raises_is_raised_and_the_worker_goes_on(shared: PeerProcess) -> None:
+    def refuse(prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
         raise KeyError("no model")
 
     with pytest.raises(KeyError, match="no model"):
@@ -161,7 +161,7 @@ def test_the_last_words_of_a_long_complaint_are_told() -> None:
 
 
 def test_a_worker_that_we_stop_says_so_while_it_loads() -> None:
-    worker = Worker([sys.executable, "-I", "-c", "import time; time.sleep(60)"])
+    worker = PeerProcess([sys.executable, "-I", "-c", "import time; time.sleep(60)"])
     threading.Timer(0.2, worker.stop).start()
     with pytest.raises(WorkerStopped, match=r"^its worker was ended$"):
         worker.load({})
@@ -191,14 +191,14 @@ def test_a_worker_that_fails_is_ended_and_named(body: str, sentence: str) -> Non
 
 
 def test_a_worker_that_cannot_load_says_why_on_one_line() -> None:
-    worker = Worker(FRAME)
+    worker = PeerProcess(FRAME)
     with pytest.raises(WorkerError, match=r"cannot load its model \(OSError: no/model is nowhere\)$"):
         worker.load({"weights": "no/model"})
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
     with pytest.raises(WorkerError, match=r"\(cannot start /no/python: No such file or directory\)"):
-        Worker(["/no/python"]).load({})
+        PeerProcess(["/no/python"]).load({})
 
 
 def test_a_computing_worker_ends_when_our_process_is_killed() -> None:

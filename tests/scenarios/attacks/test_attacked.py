@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.attacked import Planted, attack_version, attacked
+from hallulab.scenarios.attacks.attacked import AttackRecord, attack_version, attacked
 from hallulab.scenarios.attacks.orders import all_orders
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
@@ -15,7 +15,7 @@ PACK = load_scenario("migration-labour-rights")
 
 
 def test_an_attack_of_nothing_changes_nothing() -> None:
-    assert attacked(PACK, Attack()) == (PACK, Planted(documents=23))
+    assert attacked(PACK, Attack()) == (PACK, AttackRecord(documents=23))
 
 
 def test_everything_planted_is_in_the_documents() -> None:
@@ -52,4 +52,4 @@ def test_the_version_tells_attacks_apart() -> None:
 
 def test_an_order_that_is_not_there_is_refused() -> None:
     with pytest.raises(ValidationError, match="names the order 'x', which is not among"):
-        Planted(documents=1, ordering={"d": "x"})
+        AttackRecord(documents=1, ordering={"d": "x"})

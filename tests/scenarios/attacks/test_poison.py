@@ -5,9 +5,9 @@ from __future__ import annotations
 from hallulab.scenarios.attacks.poison import Poison, poisoned
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.text.library import Library, library_of
+from hallulab.scenarios.text.library import SentenceBank, library_of
 
-NOTHING = Library(())
+NOTHING = SentenceBank(())
 FEE = "The fee for a first complaint at the office is 200 rupees."
 AIM = "Everybody who has a complaint is heard at the office with care."
 

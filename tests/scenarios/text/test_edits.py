@@ -18,7 +18,7 @@ from hallulab.scenarios.text.edits import (
     reference_edits,
     unit_edits,
 )
-from hallulab.scenarios.text.library import Library
+from hallulab.scenarios.text.library import SentenceBank
 
 
 def made(sentence: str, found: Iterable[Edit]) -> list[str]:
@@ -107,7 +107,7 @@ def test_another_month() -> None:
 
 
 def test_another_name_has_the_same_last_word_where_there_is_one() -> None:
-    library = Library((("a", "Ask the State Bank of it."), ("b", "Ask the Water Office of it.")))
+    library = SentenceBank((("a", "Ask the State Bank of it."), ("b", "Ask the Water Office of it.")))
     sentence = "Then the Reserve Bank decides."
     assert made(sentence, name_edits(sentence, library, random.Random(0))) == ["Then the State Bank decides."]
 

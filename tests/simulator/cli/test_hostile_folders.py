@@ -20,7 +20,7 @@ from hallulab.scenarios.text.chunking import chunk
 from hallulab.scenarios.text.spans import sentences, words
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
 from hallulab.simulator.experiment.execution import execute, long_lived_objects_left_alone
-from hallulab.simulator.experiment.stage import Cast
+from hallulab.simulator.experiment.stage import Participants
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
@@ -244,7 +244,7 @@ def judge(lexical: LexicalDetector, tmp_path: Path) -> Callable[[str], None]:
     def work(reply: str) -> None:
         run = run_of(tmp_path / f"run-{next(numbers)}", [with_evidence(reply)], [])
         with ProgressBars(1, 1, quiet=True) as bars:
-            asyncio.run(execute(Cast(nobody, nobody, [lexical], None, 1, 1), (), run, bars))
+            asyncio.run(execute(Participants(nobody, nobody, [lexical], None, 1, 1), (), run, bars))
         assert write_reports(run).rows[0].turns == 1
 
     return work

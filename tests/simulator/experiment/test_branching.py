@@ -9,26 +9,29 @@ from typing import Any
 
 from hallulab.chatbots.protocol import Reply
 from hallulab.scenarios.transcript import Conversation, Message
-from hallulab.simulator.experiment.branching import Prefixes, branch_jobs
+from hallulab.simulator.experiment.branching import PrefixSource, branch_jobs
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.conversation import GivenMessage, converse
 from hallulab.simulator.experiment.execution import execute
-from hallulab.simulator.experiment.makers import Makers, makers
+from hallulab.simulator.experiment.makers import ComponentVersions, makers
 from hallulab.simulator.experiment.plan import Job
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import branched, conversation
 from tests.simulator.experiment.test_execution import Answerer, Judge, Listener, cast
 from tests.simulator.experiment.test_plan import scenario
 
-MAKERS = Makers(user="u", chatbots={"vanilla": "v", "editor": "e"})
+MAKERS = ComponentVersions(user="u", chatbots={"vanilla": "v", "editor": "e"})
 
 
 def jobs(
-    *conversations: Conversation, turns: set[int] | None = None, made_by: Makers = MAKERS, **fields: Any
+    *conversations: Conversation,
+    turns: set[int] | None = None,
+    made_by: ComponentVersions = MAKERS,
+    **fields: Any,
 ) -> list[Job]:
     """The branches of Vanilla's conversations, held with `vanilla` and `editor` unless told otherwise."""
     values = {"chatbots": ["vanilla", "editor"], "model": "m"} | fields
-    prefixes = Prefixes("vanilla", conversations, None if turns is None else frozenset(turns))
+    prefixes = PrefixSource("vanilla", conversations, None if turns is None else frozenset(turns))
     return branch_jobs(prefixes, load_experiment(None, values), scenario(), made_by)
 
 
@@ -63,7 +66,7 @@ def test_another_history_makes_another_conversation() -> None:
         jobs(conversation("c", ["One.", "Two."]))[3],
         jobs(
             conversation("c", ["One.", "Two."]),
-            made_by=Makers(user="u", chatbots={"vanilla": "w", "editor": "e"}),
+            made_by=ComponentVersions(user="u", chatbots={"vanilla": "w", "editor": "e"}),
         )[2],
         jobs(conversation("c", ["One.", "Two."]), top_k=9)[2],
     ]
@@ -78,7 +81,7 @@ def test_what_the_chatbot_said_at_that_turn_does_not_matter() -> None:
 
 def test_the_texts_of_the_run_are_its_identity() -> None:
     one, other = (
-        Prefixes("vanilla", [conversation("c", ["One.", reply])], None).identity()
+        PrefixSource("vanilla", [conversation("c", ["One.", reply])], None).identity()
         for reply in ("Two.", "Three.")
     )
     assert one.keys() == other.keys()

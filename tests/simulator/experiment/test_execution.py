@@ -19,7 +19,7 @@ from hallulab.simulator.experiment.config import Component
 from hallulab.simulator.experiment.conversation import ConversationKey
 from hallulab.simulator.experiment.execution import execute
 from hallulab.simulator.experiment.plan import Job
-from hallulab.simulator.experiment.stage import Cast
+from hallulab.simulator.experiment.stage import Participants
 from hallulab.simulator.runs.folder import RunFolder
 
 PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")
@@ -96,11 +96,11 @@ def job(name: str) -> Job:
     return Job(ConversationKey(name, "s", "p", "bot", "m", 0), PERSONA, Component(name="bot", kind="bot"))
 
 
-def cast(*judges: Judge) -> Cast:
-    return Cast(lambda job: Asker(), lambda chosen, seed: Answerer(), judges, None, 2, 4)
+def cast(*judges: Judge) -> Participants:
+    return Participants(lambda job: Asker(), lambda chosen, seed: Answerer(), judges, None, 2, 4)
 
 
-def bot(chatbot: Chatbot) -> Cast:
+def bot(chatbot: Chatbot) -> Participants:
     """A cast with that chatbot, and nobody who judges."""
     return replace(cast(), chatbot=lambda chosen, seed: chatbot)
 
@@ -242,7 +242,7 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
     tmp_path: Path, asker: Asker, answerer: Answerer, judge: Judge, held: int
 ) -> None:
     folder = RunFolder(tmp_path)
-    stale = Cast(lambda job: asker, lambda chosen, seed: answerer, [judge], None, 2, 4)
+    stale = Participants(lambda job: asker, lambda chosen, seed: answerer, [judge], None, 2, 4)
     with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
         await execute(stale, [job("a")], folder, Listener())
     assert (len(folder.read_conversations()), len(folder.read_journals().verdicts)) == (held, 0)
@@ -254,7 +254,7 @@ async def test_a_chatbot_whose_file_cannot_be_opened_ends_the_run_with_the_syste
     def opens_a_policy(chosen: object, seed: int) -> Chatbot:
         raise OSError(24, "Too many open files", "policy.yaml")
 
-    unopened = Cast(lambda job: Asker(), opens_a_policy, [], None, 2, 4)
+    unopened = Participants(lambda job: Asker(), opens_a_policy, [], None, 2, 4)
     with pytest.raises(OSError, match=r"Too many open files: 'policy\.yaml'"):
         await execute(unopened, [job("a"), job("b")], RunFolder(tmp_path), Listener())
 

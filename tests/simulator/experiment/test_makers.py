@@ -11,7 +11,7 @@ from hallulab.agents import identity as identities
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.experiment.config import load_experiment
-from hallulab.simulator.experiment.makers import Makers, made_anew, makers
+from hallulab.simulator.experiment.makers import ComponentVersions, made_anew, makers
 from tests.builders import conversation
 from tests.scripted import scripted_pool
 
@@ -122,7 +122,7 @@ def test_another_model_makes_stale_whoever_asks_it(models: dict[str, str], stale
     assert changed | ({"user"} if before.user != after.user else set()) == stale
 
 
-NOW = Makers(user="u2", chatbots={"vanilla": "v2", "editor": "e1"})
+NOW = ComponentVersions(user="u2", chatbots={"vanilla": "v2", "editor": "e1"})
 
 
 @pytest.mark.parametrize(
@@ -145,5 +145,7 @@ def test_what_has_changed_is_told(chatbot: str, version: str, said: list[str]) -
 
 
 def test_who_took_part_before_stays_known() -> None:
-    before = Makers(user="u1", chatbots={"agent": "a1", "vanilla": "v1"})
-    assert NOW.joining(before) == Makers(user="u2", chatbots={"agent": "a1", "vanilla": "v2", "editor": "e1"})
+    before = ComponentVersions(user="u1", chatbots={"agent": "a1", "vanilla": "v1"})
+    assert NOW.joining(before) == ComponentVersions(
+        user="u2", chatbots={"agent": "a1", "vanilla": "v2", "editor": "e1"}
+    )

@@ -9,12 +9,12 @@ import pytest
 
 from hallulab.simulator.measure.corrections import Correction, corrections
 from hallulab.simulator.measure.judged_turns import JudgedTurn
-from hallulab.simulator.measure.prevalence import Accuracy, Known, PairCounts, by_planted_errors
+from hallulab.simulator.measure.prevalence import Accuracy, DetectorErrors, PairCounts, by_planted_errors
 
 EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
 
 
-def known(groups: int = 10, each: PairCounts = EACH) -> Known:
+def known(groups: int = 10, each: PairCounts = EACH) -> DetectorErrors:
     return by_planted_errors(
         Accuracy(detector="d", version="1", all_pairs=10 * groups, groups=(each,) * groups)
     )
@@ -36,7 +36,7 @@ def turn(
 
 
 def of(
-    turns: Sequence[JudgedTurn], by: Known | None = None, chatbots: Sequence[str] = ("a",)
+    turns: Sequence[JudgedTurn], by: DetectorErrors | None = None, chatbots: Sequence[str] = ("a",)
 ) -> list[Correction]:
     return corrections(turns, chatbots, by, "nobody knows")
 
@@ -59,7 +59,7 @@ def test_what_is_known_of_the_detector_corrects_share_and_count() -> None:
 
 def test_a_calibration_corrects_the_count_by_sentences() -> None:
     groups = np.array([[50.0, 5.0, 10.0, 8.0]] * 10)
-    [found, *_] = of(TEN, Known("calibration", groups, groups, "sentence"))
+    [found, *_] = of(TEN, DetectorErrors("calibration", groups, groups, "sentence"))
     # 20 of 80 sentences are flagged: (20 - 0.1 · 80) / 20 turns / (0.8 - 0.1).
     assert (found.source, found.corrected_hpt_1) == ("calibration", round(0.6 / 0.7, 6))
 

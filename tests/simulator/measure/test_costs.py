@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.costs import Cost, Costs, Efficiency
+from hallulab.simulator.measure.costs import Cost, CostCounter, Efficiency
 from tests.builders import call, conversation, scored
 from tests.simulator.counted import judged
 
@@ -21,8 +21,8 @@ def costs(
     verdicts: list[Verdict],
     chatbots: list[str] | None = None,
     detectors: list[str] | None = None,
-) -> Costs:
-    found = Costs(chatbots or [], detectors or [])
+) -> CostCounter:
+    found = CostCounter(chatbots or [], detectors or [])
     for chat, judgements in judged(chats, verdicts):
         found.add(chat, judgements)
     return found

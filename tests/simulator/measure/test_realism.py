@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hallulab.simulator.measure.messages import Messages
 from hallulab.simulator.measure.realism import (
     MEASURES,
+    MessageSample,
     RealismRow,
-    Sample,
     compare_messages,
     distributions,
     halves,
@@ -25,20 +25,20 @@ def said(*texts: str, persona: str = "p", seed: int = 0, facts: Sequence[str] = 
     return Messages(("s", persona, seed), texts, tuple(facts))
 
 
-def sample(*held: Messages) -> Sample:
+def sample(*held: Messages) -> MessageSample:
     """The messages, with a vector of its own for each first message."""
     texts = sorted({one.texts[0] for one in held if one.texts})
-    return Sample(held, dict(zip(texts, np.eye(len(texts)), strict=True)))
+    return MessageSample(held, dict(zip(texts, np.eye(len(texts)), strict=True)))
 
 
-def users(*lengths: int) -> Sample:
+def users(*lengths: int) -> MessageSample:
     """A user for each length: a first message of so many words and a follow-up of one."""
     return sample(
         *(said(" ".join(["w"] * length), "ok", persona=str(place)) for place, length in enumerate(lengths))
     )
 
 
-def rows(run: Sample, people: Sample) -> dict[str, RealismRow]:
+def rows(run: MessageSample, people: MessageSample) -> dict[str, RealismRow]:
     return {row.measure: row for row in compare_messages(run, people)[2]}
 
 
@@ -125,12 +125,12 @@ def test_diversity_is_measured_in_samples_of_one_size() -> None:
 
 def test_dispersion_is_the_mean_distance_of_two_users() -> None:
     texts = {"a": np.array([1.0, 0.0]), "b": np.array([0.6, 0.8]), "c": np.array([0.0, 1.0])}
-    run = Sample([said(text, persona=text) for text in texts], texts)
+    run = MessageSample([said(text, persona=text) for text in texts], texts)
     assert rows(run, sample())["dispersion"].run.value == pytest.approx((0.4 + 1 + 0.2) / 3)
 
 
 def test_without_an_embedding_there_is_no_dispersion() -> None:
-    found = rows(Sample([said("a"), said("b", persona="q")], None), sample())
+    found = rows(MessageSample([said("a"), said("b", persona="q")], None), sample())
     assert {found[name].run.reason for name in ("dispersion", "near_duplicates")} == {"no embedding model"}
 
 
@@ -168,7 +168,7 @@ def test_a_run_is_at_distance_0_from_itself(lengths: list[int]) -> None:
 
 def test_halves_of_people_are_no_further_apart_than_the_noise_floor() -> None:
     people = read_reference(None)
-    found = rows(Sample(people[::2], None), Sample(people[1::2], None))
+    found = rows(MessageSample(people[::2], None), MessageSample(people[1::2], None))
     for name in ("first_words", "follow_up_words", "questions", "pronoun_only", "distinct_1", "self_bleu"):
         assert (found[name].distance or 1) < 2 * (found[name].floor or 0)
 

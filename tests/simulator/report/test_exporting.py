@@ -9,7 +9,7 @@ import pytest
 from hallulab.scenarios.datasets.jsonl import load_jsonl
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Turn, Verdict
-from hallulab.simulator.report.exporting import Exported, export_annotated
+from hallulab.simulator.report.exporting import ExportCounts, export_annotated
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored, unscored
 
@@ -37,7 +37,7 @@ def run(folder: Path, turns: list[tuple[str, tuple[Passage, ...]]], *verdicts: V
 def test_a_reply_that_was_not_scored_is_not_annotated(tmp_path: Path) -> None:
     folder = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)], scored("c", 0), unscored("c", 1))
     out = tmp_path / "data.jsonl"
-    assert export_annotated(folder, "d", out) == Exported(written=1, without_evidence=0)
+    assert export_annotated(folder, "d", out) == ExportCounts(written=1, without_evidence=0)
     (reply,) = load_jsonl(out)
     assert (reply.reply, reply.label, reply.spans, reply.group) == ("One.", False, (), "asha")
 
@@ -63,7 +63,7 @@ def test_a_reply_without_evidence_or_words_is_left_out_and_counted(tmp_path: Pat
     turns = [("One.", ()), ("", PASSAGES), ("Three.", PASSAGES)]
     folder = run(tmp_path, turns, *(scored("c", turn) for turn in range(3)))
     out = tmp_path / "data.jsonl"
-    assert export_annotated(folder, "d", out) == Exported(written=1, without_evidence=2)
+    assert export_annotated(folder, "d", out) == ExportCounts(written=1, without_evidence=2)
     assert [reply.id for reply in load_jsonl(out)] == ["c-2"]
 
 

@@ -23,7 +23,7 @@ from hallulab.scenarios.datasets.request import LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.report.chosen_chats import Exported, Wanted
+from hallulab.simulator.report.chosen_chats import ExportSelection, SelectionCounts
 from hallulab.simulator.report.exporting_chats import FORMATS, Format, export_chats
 from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
@@ -31,7 +31,7 @@ from hallulab.simulator.runs.importing import import_chats
 from tests.builders import conversation, scored, unscored
 from tests.fuzz.promises import examples
 
-ALL = Wanted(keep_duplicates=True)
+ALL = ExportSelection(keep_duplicates=True)
 WHOLE: tuple[Format, ...] = ("openai", "sharegpt", "hf", "parquet", "csv", "jsonl")
 """Formats that lose nothing but calls and versions."""
 
@@ -89,7 +89,7 @@ def saved_run(folder: Path, chats: Sequence[Conversation], verdicts: Sequence[Ve
     return run
 
 
-def again(run: RunFolder, format: Format, wanted: Wanted = ALL) -> list[Conversation]:
+def again(run: RunFolder, format: Format, wanted: ExportSelection = ALL) -> list[Conversation]:
     """The conversations of a run, exported and imported."""
     out, back = run.path / f"out.{format}", RunFolder(run.path / f"back-{format}")
     export_chats(run, format, wanted, out)
@@ -139,7 +139,7 @@ def test_ragtruth_keeps_messages_and_the_words_of_passages(tmp_path: Path) -> No
 
 def test_spans_steps_and_passages_are_left_out(tmp_path: Path) -> None:
     run = saved_run(tmp_path, [chat("a", "It is 500.")], [scored("a", 0, [(6, 9)])])
-    wanted = Wanted(without=frozenset({"passages", "steps", "spans"}))
+    wanted = ExportSelection(without=frozenset({"passages", "steps", "spans"}))
     export_chats(run, "openai", wanted, tmp_path / "plain.jsonl")
     assert json.loads((tmp_path / "plain.jsonl").read_text()) == {
         "messages": [
@@ -147,7 +147,7 @@ def test_spans_steps_and_passages_are_left_out(tmp_path: Path) -> None:
             {"role": "assistant", "content": "It is 500."},
         ]
     }
-    export_chats(run, "openai", Wanted(), tmp_path / "whole.jsonl")
+    export_chats(run, "openai", ExportSelection(), tmp_path / "whole.jsonl")
     (turn,) = json.loads(json.loads((tmp_path / "whole.jsonl").read_text())["hallulab"])["turns"]
     assert turn["spans"] == [{"detector": "d", "start": 6, "end": 9, "text": "x"}]
 
@@ -159,8 +159,8 @@ def test_what_is_not_wanted_is_counted(tmp_path: Path) -> None:
     # A failed turn and a missing one are not clean.
     verdicts = [*clean, scored("b", 0), unscored("b", 1), scored("c", 0)]
     run = saved_run(tmp_path, chats, verdicts)
-    wanted = Wanted(clean_by="d", min_turns=2)
-    assert export_chats(run, "openai", wanted, tmp_path / "x") == Exported(
+    wanted = ExportSelection(clean_by="d", min_turns=2)
+    assert export_chats(run, "openai", wanted, tmp_path / "x") == SelectionCounts(
         written=2, too_short=1, not_clean=2
     )
 
@@ -169,7 +169,9 @@ def test_conversations_with_flaws_of_the_user_are_left_out(tmp_path: Path) -> No
     said = "I would like to know what the fee for my complaint is, please."
     same = [Turn(index=index, user=said, reply=f"Reply {index}.") for index in range(3)]
     run = saved_run(tmp_path, [chat("a", "Yes.", "No."), conversation("b", [], turns=same)])
-    assert export_chats(run, "csv", Wanted(audited=True), tmp_path / "x") == Exported(written=1, flawed=1)
+    assert export_chats(run, "csv", ExportSelection(audited=True), tmp_path / "x") == SelectionCounts(
+        written=1, flawed=1
+    )
 
 
 def test_imported_chats_have_no_user_to_audit(tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def test_imported_chats_have_no_user_to_audit(tmp_path: Path) -> None:
     asked = Experiment(scenario="imported", chatbots=["vanilla"])  # type: ignore[arg-type]
     run.write_experiment(SavedExperiment(experiment=asked, identity={}, detectors={}, imported=about))
     with pytest.raises(UsageError, match="no simulated user to audit"):
-        export_chats(run, "csv", Wanted(audited=True), tmp_path / "x")
+        export_chats(run, "csv", ExportSelection(audited=True), tmp_path / "x")
 
 
 def test_near_duplicates_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -186,7 +188,9 @@ def test_near_duplicates_are_dropped_and_counted(tmp_path: Path) -> None:
     other = [*words[:-1], "another"]
     chats = [chat("a", " ".join(words)), chat("b", " ".join(other)), chat("c", " ".join(reversed(words)))]
     run = saved_run(tmp_path, chats)
-    assert export_chats(run, "jsonl", Wanted(), tmp_path / "x") == Exported(written=2, near_duplicates=1)
+    assert export_chats(run, "jsonl", ExportSelection(), tmp_path / "x") == SelectionCounts(
+        written=2, near_duplicates=1
+    )
     assert [json.loads(line)["id"] for line in (tmp_path / "x").read_text().splitlines()] == ["a", "c"]
 
 
@@ -194,14 +198,14 @@ def test_nothing_is_written_where_nothing_is_left(tmp_path: Path) -> None:
     run = saved_run(tmp_path, [chat("a", "Yes.")])
     for format in FORMATS:
         with pytest.raises(UsageError, match=r"has no such conversation \(1 too short\)"):
-            export_chats(run, format, Wanted(min_turns=9), tmp_path / "out")
+            export_chats(run, format, ExportSelection(min_turns=9), tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["conversations.jsonl", "verdicts.jsonl"]
 
 
 def test_an_unknown_detector_is_refused(tmp_path: Path) -> None:
     run = saved_run(tmp_path, [chat("a", "Yes.")])
     with pytest.raises(UsageError, match=r"no verdicts of a detector 'x'.*correct --clean-by"):
-        export_chats(run, "csv", Wanted(clean_by="x"), tmp_path / "out")
+        export_chats(run, "csv", ExportSelection(clean_by="x"), tmp_path / "out")
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
-from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.attacks.orders import UserOrder, all_orders
 from hallulab.scenarios.transcript import Passage, Span, Turn, Unit
 from tests.builders import conversation, scored
@@ -356,7 +356,7 @@ def test_orders_that_were_obeyed_are_shown_and_do_nothing(chromium: webdriver.Ch
         for at, order in enumerate(orders)
     )
     chat = conversation("a", []).model_copy(update={"turns": turns})
-    planted = Planted(documents=1, orders=orders, by_users=True, instructions={"vanilla": ()})
+    planted = AttackRecord(documents=1, orders=orders, by_users=True, instructions={"vanilla": ()})
     report = build_report([chat], [], chatbots=["vanilla"], detectors=["d"], flaws={}, planted=planted)
     show(chromium, tmp_path, render_page(report, [chat], [], flaws={}, personas={}, planted=planted))
     with pytest.raises(NoAlertPresentException):

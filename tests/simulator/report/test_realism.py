@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.attacks.attacked import Planted
+from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.attacks.orders import UserOrder, all_orders
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
@@ -49,7 +49,7 @@ def test_imported_conversations_have_a_user_each(tmp_path: Path) -> None:
 def test_orders_that_an_attack_put_in_are_not_counted(tmp_path: Path) -> None:
     order = all_orders()[0]
     turn = Turn(index=0, user=UserOrder(turn=0, order=order).after("Who pays?"), reply="No.")
-    planted = Planted(documents=1, orders=(order,), by_users=True)
+    planted = AttackRecord(documents=1, orders=(order,), by_users=True)
     run = saved_run(tmp_path, [conversation("a", [], turns=(turn,))], planted=planted)
     assert run_messages(run)[0].texts == ("Who pays?",)
 

@@ -14,7 +14,7 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.branching_off import Branching, branching_off
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.saved_experiment import Making, check_folder, enter_folder
+from hallulab.simulator.runs.saved_experiment import RunProvenance, check_folder, enter_folder
 from tests.builders import conversation, scored
 from tests.simulator.runs.test_saved_experiment import PACK, experiment
 
@@ -127,7 +127,7 @@ def branching(tmp_path: Path) -> Branching:
 def entered(folder: Path, branching: Branching) -> RunFolder:
     run = RunFolder(folder)
     run.path.mkdir()
-    enter_folder(run, experiment(), load_scenario(PACK), [], Making(branching=branching))
+    enter_folder(run, experiment(), load_scenario(PACK), [], RunProvenance(branching=branching))
     return run
 
 
@@ -172,7 +172,7 @@ def test_branched_and_other_conversations_are_not_mixed(tmp_path: Path, branchin
         check_folder(experiment(), scenario, entered(tmp_path / "out", branching))
     plain = RunFolder(tmp_path / "plain")
     plain.path.mkdir()
-    enter_folder(plain, experiment(), scenario, [], Making())
+    enter_folder(plain, experiment(), scenario, [], RunProvenance())
     with pytest.raises(UsageError, match="holds conversations from their beginning, and the two are not"):
         check_folder(experiment(), scenario, plain, branching)
 

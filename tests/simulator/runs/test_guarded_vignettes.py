@@ -14,10 +14,10 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.chatbots.guarded.policy import load_policy
 from hallulab.chatbots.guarded.record import GuardRecord, record_of
-from hallulab.chatbots.guarded.topics import Asked, by_model
+from hallulab.chatbots.guarded.topics import TopicSubject, by_model
 from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext, Reply
-from hallulab.chatbots.registry import Workshop, make_chatbot
+from hallulab.chatbots.registry import ComponentFactory, make_chatbot
 from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView
 from hallulab.simulator.runs.audit_log import AuditLog, BrokenChain, read_chain
 from tests.chatbots.stage import SCENARIO, Shelf
@@ -26,7 +26,7 @@ from tests.detectors.vignettes import GROUNDED, IBUPROFEN, RECORDING, REFUGEE, T
 REFUSAL = "I am not sure enough of my answer to give it to you. A human expert will look at your question."
 
 
-class Answers(Workshop):
+class Answers(ComponentFactory):
     """The bot of a vignette: it gives the paper's answer, however often it is asked."""
 
     def __init__(self, view: TurnView) -> None:
@@ -149,5 +149,5 @@ async def test_the_real_model_tags_the_vignettes_and_errs_on_another_question(
 ) -> None:
     session = pool.session("chatbot", turn_seed(0, [Message(role="user", text=view.question)]))
     topics = load_policy("metarag").topics
-    found, share = await by_model(topics, Asked(view.question, None, view.passages), session)
+    found, share = await by_model(topics, TopicSubject(view.question, None, view.passages), session)
     assert (found, round(share, 3)) == (chosen, p)

@@ -16,7 +16,7 @@ from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.saved_experiment import Making, check_folder, enter_folder
+from hallulab.simulator.runs.saved_experiment import RunProvenance, check_folder, enter_folder
 from tests.builders import conversation, scored
 
 PACK = "pregnancy-medication"
@@ -29,7 +29,7 @@ def experiment(**fields: Any) -> Experiment:
 def entered(folder: Path, **fields: Any) -> RunFolder:
     """A folder of that experiment, without conversations."""
     made = RunFolder(folder)
-    enter_folder(made, experiment(**fields), load_scenario(PACK), [], Making())
+    enter_folder(made, experiment(**fields), load_scenario(PACK), [], RunProvenance())
     return made
 
 

@@ -14,7 +14,7 @@ from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
 from hallulab.scenarios.text.library import library_of
 from hallulab.scenarios.text.spans import plain, sentences
-from hallulab.simulator.stress.kinds import KINDS, Planted
+from hallulab.simulator.stress.kinds import KINDS, PlantedError
 from hallulab.simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
 from hallulab.simulator.stress.planting import is_sound, plant
 from tests.builders import EVIDENCE, labelled
@@ -107,7 +107,7 @@ def clean(evidence: str) -> Clean:
 )
 def test_only_sound_errors_pass(kind: str, reply: str, start: int, end: int, sound: bool) -> None:
     evidence = f"{FEE} A complaint costs 500 rupees at the gate."
-    assert is_sound(kind, Planted(clean(evidence), reply, start, end)) is sound
+    assert is_sound(kind, PlantedError(clean(evidence), reply, start, end)) is sound
 
 
 def test_labelled_replies_that_are_clean_are_planted_into_and_others_not() -> None:

@@ -15,7 +15,7 @@ from benchmarks.papers.evidence_chain.analysis import (
     source_coverage,
 )
 from hallulab.detectors.evidence_chain.training import train
-from hallulab.detectors.features.batch import Case, make_case
+from hallulab.detectors.features.batch import ReplyWithEvidence, make_case
 from tests.detectors.features.material import corpus, passages
 
 
@@ -42,7 +42,7 @@ def test_sentences_are_attributed_to_the_passage_of_their_best_chunk() -> None:
     model = train("tfidf", corpus(4))
     evidence = passages("Bread costs 3 euros.", "The bakery opens at 6.")
     reply = "The bakery opens. Bread costs money. Zebras gallop."
-    scores = model.score([Case(reply, evidence, "qa")])
+    scores = model.score([ReplyWithEvidence(reply, evidence, "qa")])
     places = np.array([0, 18, 37])
     for method in ("lexical", "bm25", "tfidf"):
         found = attributed(scores, method, np.zeros(3, dtype=np.int64), places)

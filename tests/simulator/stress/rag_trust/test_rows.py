@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
 from hallulab.simulator.stress.rag_trust.config import StressConfig
 from hallulab.simulator.stress.rag_trust.report import Models, stress_report
 from hallulab.simulator.stress.rag_trust.rows import StressRow
@@ -24,14 +24,14 @@ def config(**fields: Any) -> StressConfig:
     )
 
 
-def cell(replies: list[str | None], distractors: int, **fields: Any) -> list[Answer]:
+def cell(replies: list[str | None], distractors: int, **fields: Any) -> list[MeasuredAnswer]:
     return [
         answer(reply, question_id=f"q{number}", distractors=distractors, **fields)
         for number, reply in enumerate(replies)
     ]
 
 
-def rows(*cells: list[Answer], **fields: Any) -> list[StressRow]:
+def rows(*cells: list[MeasuredAnswer], **fields: Any) -> list[StressRow]:
     answers = [one for each in cells for one in each]
     return list(stress_report(config(**fields), MODELS, answers).of("accountability"))
 

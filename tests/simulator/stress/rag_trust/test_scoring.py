@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.stress.rag_trust.cells import Answer
+from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
 from hallulab.simulator.stress.rag_trust.citations import cited, without_citations
 from hallulab.simulator.stress.rag_trust.config import Dimension, Weights
 from hallulab.simulator.stress.rag_trust.scoring import Scored, fake_overlap, score
@@ -12,7 +12,7 @@ from hallulab.simulator.stress.rag_trust.scoring import Scored, fake_overlap, sc
 TITLES = ("Ann Lee", "Dust (film)", "Noise")
 
 
-def answer(reply: str | None, **fields: Any) -> Answer:
+def answer(reply: str | None, **fields: Any) -> MeasuredAnswer:
     given = {
         "id": "a",
         "question_id": "q",
@@ -30,7 +30,7 @@ def answer(reply: str | None, **fields: Any) -> Answer:
         "matching": 0.4,
         "similarity": 0.5,
     }
-    return Answer(**{**given, **fields})
+    return MeasuredAnswer(**{**given, **fields})
 
 
 def scored(reply: str | None, dimension: Dimension, **fields: Any) -> Scored | None:
