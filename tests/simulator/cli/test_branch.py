@@ -98,7 +98,7 @@ def test_the_recorded_branches_give_the_numbers_of_the_docs(
     fixed = json.loads(Path("runs/fixed/report.json").read_text())["fixed_prefix"]
     assert {
         (row["free_hpt_1"], row["fixed_hpt_1"]) for row in fixed["rows"] if row["chatbot"] == "agent"
-    } == {(0.5, 1.5)}
+    } == {(1.0, 1.5)}
 
 
 def branch(hallulab: CommandLine, demo_replay: RunFolder, out: Path, *more: str | Path) -> tuple[int, str]:

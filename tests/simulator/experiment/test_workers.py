@@ -63,7 +63,7 @@ def killing(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def kill_at_two_places() -> None:
     die_in("converse", only="chatbot='editor'")
-    die_in("Stage._judge_turn", only="chatbot='agent'")
+    die_in("LocalExecutor._judge_turn", only="chatbot='agent'")
 
 
 @pytest.fixture
