@@ -53,7 +53,7 @@ class ClaimCheck(Frozen):
         )
 
 
-def claim_check_of(owner: str, component: object) -> ClaimCheck | None:
+def read_claim_check(owner: str, component: object) -> ClaimCheck | None:
     """Return the `claim_check` of a chatbot or detector; None if it has none.
 
     Args:

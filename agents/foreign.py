@@ -28,7 +28,7 @@ def require_failure(error: BaseException) -> None:
         raise error if isinstance(error, asyncio.CancelledError | GeneratorExit) else asyncio.CancelledError()
 
 
-async def as_called(function: Callable[[], Awaitable[Result]]) -> Result:
+async def call_untrusted(function: Callable[[], Awaitable[Result]]) -> Result:
     """Await other people's code in its own task; return or raise what it returns or raises.
 
     When an awaited future raises `GeneratorExit`, Python does not raise it in the waiting coroutines but

@@ -70,36 +70,38 @@ def identity(
 
     Args:
         code: the component's module (`__name__`), or several that do not import each other; see
-            `code_version`.
+            `compute_code_version`.
         options: the options in force: a pydantic model or a JSON value.
         prompts: the prompt files it uses.
-        models: the models it asks: role → `hallulab.agents.served_model.identity_of`.
+        models: the models it asks: role → `hallulab.agents.served_model.identify_model`.
         seed: the seed of its requests; None if it asks no model or gets the seed with each call.
         learnt: tuned numbers or weights that no other argument holds; same types as `options`.
     """
     modules = (code,) if isinstance(code, str) else tuple(code)
     return digest(
         [
-            {module: code_version(module) for module in modules},
-            plain(options),
+            {module: compute_code_version(module) for module in modules},
+            make_plain(options),
             {prompt.name: prompt.version for prompt in prompts},
             dict(models or {}),
             seed,
-            plain(learnt),
+            make_plain(learnt),
         ]
     )[:16]
 
 
-def code_version(module: str) -> str:
+def compute_code_version(module: str) -> str:
     """Hash the code of a component in `module`; return 12 hex digits.
 
     Raises:
         ValueError: there is no such module, or it has no Python source.
     """
-    return digest(code_of(module))[:12]
+    return digest(collect_code(module))[:12]
 
 
-def code_of(module: str, uncounted: Sequence[str] = PLUMBING, beyond: Sequence[str] = ()) -> dict[str, str]:
+def collect_code(
+    module: str, uncounted: Sequence[str] = PLUMBING, beyond: Sequence[str] = ()
+) -> dict[str, str]:
     """Return the modules of a component in `module`: name → hash of its code.
 
     These are the module and what it imports of our packages, also inside functions. For a component that is
@@ -121,31 +123,31 @@ def code_of(module: str, uncounted: Sequence[str] = PLUMBING, beyond: Sequence[s
         if name in seen or _is_of(name, beyond):
             continue
         seen.add(name)
-        path = _file_of(name)
+        path = _find_file(name)
         if path is None:
             raise ValueError(f"the module {name} has no Python source")
         code, imports = _read(path)
         if not _is_of(name, uncounted):
             found[name] = code
-        waiting += [one for one in imports if one.partition(".")[0] in packages and _file_of(one)]
+        waiting += [one for one in imports if one.partition(".")[0] in packages and _find_file(one)]
     return found
 
 
-def bare_code(source: str) -> str:
+def strip_code(source: str) -> str:
     """Remove comments, docstrings, annotations and layout from source text.
 
     Annotations of class fields stay, because pydantic reads them. The docstring of a class stays if a model
     is asked for an instance of it (`Session.structured`), because the model reads it.
     """
-    return _bared(ast.parse(source))
+    return _strip(ast.parse(source))
 
 
-def _bared(tree: ast.Module) -> str:
-    """Do the work of `bare_code` on a syntax tree, which is changed."""
+def _strip(tree: ast.Module) -> str:
+    """Do the work of `strip_code` on a syntax tree, which is changed."""
     return ast.unparse(_Bare(_answer_classes(tree)).visit(tree))
 
 
-def plain(value: Any) -> Any:
+def make_plain(value: Any) -> Any:
     """A value as JSON knows it."""
     return value.model_dump(mode="json") if isinstance(value, Frozen) else value
 
@@ -155,7 +157,7 @@ def _is_of(module: str, packages: Sequence[str]) -> bool:
 
 
 @cache
-def _file_of(module: str) -> Path | None:
+def _find_file(module: str) -> Path | None:
     """Return the source file of a module; None if there is no such module or no source."""
     package = module.rpartition(".")[0]
     if package and not _is_package(package):
@@ -179,7 +181,7 @@ _READ: dict[Path, tuple[str, tuple[str, ...]]] = {}
 """What `_read` found in files."""
 
 
-def known_code() -> dict[Path, tuple[str, tuple[str, ...]]]:
+def list_known_code() -> dict[Path, tuple[str, tuple[str, ...]]]:
     """Return what is known of files, for `take_over` in another process."""
     return dict(_READ)
 
@@ -192,17 +194,17 @@ def take_over(known: Mapping[Path, tuple[str, tuple[str, ...]]]) -> None:
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return the hash of a file's code, and its imports: modules and names that may be modules."""
     if path not in _READ:
-        _READ[path] = _hashed(path)
+        _READ[path] = _hash_file(path)
     return _READ[path]
 
 
-def _hashed(path: Path) -> tuple[str, tuple[str, ...]]:
+def _hash_file(path: Path) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    imports = tuple(_imports(tree))  # before the next line removes those for type checkers
-    return digest(_bared(tree)), imports
+    imports = tuple(_find_imports(tree))  # before the next line removes those for type checkers
+    return digest(_strip(tree)), imports
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
+def _find_imports(tree: ast.Module) -> Iterator[str]:
     """Yield imported names. All imports are absolute (tests/test_import_order.py)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -222,18 +224,18 @@ def _answer_classes(tree: ast.Module) -> set[str]:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "structured"
         for argument in node.args
-        for name in _names(argument)
+        for name in _find_names(argument)
     ]
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
         if name in classes and name not in found:
             found.add(name)
-            waiting += _names(classes[name])
+            waiting += _find_names(classes[name])
     return found
 
 
-def _names(node: ast.AST) -> list[str]:
+def _find_names(node: ast.AST) -> list[str]:
     return [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
 
 

@@ -18,7 +18,7 @@ from autogen_core.model_context import UnboundedChatCompletionContext
 
 from hallulab.agents.models.bridge import SessionClient, to_autogen
 from hallulab.agents.models.model import Session
-from hallulab.agents.models.prompt import ChatMessage, dialogue, load_prompt
+from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_prompt
 from hallulab.scenarios.packs.pack import Specialist
 from hallulab.scenarios.transcript import Message
 
@@ -68,7 +68,7 @@ class Receptionist(BaseChatAgent):
             colleagues="\n".join(
                 f"{letter}. {one.title}: {one.duty}" for letter, one in self._by_letter.items()
             ),
-            history=dialogue(self._history) or "(nothing yet)",
+            history=format_dialogue(self._history) or "(nothing yet)",
             query=messages[-1].to_text(),
         )
         share = await self._session.choose(self._step, request, list(self._by_letter))

@@ -2,8 +2,8 @@
 
 Anybody can serve any model under any name. vLLM lists for each model its `root`: a folder or a hub name.
 Folders made by `hallulab serve` end with the digest of their weights
-(`hallulab.agents.serving.conversion.served_folder`). So `root` identifies a model of the catalogue, whatever
-its served name. If the endpoint or the recording gives no `root`, the served name decides.
+(`hallulab.agents.serving.conversion.locate_served_folder`). So `root` identifies a model of the catalogue,
+whatever its served name. If the endpoint or the recording gives no `root`, the served name decides.
 
 Files of tuned numbers use the catalogue's names.
 """
@@ -18,15 +18,15 @@ from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME, CatalogueMod
 from hallulab.agents.serving.conversion import DIGEST_DIGITS
 
 
-def catalogue_name(client: ModelClient) -> str | None:
+def find_catalogue_name(client: ModelClient) -> str | None:
     """Return the catalogue's name of a served model, by its `root` or else by its served name.
 
     None: the model is not in the catalogue, so nothing is tuned for it.
     """
-    return known_as(client.endpoint.model, client.root)
+    return find_known_name(client.endpoint.model, client.root)
 
 
-def known_as(name: str, root: str | None) -> str | None:
+def find_known_name(name: str, root: str | None) -> str | None:
     """Return the catalogue's name of a model, or None if it is not in the catalogue.
 
     Args:
@@ -38,20 +38,20 @@ def known_as(name: str, root: str | None) -> str | None:
     return next((model.name for model in CATALOGUE.values() if _is_root_of(model, root)), None)
 
 
-def identity_of(client: ModelClient) -> str:
+def identify_model(client: ModelClient) -> str:
     """Return what stands for a served model in a result's identity.
 
     That is its name in the catalogue, else `root ` with its root, else its served name.
     """
-    return catalogue_name(client) or (f"root {client.root}" if client.root else client.endpoint.model)
+    return find_catalogue_name(client) or (f"root {client.root}" if client.root else client.endpoint.model)
 
 
-def identities(pool: ModelPool) -> dict[str, str]:
-    """Return `identity_of` every model of a pool, by its name in the pool."""
-    return {name: identity_of(pool.get(name)) for name in pool.names}
+def identify_models(pool: ModelPool) -> dict[str, str]:
+    """Return `identify_model` every model of a pool, by its name in the pool."""
+    return {name: identify_model(pool.get(name)) for name in pool.names}
 
 
-def model_warnings(pool: ModelPool) -> list[str]:
+def list_model_warnings(pool: ModelPool) -> list[str]:
     """Return a warning sentence for each model whose catalogue name is wrong or cannot be checked.
 
     A replay without `root` gives no warning: its recording holds only names.
@@ -68,7 +68,7 @@ def model_warnings(pool: ModelPool) -> list[str]:
                 f"{where} does not say which model it serves as {served!r}. By its name it is taken for "
                 "the catalogue's model, and numbers tuned for that model are used."
             )
-        elif client.root is not None and catalogue_name(client) != served:
+        elif client.root is not None and find_catalogue_name(client) != served:
             said.append(
                 f"{where} serves {client.root} as {served!r}, which is not the catalogue's model. Numbers "
                 "tuned for that model are not used."

@@ -26,7 +26,7 @@ from autogen_core.tools import FunctionTool
 from hallulab.agents.models.bridge import SessionClient
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
-from hallulab.agents.models.prompt import dialogue, load_prompt
+from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Specialist
 from hallulab.scenarios.transcript import Message
@@ -99,7 +99,7 @@ class Team:
         for name in names:
             ends = ends | TextMessageTermination(name)
         team = Swarm([self._receptionist(), *map(self._agent, self._specialists)], termination_condition=ends)
-        task = f"Conversation so far:\n{dialogue(history) or '(nothing yet)'}\n\nMessage: {query}"
+        task = f"Conversation so far:\n{format_dialogue(history) or '(nothing yet)'}\n\nMessage: {query}"
         try:
             found = await team.run(task=TextMessage(content=task, source="user"))
         except Exception:

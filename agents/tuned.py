@@ -16,7 +16,7 @@ EVEN_ODDS = 0.5
 """The untuned threshold of a one-token answer: it decides as the printed word does."""
 
 
-def tuned_number(package: str, name: str, model: str | None) -> float | None:
+def read_tuned_number(package: str, name: str, model: str | None) -> float | None:
     """Return a tuned number from a package's `tuned.yaml`; None if it was not tuned for the model.
 
     Args:
@@ -24,10 +24,10 @@ def tuned_number(package: str, name: str, model: str | None) -> float | None:
         name: name of the number.
         model: the model's name in the catalogue; None: it is not there.
     """
-    return _numbers(package).get(name, {}).get(model or "")
+    return _read_numbers(package).get(name, {}).get(model or "")
 
 
 @cache
-def _numbers(package: str) -> Mapping[str, Mapping[str, float]]:
+def _read_numbers(package: str) -> Mapping[str, Mapping[str, float]]:
     text = files(package).joinpath("tuned.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, dict[str, float]]).validate_python(yaml.safe_load(text))

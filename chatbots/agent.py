@@ -17,10 +17,10 @@ from hallulab.chatbots.pipeline import (
     SHARED_PROMPTS,
     Draft,
     RagChatbot,
-    as_chat,
+    collect_titles,
+    format_chat,
     format_evidence,
-    not_empty,
-    titles_of,
+    require_text,
 )
 from hallulab.chatbots.protocol import ChatbotContext
 from hallulab.scenarios.transcript import Passage
@@ -103,12 +103,12 @@ class AgentBot(RagChatbot):
             work.session,
             step="answer",
             system=system[0].text,
-            messages=as_chat(work.history),
+            messages=format_chat(work.history),
             temperature=self.options.temperature,
             max_tokens=self.options.max_tokens,
         )
         work.note("draft", answer)
-        return self.conclusion(not_empty("answer", answer))
+        return self.conclusion(require_text("answer", answer))
 
     async def _answer_by_team(self, work: Draft) -> str:
         scenario, found = self.context.scenario, dict[str, Passage]()
@@ -121,7 +121,7 @@ class AgentBot(RagChatbot):
             work.passages = tuple(found.values())
             # A document keeps its number over all searches, so that it can be cited.
             numbers = {name: number for number, name in enumerate(found, start=1)}
-            return format_evidence(passages, titles_of(scenario), [numbers[one.id] for one in passages])
+            return format_evidence(passages, collect_titles(scenario), [numbers[one.id] for one in passages])
 
         team = Team(
             work.session,
@@ -135,4 +135,4 @@ class AgentBot(RagChatbot):
         told = await team.answer(work.history[:-1], work.question)
         work.note("route", told.specialist)
         work.note("draft", told.text)
-        return self.conclusion(not_empty("answer", told.text))
+        return self.conclusion(require_text("answer", told.text))

@@ -18,7 +18,7 @@ from hallulab.agents.machine.worker_process import (
     WorkerProcess,
     WorkerSilent,
 )
-from hallulab.agents.models.redaction import redaction
+from hallulab.agents.models.redaction import make_redaction
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_values import read_json
@@ -129,7 +129,7 @@ class BotProcess:
 def _exchange(process: WorkerProcess, told: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     """Send a message; return the answer without keys."""
     process.send(told, timeout_s)
-    line, redact = process.receive(timeout_s), redaction().text
+    line, redact = process.receive(timeout_s), make_redaction().text
     try:
         message = read_json(line, redact)
     except ValueError:

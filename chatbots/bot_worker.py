@@ -61,7 +61,7 @@ class Worker:
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the bot's answer to a dialogue."""
-        return {"answer": plain(essential(self._done(self._bot(request["dialogue"]))))}
+        return {"answer": make_plain(keep_essentials(self._done(self._bot(request["dialogue"]))))}
 
     def _done(self, value: Any) -> Any:
         """Return the value; await it if it is awaitable."""
@@ -140,21 +140,21 @@ def find(target: str, here: str) -> object:
     return found
 
 
-def essential(value: object) -> object:
+def keep_essentials(value: object) -> object:
     """Drop the values of a dict except its reply and passages; return other answers unchanged."""
     if not isinstance(value, Mapping):
         return value
     return {key: value[key] if key in ("reply", "passages") else None for key in value}
 
 
-def plain(value: object) -> object:
+def make_plain(value: object) -> object:
     """Convert a value to JSON's types."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): make_plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return [plain(item) for item in value]
+        return [make_plain(item) for item in value]
     return {"python object": repr(value)[:LONGEST_REPR], "type": type(value).__name__}

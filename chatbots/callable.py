@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field, ValidationError
 
-from hallulab.agents.machine.daemon import in_daemon
-from hallulab.agents.models.redaction import without_keys
+from hallulab.agents.machine.daemon import run_in_daemon_thread
+from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.bot_process import Bot, BotProcess, require_bot
-from hallulab.chatbots.outside import as_said, evidence_for
+from hallulab.chatbots.outside import retrieve_evidence, validate_reply
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from hallulab.scenarios.errors import UsageError
@@ -62,7 +62,7 @@ class CallableBot:
                 "not know what a script or notebook defines. Put it into a file, such as my_bot.py, and name "
                 f"`my_bot:{options.target.partition(':')[2]}`."
             )
-        python = _interpreter(f"chatbot {self.KIND}", options.python)
+        python = _find_interpreter(f"chatbot {self.KIND}", options.python)
         self._bot = Bot(self.KIND, options.target, python, os.getcwd())
         require_bot(self._bot)
         self._process: BotProcess | None = None
@@ -74,7 +74,7 @@ class CallableBot:
         limit = self._context.models.timeout_s
         try:
             text, passages = read_answer(
-                self._bot.target, await in_daemon(lambda: process.ask(dialogue, limit))
+                self._bot.target, await run_in_daemon_thread(lambda: process.ask(dialogue, limit))
             )
         except BaseException:
             # The conversation has failed or the run is being stopped, so nobody waits for an answer.
@@ -84,11 +84,11 @@ class CallableBot:
         if passages is not None:
             return Reply(text=text, passages=passages)
         with failures_as_chatbot_errors(()):
-            query, found, step = await evidence_for(self._context, history)
+            query, found, step = await retrieve_evidence(self._context, history)
         return Reply(text=text, query=query, passages=found, steps=(step,))
 
 
-def _interpreter(owner: str, given: str | None) -> str:
+def _find_interpreter(owner: str, given: str | None) -> str:
     """Return the absolute path of a Python. Links are kept, because an environment's Python is one."""
     if given is None:
         return sys.executable
@@ -112,35 +112,35 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
         reply, passages = answer.get("reply"), answer.get("passages")
     if not isinstance(reply, str):
         keys = sorted(answer) if isinstance(answer, Mapping) and FOREIGN not in answer else None
-        returned = without_keys(_shown(answer))[:80] if keys is None else f"a dict with {keys}"
+        returned = remove_keys(_show(answer))[:80] if keys is None else f"a dict with {keys}"
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
-    text = as_said(target, reply)
+    text = validate_reply(target, reply)
     if passages is None:
         return text, None
     if isinstance(passages, str | Mapping) or not isinstance(passages, Sequence):
-        raise ChatbotError(f"{target}: `passages` is a {_kind(passages)}, not a list.")
-    read = tuple(_passage(target, number, passage) for number, passage in enumerate(passages))
+        raise ChatbotError(f"{target}: `passages` is a {_name_kind(passages)}, not a list.")
+    read = tuple(_make_passage(target, number, passage) for number, passage in enumerate(passages))
     return text, read
 
 
-def _kind(value: object) -> str:
+def _name_kind(value: object) -> str:
     """Return the name of a value's type; for a replaced object its class in the bot's process."""
     return str(value.get("type")) if isinstance(value, Mapping) and FOREIGN in value else type(value).__name__
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     return str(value[FOREIGN]) if isinstance(value, Mapping) and FOREIGN in value else repr(value)
 
 
-def _passage(target: str, number: int, value: object) -> Passage:
+def _make_passage(target: str, number: int, value: object) -> Passage:
     fields: dict[str, Any] = {"id": f"passage#{number}", "document": "passage"}
     if isinstance(value, str):
         fields["text"] = value
     elif isinstance(value, Mapping) and FOREIGN not in value:
         fields.update(value)
     else:
-        raise ChatbotError(f"{target}: passage {number} is a {_kind(value)}, not a text or a dict.")
-    cleaned = {name: without_keys(item) if isinstance(item, str) else item for name, item in fields.items()}
+        raise ChatbotError(f"{target}: passage {number} is a {_name_kind(value)}, not a text or a dict.")
+    cleaned = {name: remove_keys(item) if isinstance(item, str) else item for name, item in fields.items()}
     try:
         return Passage.model_validate(cleaned)
     except (ValidationError, TypeError) as error:

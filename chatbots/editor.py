@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from hallulab.agents.models.errors import UnparseableAnswer
-from hallulab.agents.models.prompt import dialogue
+from hallulab.agents.models.prompt import format_dialogue
 from hallulab.chatbots.pipeline import Draft
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
-from hallulab.chatbots.strategies import declined
+from hallulab.chatbots.strategies import is_refusal
 from hallulab.chatbots.tidy import tidy_reply
 from hallulab.scenarios.transcript import Frozen
 
@@ -32,10 +32,10 @@ class EditorBot(PromptEngineeredBot):
     async def answer(self, work: Draft) -> str:
         """Draft, then edit."""
         draft = await super().answer(work)
-        if declined(draft):
+        if is_refusal(draft):
             work.note("final", "The draft stands: it declines to answer.")
             return draft
-        messages = self.instruct(work, "editor", conversation=dialogue(work.history), draft=draft)
+        messages = self.instruct(work, "editor", conversation=format_dialogue(work.history), draft=draft)
         try:
             edited = await work.session.structured(
                 "edit", messages, EditedReply, max_tokens=2 * self.options.max_tokens

@@ -11,8 +11,8 @@ from hallulab.agents.models.base_url import BaseUrl
 from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.chatbots.outside import as_said, evidence_for
-from hallulab.chatbots.pipeline import as_chat, failures_as_chatbot_errors, turn_seed
+from hallulab.chatbots.outside import retrieve_evidence, validate_reply
+from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, Reply
 from hallulab.scenarios.options import read_options
 from hallulab.scenarios.transcript import Frozen, Message
@@ -75,10 +75,10 @@ class EndpointBot:
         with failures_as_chatbot_errors(session.calls):
             answer = await session.text(
                 "reply",
-                [*messages, *as_chat(history)],
+                [*messages, *format_chat(history)],
                 temperature=options.temperature,
                 max_tokens=options.max_tokens,
             )
-            text = as_said(self._client.endpoint.model, answer)
-            query, passages, step = await evidence_for(self._context, history)
+            text = validate_reply(self._client.endpoint.model, answer)
+            query, passages, step = await retrieve_evidence(self._context, history)
         return Reply(text=text, query=query, passages=passages, steps=(step,), calls=tuple(session.calls))

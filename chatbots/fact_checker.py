@@ -13,14 +13,14 @@ from pydantic import Field
 
 from hallulab.agents.claim_check import ClaimCheck
 from hallulab.agents.models.errors import UnparseableAnswer
-from hallulab.agents.models.prompt import dialogue
-from hallulab.agents.served_model import catalogue_name
-from hallulab.agents.tuned import EVEN_ODDS, tuned_number
+from hallulab.agents.models.prompt import format_dialogue
+from hallulab.agents.served_model import find_catalogue_name
+from hallulab.agents.tuned import EVEN_ODDS, read_tuned_number
 from hallulab.chatbots.options import GenerationOptions
-from hallulab.chatbots.pipeline import Draft, format_evidence, titles_of
+from hallulab.chatbots.pipeline import Draft, collect_titles, format_evidence
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.chatbots.protocol import ChatbotContext
-from hallulab.chatbots.strategies import declined
+from hallulab.chatbots.strategies import is_refusal
 from hallulab.scenarios.text.spans import sentences
 from hallulab.scenarios.transcript import Call, Frozen
 
@@ -76,7 +76,7 @@ class FactCheckerBot(PromptEngineeredBot):
         super().__init__(context)
         self._verifier = self.options.verifier or context.model
         verifier = context.models.get(self._verifier)
-        tuned = tuned_number("hallulab.chatbots", self.KIND, catalogue_name(verifier))
+        tuned = read_tuned_number("hallulab.chatbots", self.KIND, find_catalogue_name(verifier))
         untuned = EVEN_ODDS if tuned is None else tuned
         self._threshold = untuned if self.options.threshold is None else self.options.threshold
         self.claim_check = ClaimCheck.by((verifier.endpoint.model,), (self._prompts["verify"],))
@@ -84,7 +84,7 @@ class FactCheckerBot(PromptEngineeredBot):
     async def answer(self, work: Draft) -> str:
         """Draft, split, verify, correct."""
         draft = await super().answer(work)
-        if declined(draft):
+        if is_refusal(draft):
             work.note("final", "The draft stands: it declines to answer.")
             return draft
         claims = await self._split(work, draft)
@@ -106,7 +106,7 @@ class FactCheckerBot(PromptEngineeredBot):
         messages = self.instruct(
             work,
             "process",
-            conversation=dialogue(work.history),
+            conversation=format_dialogue(work.history),
             draft=draft,
             unsupported="\n".join(f"- {claim}" for claim in unsupported),
         )
@@ -144,7 +144,7 @@ class FactCheckerBot(PromptEngineeredBot):
 
     async def _verify(self, work: Draft, claim: str, ledger: list[Call]) -> float:
         passages = await self.context.knowledge.search(claim, CLAIM_PASSAGES)
-        evidence = format_evidence(passages, titles_of(self.context.scenario))
+        evidence = format_evidence(passages, collect_titles(self.context.scenario))
         said = "\n".join(message.text for message in work.history if message.role == "user")
         messages = self._prompts["verify"].fill(
             evidence=f"{evidence}\n\n[{len(passages) + 1}] The user's own words\n{said}", claim=claim

@@ -8,21 +8,21 @@ from typing import Any
 from hallulab.agents.models.prompt import load_prompt_at
 from hallulab.chatbots.endpoint import EndpointBot
 from hallulab.chatbots.guarded.options import KIND as GUARDED
-from hallulab.chatbots.guarded.options import wrapped_by
+from hallulab.chatbots.guarded.options import find_wrapped_chatbot
 from hallulab.chatbots.registry import CHATBOTS
 
 _GAP = "\x00"
 
 
-def instructions_of(kind: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+def collect_instructions(kind: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the texts of a chatbot's system prompts; None for a bot whose prompts we do not have.
 
     What is filled in (documents, the pack's words) is left out, so a text ends there and another begins. A
     guarded chatbot has those of the one that it wraps.
     """
     if kind == GUARDED:
-        wrapped = wrapped_by(options)
-        return None if wrapped is None else instructions_of(wrapped.kind, wrapped.options)
+        wrapped = find_wrapped_chatbot(options)
+        return None if wrapped is None else collect_instructions(wrapped.kind, wrapped.options)
     own = CHATBOTS.get(kind)
     if own is None or not own.PROMPTS:
         system = options.get("system") if kind == EndpointBot.KIND else None

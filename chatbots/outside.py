@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hallulab.agents.models.redaction import without_keys
+from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.scenarios.transcript import Message, Passage, Step
 
 
-def as_said(bot: str, reply: str) -> str:
+def validate_reply(bot: str, reply: str) -> str:
     """Return the bot's reply, stripped and otherwise unchanged, because that is what is judged.
 
-    Keys and half characters are removed: see `hallulab.agents.models.redaction.without_keys`.
+    Keys and half characters are removed: see `hallulab.agents.models.redaction.remove_keys`.
 
     Args:
         bot: the bot's name, for errors.
@@ -20,13 +20,13 @@ def as_said(bot: str, reply: str) -> str:
     Raises:
         ChatbotError: the reply is empty.
     """
-    text = without_keys(reply.strip())
+    text = remove_keys(reply.strip())
     if not text:
         raise ChatbotError(f"{bot}: the bot's reply is empty.")
     return text
 
 
-async def evidence_for(
+async def retrieve_evidence(
     context: ChatbotContext, history: Sequence[Message]
 ) -> tuple[str, tuple[Passage, ...], Step]:
     """Search the scenario's knowledge base for a bot that does not say what it read.

@@ -20,7 +20,7 @@ from hallulab.agents.retrieval.reformulation import reformulate
 from hallulab.chatbots.options import GenerationOptions
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from hallulab.chatbots.strategies import PROMPTS as STRATEGY_PROMPTS
-from hallulab.chatbots.strategies import concluded
+from hallulab.chatbots.strategies import extract_conclusion
 from hallulab.chatbots.tidy import tidy_reply
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.files.digest import digest
@@ -120,7 +120,7 @@ class RagChatbot(ABC):
         system = self._prompts["courtesy"].fill(
             domain=scenario.domain, assistant=scenario.assistant.rstrip(".")
         )
-        return await self.write(work, "courtesy", "draft", [*system, *as_chat(work.history)])
+        return await self.write(work, "courtesy", "draft", [*system, *format_chat(work.history)])
 
     async def reformulate(self, work: Draft) -> None:
         """Rewrite the user's message as a stand-alone query. One call, also for a first message."""
@@ -134,7 +134,7 @@ class RagChatbot(ABC):
     def instruct(self, work: Draft, prompt: str, **values: str) -> list[ChatMessage]:
         """Return the frame with the evidence and the prompt's instructions, then its other messages."""
         scenario = self.context.scenario
-        evidence = format_evidence(work.passages, titles_of(scenario))
+        evidence = format_evidence(work.passages, collect_titles(scenario))
         frame = self._prompts["frame"].fill(
             domain=scenario.domain, assistant=scenario.assistant.rstrip("."), evidence=evidence
         )
@@ -154,12 +154,12 @@ class RagChatbot(ABC):
 
     async def generate(self, work: Draft, prompt: str, **values: str) -> str:
         """Write a draft of the reply from the instructions with evidence and the dialogue."""
-        messages = [*self.instruct_draft(work, prompt, **values), *as_chat(work.history)]
+        messages = [*self.instruct_draft(work, prompt, **values), *format_chat(work.history)]
         return self.conclusion(await self.write(work, "generate", "draft", messages))
 
     def conclusion(self, draft: str) -> str:
         """Return a draft without the steps of the strategy `verify`; the step `draft` keeps them."""
-        return concluded(draft) if self.options.strategy == "verify" else draft
+        return extract_conclusion(draft) if self.options.strategy == "verify" else draft
 
     async def write(self, work: Draft, step: str, note: str, messages: Sequence[ChatMessage]) -> str:
         """Ask for a text for the user, keep the model's answer as a step, and return it tidied."""
@@ -167,10 +167,10 @@ class RagChatbot(ABC):
             step, messages, temperature=self.options.temperature, max_tokens=self.options.max_tokens
         )
         work.note(note, answer)
-        return not_empty(step, answer)
+        return require_text(step, answer)
 
 
-def not_empty(step: str, answer: str) -> str:
+def require_text(step: str, answer: str) -> str:
     """Return the tidied answer.
 
     Raises:
@@ -198,7 +198,7 @@ def turn_seed(seed: int, history: Sequence[Message]) -> int:
     return int(digest(["chatbot", seed, turn])[:7], 16)
 
 
-def titles_of(scenario: Scenario) -> dict[str, str]:
+def collect_titles(scenario: Scenario) -> dict[str, str]:
     """Return document name → title."""
     return {document.name: document.title for document in scenario.documents}
 
@@ -219,11 +219,11 @@ def format_evidence(
     return "\n\n".join(blocks) or "(no document was found)"
 
 
-def functions_of(scenario: Scenario) -> str:
+def collect_functions(scenario: Scenario) -> str:
     """Format the assistant's core functions for a prompt, one line each."""
     return "\n".join(f"- {line}" for line in scenario.functions or (scenario.assistant,))
 
 
-def as_chat(history: Sequence[Message]) -> list[ChatMessage]:
+def format_chat(history: Sequence[Message]) -> list[ChatMessage]:
     """Convert a dialogue to chat messages."""
     return [ChatMessage(message.role, message.text) for message in history]

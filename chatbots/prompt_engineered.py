@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hallulab.chatbots.pipeline import SHARED_PROMPTS, Draft, RagChatbot, functions_of
+from hallulab.chatbots.pipeline import SHARED_PROMPTS, Draft, RagChatbot, collect_functions
 
 
 class PromptEngineeredBot(RagChatbot):
@@ -23,4 +23,6 @@ class PromptEngineeredBot(RagChatbot):
         """Reformulate, retrieve, generate with the careful prompt."""
         await self.reformulate(work)
         await self.retrieve(work)
-        return await self.generate(work, "careful_generation", functions=functions_of(self.context.scenario))
+        return await self.generate(
+            work, "careful_generation", functions=collect_functions(self.context.scenario)
+        )

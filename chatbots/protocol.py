@@ -41,7 +41,8 @@ class Chatbot(Protocol):
 
     A chatbot that verifies its claims with models has an attribute `claim_check` (`hallulab.ClaimCheck`).
     Without it, the report cannot show that one of these models also judges the chatbot. One whose replies
-    depend on a detector has an attribute `parts_version`, which changes with that detector's version.
+    depend on a detector has an attribute `describe_parts_version`, which changes with that detector's
+    version.
     """
 
     async def reply(self, history: Sequence[Message]) -> Reply:
@@ -73,7 +74,7 @@ class Parts(Protocol):
         ...
 
 
-def parts_version(chatbot: Chatbot) -> str:
+def describe_parts_version(chatbot: Chatbot) -> str:
     """Return the version of a chatbot's parts that only the made chatbot knows; empty if it has none."""
     return str(getattr(chatbot, "parts_version", ""))
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from hallulab.agents.identity import identity
 from hallulab.agents.models.prompt import load_prompt_at
-from hallulab.agents.tuned import tuned_number
+from hallulab.agents.tuned import read_tuned_number
 from hallulab.chatbots.agent import AgentBot
 from hallulab.chatbots.autogen import AutoGenBot
 from hallulab.chatbots.callable import CallableBot
@@ -68,7 +68,7 @@ CHATBOTS: dict[str, OwnChatbot] = {
 """Our chatbots by name. An entry point cannot take one of these names."""
 
 
-def chatbot_names() -> list[str]:
+def list_chatbot_names() -> list[str]:
     """Return all names, ours first."""
     return component_names(CHATBOTS, GROUP)
 
@@ -113,36 +113,38 @@ def find_chatbot(kind: str) -> ChatbotFactory:
     return find_component("chatbot", kind, CHATBOTS, GROUP)
 
 
-def chatbot_version(kind: str, options: Mapping[str, Any], models: Mapping[str, str] | None = None) -> str:
+def compute_chatbot_version(
+    kind: str, options: Mapping[str, Any], models: Mapping[str, str] | None = None
+) -> str:
     """Hash what decides a chatbot's replies besides scenario and seed: code, prompts, options, models.
 
     Of a guarded chatbot this includes the wrapped chatbot and the policy. The version of its detector is not
-    known before its model is served: `hallulab.chatbots.protocol.parts_version`.
+    known before its model is served: `hallulab.chatbots.protocol.describe_parts_version`.
 
     For an entry point these are the distribution's version, the options as given and the models. The code
     behind an endpoint or a callable is not included, so start afresh after changing it.
 
     Args:
-        models: the models it may ask: role → `hallulab.agents.served_model.identity_of`.
+        models: the models it may ask: role → `hallulab.agents.served_model.identify_model`.
 
     Raises:
         UsageError: there is no such chatbot, or an option is unknown or wrong.
     """
-    resolved = chatbot_options(kind, options)
+    resolved = read_chatbot_options(kind, options)
     used = dict(models or {})
     own = CHATBOTS.get(kind)
     if own is None:
         dist = offered(GROUP)[kind].dist
         return digest([kind, resolved, used, dist.version if dist else None])[:16]
     prompts = [load_prompt_at(path) for path in own.PROMPTS]
-    learnt: list[Any] = [tuned_number("hallulab.chatbots", kind, model) for model in used.values()]
+    learnt: list[Any] = [read_tuned_number("hallulab.chatbots", kind, model) for model in used.values()]
     if own is GuardedBot:
         wrapped = resolved["chatbot"]
-        learnt.append(chatbot_version(wrapped["kind"], wrapped["options"], models))
+        learnt.append(compute_chatbot_version(wrapped["kind"], wrapped["options"], models))
     return identity(own.__module__, [kind, resolved], prompts, used, learnt=learnt)
 
 
-def chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def read_chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a chatbot's options with defaults; for an entry point as given.
 
     Raises:
@@ -155,7 +157,7 @@ def chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     read = read_options(f"chatbot {kind}", own.OPTIONS, options)
     resolved = read.model_dump(mode="json")
     if isinstance(read, GuardedOptions):
-        wrapped = chatbot_options(read.chatbot.kind, read.chatbot.options)
+        wrapped = read_chatbot_options(read.chatbot.kind, read.chatbot.options)
         resolved["chatbot"]["options"] = wrapped
         resolved["policy"] = content_of(read.policy)
     return resolved

@@ -27,7 +27,7 @@ _MARKER = re.compile(r"\bI[ _]DECLINE[ _]TO[ _]ANSWER\b", re.IGNORECASE)
 _CONCLUSION = re.compile(r"^[ \t*_#>-]*(?:final )?answer[*_ \t]*:[*_ \t]*", re.IGNORECASE | re.MULTILINE)
 
 
-def declined(reply: str) -> bool:
+def is_refusal(reply: str) -> bool:
     """Return whether a reply refuses to answer: it begins with the marker, whatever follows.
 
     Only the marker counts, whatever case it is in. A reply that answers and names the marker later, as small
@@ -36,7 +36,7 @@ def declined(reply: str) -> bool:
     return _MARKER.match(reply.lstrip(" \t\n\r*_`\"'[(#>-")) is not None
 
 
-def concluded(reply: str) -> str:
+def extract_conclusion(reply: str) -> str:
     """Return what follows the last `Answer:` at a line's beginning; the whole reply if nothing does."""
     found = list(_CONCLUSION.finditer(reply))
     return (reply[found[-1].end() :].strip() if found else "") or reply

@@ -20,13 +20,13 @@ def tidy_reply(text: str) -> str:
 
     Nothing else is changed, because the model is judged by its own words. May be empty.
     """
-    text = _without_labels(text)
+    text = _remove_labels(text)
     following = _NEXT_SPEAKER.search(text)
     if following:
         text = text[: following.start()]
     return text.strip()
 
 
-def _without_labels(text: str) -> str:
+def _remove_labels(text: str) -> str:
     stripped = _LABEL.sub("", text, count=1)
-    return stripped if stripped == text else _without_labels(stripped)
+    return stripped if stripped == text else _remove_labels(stripped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hallulab.chatbots.pipeline import SHARED_PROMPTS, Draft, RagChatbot, functions_of
+from hallulab.chatbots.pipeline import SHARED_PROMPTS, Draft, RagChatbot, collect_functions
 
 
 class VanillaBot(RagChatbot):
@@ -17,5 +17,5 @@ class VanillaBot(RagChatbot):
         await self.reformulate(work)
         await self.retrieve(work)
         return await self.generate(
-            work, "generation", domain=scenario.domain, functions=functions_of(scenario)
+            work, "generation", domain=scenario.domain, functions=collect_functions(scenario)
         )

@@ -17,7 +17,7 @@ CACHE_VARIABLE = "HALLULAB_CACHE"
 """Environment variable that moves the cache folder."""
 
 
-def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
+def locate_cache(environ: Mapping[str, str] = os.environ) -> Path:
     """Return `$HALLULAB_CACHE`, else `hallulab` in the user's cache folder. It need not exist yet."""
     import platformdirs
 

@@ -19,7 +19,7 @@ CHECKSUM_FILE = ".ok"
 _BLOCK = 1 << 20
 
 
-def sha256_of(path: Path) -> str:
+def compute_sha256(path: Path) -> str:
     """Return the hexadecimal sha256 of a file, read in blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -57,7 +57,7 @@ def is_whole(folder: Path, expected: Mapping[str, str] | None = None) -> bool:
     ]
     remedy = f"Delete the folder {folder} and start again."
     for name in touched:
-        require_sha256(folder / name, sha256_of(folder / name), wanted[name], remedy)
+        require_sha256(folder / name, compute_sha256(folder / name), wanted[name], remedy)
     if touched:
         write_checksums(folder, wanted)
     return True

@@ -11,7 +11,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-async def in_daemon(work: Callable[[], Result]) -> Result:
+async def run_in_daemon_thread(work: Callable[[], Result]) -> Result:
     """Run `work` in its own daemon thread; return or raise what it returns or raises.
 
     `asyncio.to_thread` does not serve: the interpreter waits for its threads at exit. An installation or a

@@ -50,7 +50,7 @@ def python_environment(
     Raises:
         OperationalError: it cannot be made (with pip's reason), or the disk is full.
     """
-    folder = environment_folder(target, requirements)
+    folder = locate_environment(target, requirements)
     python = folder / "bin" / "python"
     if (folder / STAMP).is_file():
         return python
@@ -65,7 +65,7 @@ def python_environment(
     return python
 
 
-def environment_folder(target: Path, requirements: str) -> Path:
+def locate_environment(target: Path, requirements: str) -> Path:
     """Return the folder of an environment; arguments as for `python_environment`."""
     key = hashlib.sha256(f"{requirements}\n{sys.version}".encode()).hexdigest()[:12]
     return target.with_name(f"{target.name}-{key}")
@@ -73,7 +73,7 @@ def environment_folder(target: Path, requirements: str) -> Path:
 
 def is_made(target: Path, requirements: str) -> bool:
     """Return whether there is a whole environment; arguments as for `python_environment`."""
-    return (environment_folder(target, requirements) / STAMP).is_file()
+    return (locate_environment(target, requirements) / STAMP).is_file()
 
 
 def _installed(python: Path, install: Sequence[str], progress: Callable[[str], None]) -> Ended:

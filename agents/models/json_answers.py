@@ -15,7 +15,7 @@ from hallulab.agents.models.prompt import ChatMessage, load_prompt
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
-def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
+def describe_schema(schema: type[BaseModel]) -> dict[str, Any]:
     """Return the `response_format` that makes a server follow a pydantic model."""
     return {
         "type": "json_schema",
@@ -23,7 +23,7 @@ def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
     }
 
 
-def asking_for_json(messages: Sequence[ChatMessage], schema: type[BaseModel]) -> list[ChatMessage]:
+def ask_for_json(messages: Sequence[ChatMessage], schema: type[BaseModel]) -> list[ChatMessage]:
     """Return the request with a closing question for an instance of a pydantic model."""
     asked, before = "", list(messages)
     if before and before[-1].role == "user":
@@ -44,7 +44,7 @@ def parse_answer(schema: type[Answer], completion: Completion, step: str, *, len
     """
     content = completion.text
     try:
-        return schema.model_validate_json(_outermost_object(content) if lenient else content)
+        return schema.model_validate_json(_find_outermost_object(content) if lenient else content)
     except ValidationError as error:
         cut = " (cut off at the token limit)" if completion.finish_reason == "length" else ""
         raise UnparseableAnswer(
@@ -52,7 +52,7 @@ def parse_answer(schema: type[Answer], completion: Completion, step: str, *, len
         ) from error
 
 
-def _outermost_object(text: str) -> str:
+def _find_outermost_object(text: str) -> str:
     """Return the text from the first brace to the last one; all of it if there are none."""
     begin, end = text.find("{"), text.rfind("}")
     return text[begin : end + 1] if 0 <= begin < end else text

@@ -28,7 +28,7 @@ from hallulab.agents.models.decisions import (
     share_of_words,
 )
 from hallulab.agents.models.errors import ModelError
-from hallulab.agents.models.json_answers import asking_for_json, json_schema, parse_answer
+from hallulab.agents.models.json_answers import ask_for_json, describe_schema, parse_answer
 from hallulab.agents.models.probing import abilities_of
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
@@ -238,7 +238,7 @@ class Session:
         """
         sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample}
         given = {name: value for name, value in sampling.items() if value is not None}
-        return (await self.complete(step, wire_messages(messages), given)).text.strip()
+        return (await self.complete(step, encode_messages(messages), given)).text.strip()
 
     async def structured(
         self,
@@ -265,10 +265,10 @@ class Session:
             "seed": self.seed + sample,
         }
         if by_schema:
-            request["response_format"] = json_schema(schema)
+            request["response_format"] = describe_schema(schema)
         else:
-            messages = asking_for_json(messages, schema)
-        completion = await self.complete(step, wire_messages(messages), request)
+            messages = ask_for_json(messages, schema)
+        completion = await self.complete(step, encode_messages(messages), request)
         return parse_answer(schema, completion, step, lenient=not by_schema)
 
     async def choose(
@@ -284,7 +284,7 @@ class Session:
             UnparseableAnswer: no option is among the 20 likeliest tokens, or printed.
             ModelError: the model gave no answer.
         """
-        sent = wire_messages(messages)
+        sent = encode_messages(messages)
         if self.client.abilities.log_probabilities:
             completion = await self.complete(step, sent, {**DECISION, "seed": self.seed})
             return share_of_tokens(step, completion, options)
@@ -340,7 +340,7 @@ class Session:
         )
 
 
-def wire_messages(messages: Sequence[ChatMessage]) -> list[WireMessage]:
+def encode_messages(messages: Sequence[ChatMessage]) -> list[WireMessage]:
     """Convert our messages for the wire. A user message has a name, because recorded requests have it."""
     return [
         {"role": "user", "name": "user", "content": message.text}

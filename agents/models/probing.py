@@ -17,7 +17,7 @@ from hallulab.agents.models.answers import Completion
 from hallulab.agents.models.client import ModelClient, WireMessage
 from hallulab.agents.models.decisions import DECISION
 from hallulab.agents.models.errors import ImpossibleAnswer, ModelError, RefusedRequest
-from hallulab.agents.models.json_answers import json_schema
+from hallulab.agents.models.json_answers import describe_schema
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.wire import CallRecord
 from hallulab.scenarios.errors import ReplayMiss
@@ -126,7 +126,7 @@ async def _keeps_seed(client: ModelClient, seed: int) -> bool:
 
 
 async def _follows_schema(client: ModelClient, seed: int | None) -> bool:
-    extra = {"temperature": 0.0, "max_tokens": 64, "response_format": json_schema(_Cold)}
+    extra = {"temperature": 0.0, "max_tokens": 64, "response_format": describe_schema(_Cold)}
     try:
         answer = await _ask(client, "Is ice cold?", {**extra, **({} if seed is None else {"seed": seed})})
         _Cold.model_validate_json(answer.text)

@@ -91,6 +91,6 @@ def load_prompt_at(place: str) -> Prompt:
     return load_prompt(f"hallulab.{package}", name)
 
 
-def dialogue(history: Sequence[Message]) -> str:
+def format_dialogue(history: Sequence[Message]) -> str:
     """Format a dialogue for a prompt: one `User: …` or `Assistant: …` paragraph a message."""
     return "\n".join(f"{message.role.capitalize()}: {message.text.strip()}" for message in history)

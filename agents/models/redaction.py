@@ -65,7 +65,7 @@ _GAPS = re.compile(r"[\s:]+")
 _OF_PYTHON = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def without_keys(text: str, key: str = "") -> str:
+def remove_keys(text: str, key: str = "") -> str:
     """Remove keys from a text, and half characters (lone surrogates), which no file can hold.
 
     Args:
@@ -73,11 +73,11 @@ def without_keys(text: str, key: str = "") -> str:
         key: the key that was sent, if any. The values of environment variables such as `OPENAI_API_KEY` are
             removed anyway.
     """
-    return redaction(key).text(text)
+    return make_redaction(key).text(text)
 
 
-def redaction(key: str = "") -> Redaction:
-    """Return the redaction that `without_keys` uses, for many texts."""
+def make_redaction(key: str = "") -> Redaction:
+    """Return the redaction that `remove_keys` uses, for many texts."""
     of_environment = (value for name, value in os.environ.items() if _HOLDS_A_KEY.fullmatch(name))
     return _redaction(frozenset(part for part in (key, *of_environment) if part.strip()))
 

@@ -18,7 +18,7 @@ from hallulab.agents.models.answers import is_completion, read_first_token
 from hallulab.agents.models.errors import ImpossibleAnswer, ModelError
 from hallulab.agents.models.received import HttpReply, receive
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.redaction import Redaction, redaction
+from hallulab.agents.models.redaction import Redaction, make_redaction
 from hallulab.agents.models.replicas import Replicas
 from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.files.digest import digest
@@ -281,7 +281,7 @@ def _headers(api_key: str) -> dict[str, str]:
 
 
 def _redaction_for(request: httpx2.Request) -> Redaction:
-    return redaction(request.headers.get("Authorization", "").removeprefix("Bearer "))
+    return make_redaction(request.headers.get("Authorization", "").removeprefix("Bearer "))
 
 
 def _without_nulls(value: Any) -> Any:

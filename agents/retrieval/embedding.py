@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hallulab.agents.machine.progress_events import Listener, silent
-from hallulab.agents.machine.weights import EMBEDDING_MODELS, embedding_model_path
+from hallulab.agents.machine.weights import EMBEDDING_MODELS, locate_embedding_model
 from hallulab.scenarios.errors import OperationalError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class SentenceEmbedder:
     Args:
         model: a name of `hallulab.agents.machine.weights.EMBEDDING_MODELS`, a folder, or a hub name.
             A folder is identified by its path, so give changed weights another path.
-        cache: cache folder; None: `hallulab.agents.machine.cache.cache_dir()`.
+        cache: cache folder; None: `hallulab.agents.machine.cache.locate_cache()`.
         on_progress: told of the download of weights.
     """
 
@@ -82,7 +82,7 @@ class SentenceEmbedder:
         with self._loading:
             if self._loaded is None:
                 # A wrong name is told before torch is imported, which takes seconds.
-                path = embedding_model_path(self.name, cache=self._cache, on_progress=self._on_progress)
+                path = locate_embedding_model(self.name, cache=self._cache, on_progress=self._on_progress)
                 self._limit(cores)
                 self._loaded = _load(self.name, path)
         self._limit(cores)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.cache import locate_cache
 from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.retrieval.batching import Batches
@@ -49,7 +49,7 @@ class KnowledgeBase:
         recording: where searches are kept and looked up; None: one in memory.
         chunking: how documents are cut.
         embedder: makes the vectors instead of `embedding_model`.
-        cache: cache folder; None: `cache_dir()`.
+        cache: cache folder; None: `locate_cache()`.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class KnowledgeBase:
             }
         )
         """Hash of passages, embedding model and chunking: everything that a search depends on."""
-        self.folder = (cache or cache_dir()) / "knowledge" / self.version
+        self.folder = (cache or locate_cache()) / "knowledge" / self.version
         """Where the table is, or will be."""
         self._by_id = {passage.id: passage for passage in self.passages}
         self._recording = Recording() if recording is None else recording

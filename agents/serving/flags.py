@@ -28,7 +28,7 @@ FLAGS_OF_OURS = {
 """Flags that the user cannot pass through → why."""
 
 
-def command_line(
+def build_command(
     python: Path,
     model: str,
     names: Sequence[str],
@@ -89,7 +89,7 @@ def command_line(
     return [*command, *extra_flags]
 
 
-def cpu_variables(cores: Set[int], available: int, weights: int) -> dict[str, str]:
+def choose_cpu_variables(cores: Set[int], available: int, weights: int) -> dict[str, str]:
     """Return vLLM's variables for a CPU: by default it leaves a core idle and guesses its memory.
 
     Args:
@@ -107,14 +107,14 @@ def cpu_variables(cores: Set[int], available: int, weights: int) -> dict[str, st
     }
 
 
-def server_variables(
+def choose_server_variables(
     environ: Mapping[str, str], defaults: Mapping[str, str], cache: Path, *, offline: bool
 ) -> dict[str, str]:
     """Return the server's environment variables: ours without those for our Python, over the defaults.
 
     Args:
         environ: this process's environment.
-        defaults: variables for this machine, such as `cpu_variables`.
+        defaults: variables for this machine, such as `choose_cpu_variables`.
         cache: our cache folder; vLLM and torch keep compiled code there.
         offline: whether the model is local, so the hub must not be asked.
     """

@@ -17,7 +17,7 @@ MachineKind = Literal["cpu", "gpu"]
 GIB = 1 << 30
 
 
-def machine_kind(proc: Path = Path("/proc")) -> MachineKind:
+def detect_machine_kind(proc: Path = Path("/proc")) -> MachineKind:
     """Return `gpu` if the NVIDIA driver sees a card, by its own list or by nvidia-smi; else `cpu`."""
     cards = proc / "driver" / "nvidia" / "gpus"
     if cards.is_dir() and any(cards.iterdir()):
@@ -25,7 +25,7 @@ def machine_kind(proc: Path = Path("/proc")) -> MachineKind:
     return "gpu" if any(line.startswith("GPU ") for line in _listing()) else "cpu"
 
 
-def gpu_cards(environ: Mapping[str, str] = os.environ) -> list[str]:
+def list_gpu_cards(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return the cards that this process may use, as CUDA_VISIBLE_DEVICES names them."""
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
@@ -52,16 +52,16 @@ def has_fast_int8(proc: Path = Path("/proc")) -> bool:
     float32 123, bfloat16 19 billion operations a second). But it packs the weights at every step, which
     makes writing three times slower (docs/serving.md).
     """
-    return bool(_processor_flags(proc) & {"avx512_vnni", "avx_vnni", "amx_int8"})
+    return bool(_read_processor_flags(proc) & {"avx512_vnni", "avx_vnni", "amx_int8"})
 
 
-def lacks_bf16(proc: Path = Path("/proc")) -> bool:
+def is_without_bf16(proc: Path = Path("/proc")) -> bool:
     """Return whether the processor must emulate bfloat16, which is 7 times slower than float32 (AVX2)."""
-    flags = _processor_flags(proc)
+    flags = _read_processor_flags(proc)
     return "avx2" in flags and not flags & {"avx512_bf16", "amx_bf16"}
 
 
-def _processor_flags(proc: Path) -> Set[str]:
+def _read_processor_flags(proc: Path) -> Set[str]:
     """Return the system's description of the processor as words; empty if there is none."""
     try:
         return set((proc / "cpuinfo").read_text(encoding="utf-8").split())
@@ -75,17 +75,17 @@ def has_compiler(environ: Mapping[str, str] = os.environ) -> bool:
     return any(shutil.which(name) for name in ([chosen] if chosen else ["g++", "clang++"]))
 
 
-def available_memory() -> int:
+def measure_available_memory() -> int:
     """Return the bytes of memory that can be used without swapping."""
     return psutil.virtual_memory().available
 
 
-def total_memory() -> int:
+def measure_total_memory() -> int:
     """Return the bytes of memory of the machine."""
     return psutil.virtual_memory().total
 
 
-def usable_cores() -> Set[int]:
+def count_usable_cores() -> Set[int]:
     """Return the numbers of the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)

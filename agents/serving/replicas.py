@@ -6,8 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hallulab.agents.serving.flags import RESERVED_GIB, cpu_variables
-from hallulab.agents.serving.machine import GIB, as_ranges, available_memory, gpu_cards, usable_cores
+from hallulab.agents.serving.flags import RESERVED_GIB, choose_cpu_variables
+from hallulab.agents.serving.machine import (
+    GIB,
+    as_ranges,
+    count_usable_cores,
+    list_gpu_cards,
+    measure_available_memory,
+)
 from hallulab.agents.serving.preparation import PreparedModel
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import counted, noun
@@ -46,7 +52,7 @@ def parts(
 
 
 def _on_cpu(prepared: PreparedModel, number: int) -> list[dict[str, Any]]:
-    cores, free = sorted(usable_cores()), available_memory()
+    cores, free = sorted(count_usable_cores()), measure_available_memory()
     needed = prepared.weights + _LEAST_GIB * GIB
     _require(number, len(cores), "core", 1)
     if number > free // needed:
@@ -60,7 +66,7 @@ def _on_cpu(prepared: PreparedModel, number: int) -> list[dict[str, Any]]:
     ]
     return [
         {
-            "variables": cpu_variables(share, free // number, prepared.weights),
+            "variables": choose_cpu_variables(share, free // number, prepared.weights),
             "part": {"VLLM_CPU_OMP_THREADS_BIND": as_ranges(share)},
         }
         for share in shares
@@ -68,7 +74,7 @@ def _on_cpu(prepared: PreparedModel, number: int) -> list[dict[str, Any]]:
 
 
 def _on_cards(number: int, extra_flags: Sequence[str], environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    cards = gpu_cards(environ)
+    cards = list_gpu_cards(environ)
     each = 1
     for name, short in _PARALLEL.items():
         each *= _given(extra_flags, name, short)

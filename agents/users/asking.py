@@ -34,14 +34,14 @@ def asks_something(message: str) -> bool:
     return not is_courtesy(message) and _ASKED.search(message.replace("’", "'")) is not None
 
 
-def question_of(goal: str) -> str:
+def word_question(goal: str) -> str:
     """Return the question of a persona who pursues `goal`: goals are written about her, questions by her.
 
     `Learn how to reach it, and its number` becomes `How can I reach it, and its number?`, `Learn whether he
     can refuse` becomes `Can you tell me whether I can refuse?`, and `Get a draft of the notice` becomes `Can
     you give me a draft of the notice?`.
     """
-    plain = _as_first_person(goal.strip().rstrip(".?!"))
+    plain = _turn_to_first_person(goal.strip().rstrip(".?!"))
     learn, got = _LEARN.match(plain), _GET.match(plain)
     if learn is None:
         wish = (
@@ -55,19 +55,19 @@ def question_of(goal: str) -> str:
     return f"Can you tell me {learnt}?"
 
 
-def _as_first_person(goal: str) -> str:
+def _turn_to_first_person(goal: str) -> str:
     def own(found: re.Match[str]) -> str:
         if found["own"]:
             return "my"
         if found[0].lower() in ("him", "her"):
             return "me"
         verb = found["verb"]
-        return "I" if verb is None else f"I {_IRREGULAR.get(verb) or _plain_form(verb)}"
+        return "I" if verb is None else f"I {_IRREGULAR.get(verb) or _find_plain_form(verb)}"
 
     return _PERSON.sub(own, goal)
 
 
-def _plain_form(verb: str) -> str:
+def _find_plain_form(verb: str) -> str:
     """Return a verb without the ending of the third person: `tries` becomes `try`."""
     if verb.endswith("ies"):
         return f"{verb[:-3]}y"

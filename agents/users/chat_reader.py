@@ -16,7 +16,7 @@ from pydantic import Field
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.users.persona_writer import AGAIN, MANNERS, as_goal, asked_for
+from hallulab.agents.users.persona_writer import AGAIN, MANNERS, asked_for, make_goal
 from hallulab.scenarios.text.items import find_items
 from hallulab.scenarios.text.word_forms import TOKEN, read_word
 from hallulab.scenarios.text.wording import in_brief, one_line
@@ -71,7 +71,7 @@ async def read_case(session: Session, domain: str, name: str, summary: str, atte
     if not case.grievance.strip():
         raise UnparseableAnswer("case: the model told of no grievance.")
     goals: dict[str, str] = {}
-    for goal in map(as_goal, case.goals):
+    for goal in map(make_goal, case.goals):
         goals.setdefault(goal.lower(), goal)
     copied = next((one for one in goals.values() if any(one in said.text for said in request[:-1])), None)
     if copied is not None:
@@ -83,7 +83,7 @@ async def read_case(session: Session, domain: str, name: str, summary: str, atte
     )
 
 
-async def manner_in(session: Session, chat: Sequence[Message]) -> str | None:
+async def read_manner(session: Session, chat: Sequence[Message]) -> str | None:
     """Return the one of `MANNERS` in which a chat's user speaks; None: none of them fits.
 
     Raises:

@@ -47,19 +47,19 @@ class StyleProfile(Frozen):
 
 
 @cache
-def manners() -> Mapping[str, StyleProfile]:
+def load_manners() -> Mapping[str, StyleProfile]:
     """Return all manners by name."""
     text = files("hallulab.agents.users").joinpath("manners.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, StyleProfile]).validate_python(yaml.safe_load(text))
 
 
-def manner_of(name: str) -> StyleProfile:
+def find_manner(name: str) -> StyleProfile:
     """Return a manner, or the mixture of several: `terse+misspelling`.
 
     Raises:
         KeyError: there is no such one.
     """
-    parts = [manners()[part] for part in name.split(JOINT)]
+    parts = [load_manners()[part] for part in name.split(JOINT)]
     return StyleProfile(
         text=" ".join(part.text for part in parts if part.text) or None,
         short=any(part.short for part in parts),
@@ -69,7 +69,7 @@ def manner_of(name: str) -> StyleProfile:
     )
 
 
-def drawn(names: Sequence[str], persona: str, seed: int) -> str | None:
+def draw_manner(names: Sequence[str], persona: str, seed: int) -> str | None:
     """Draw the manner of a user, whichever chatbot it talks with; None if there are none to draw from."""
     return names[int(digest([names, persona, seed])[:8], 16) % len(names)] if names else None
 

@@ -148,7 +148,7 @@ async def write_goals(session: Session, passage: str, attempt: int) -> GoalPair:
         temperature=AGAIN * (attempt > 0),
         sample=attempt,
     )
-    said, not_said = as_goal(pair.said), as_goal(pair.not_said)
+    said, not_said = make_goal(pair.said), make_goal(pair.not_said)
     if said.lower() == not_said.lower():
         raise UnparseableAnswer(f"goals: the model wrote the same goal twice: {said!r}")
     return GoalPair(said=said, not_said=not_said)
@@ -173,7 +173,7 @@ async def write_case(session: Session, domain: str, name: str, goals: Sequence[s
     )
 
 
-async def answered(session: Session, goal: str, text: str) -> float:
+async def is_answered(session: Session, goal: str, text: str) -> float:
     """Return the probability that a text tells what the goal asks for.
 
     Raises:
@@ -197,7 +197,7 @@ def names(number: int, seed: int) -> list[str]:
     return drawn + more
 
 
-def as_goal(text: str) -> str:
+def make_goal(text: str) -> str:
     """Return a goal on one line that begins with "Learn", without a full stop.
 
     Raises:

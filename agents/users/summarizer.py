@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
-from hallulab.agents.models.prompt import dialogue, load_prompt
+from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json
@@ -53,7 +53,9 @@ async def summarize(session: Session, chat: Sequence[Message], domain: str) -> s
     """
     if not any(message.role == "user" for message in chat):
         raise ValueError("a reference chat without a user message has nothing to summarize")
-    request = load_prompt("hallulab.agents.users", "summarizer").fill(domain=domain, chat=dialogue(chat))
+    request = load_prompt("hallulab.agents.users", "summarizer").fill(
+        domain=domain, chat=format_dialogue(chat)
+    )
     summary = await session.text("summary", request, max_tokens=MAX_TOKENS)
     if not summary:
         raise UnparseableAnswer("summary: the model wrote an empty summary.")
@@ -72,7 +74,7 @@ def read_chat(path: Path) -> tuple[Message, ...]:
         UsageError: the file cannot be read, has another form, or lacks messages of one side.
     """
     text = read_text(path)
-    read = {".json": _from_json, ".jsonl": _from_jsonl}.get(path.suffix.lower(), _from_text)
+    read = {".json": _read_json, ".jsonl": _read_jsonl}.get(path.suffix.lower(), _read_text)
     chat = read(path, text)
     for role in ("user", "assistant"):
         if not any(message.role == role and message.text.strip() for message in chat):
@@ -83,7 +85,7 @@ def read_chat(path: Path) -> tuple[Message, ...]:
     return chat
 
 
-def _from_json(path: Path, text: str) -> tuple[Message, ...]:
+def _read_json(path: Path, text: str) -> tuple[Message, ...]:
     try:
         entries = parse_json(text)
     except json.JSONDecodeError as error:
@@ -94,10 +96,10 @@ def _from_json(path: Path, text: str) -> tuple[Message, ...]:
         raise UsageError(f"reference chat {path}: not valid JSON ({error}).") from error
     if not isinstance(entries, list):
         raise UsageError(f"reference chat {path}: not a list of messages.")
-    return tuple(_message(f"{path}, message {number}", entry) for number, entry in enumerate(entries, 1))
+    return tuple(_read_message(f"{path}, message {number}", entry) for number, entry in enumerate(entries, 1))
 
 
-def _from_jsonl(path: Path, text: str) -> tuple[Message, ...]:
+def _read_jsonl(path: Path, text: str) -> tuple[Message, ...]:
     chat: list[Message] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -106,18 +108,18 @@ def _from_jsonl(path: Path, text: str) -> tuple[Message, ...]:
             entry = parse_json(line)
         except ValueError as error:
             raise UsageError(f"reference chat {path}, line {number}: {_NO_MESSAGE}") from error
-        chat.append(_message(f"{path}, line {number}", entry))
+        chat.append(_read_message(f"{path}, line {number}", entry))
     return tuple(chat)
 
 
-def _message(where: str, entry: Any) -> Message:
+def _read_message(where: str, entry: Any) -> Message:
     try:
         return Message(role=entry["role"], text=entry["text"] if "text" in entry else entry["content"])
     except (KeyError, TypeError, ValidationError) as error:
         raise UsageError(f"reference chat {where}: {_NO_MESSAGE}") from error
 
 
-def _from_text(path: Path, text: str) -> tuple[Message, ...]:
+def _read_text(path: Path, text: str) -> tuple[Message, ...]:
     chat: list[Message] = []
     for number, line in enumerate(text.split("\n"), start=1):
         label = _LABEL.match(line)

@@ -26,12 +26,12 @@ from typing import Literal
 from hallulab.agents.identity import identity
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import ModelPool, Session
-from hallulab.agents.models.prompt import ChatMessage, dialogue, load_prompt
+from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_prompt
 from hallulab.agents.roles import answer_as
-from hallulab.agents.served_model import catalogue_name
-from hallulab.agents.tuned import EVEN_ODDS, tuned_number
-from hallulab.agents.users.asking import asks_something, question_of
-from hallulab.agents.users.user_flaws import MIN_TURNS, message_flaws
+from hallulab.agents.served_model import find_catalogue_name
+from hallulab.agents.tuned import EVEN_ODDS, read_tuned_number
+from hallulab.agents.users.asking import asks_something, word_question
+from hallulab.agents.users.user_flaws import MIN_TURNS, find_message_flaws
 from hallulab.agents.users.user_prompts import USER_PROMPTS
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.packs.pack import Persona
@@ -48,14 +48,14 @@ MAX_TOKENS = 96
 _SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]]*(?:\s|$))[\"')\]]*")
 
 
-def user_version(model: str) -> str:
+def compute_user_version(model: str) -> str:
     """Hash what decides how users behave, besides persona and limits: code, prompts, thresholds, model.
 
     Args:
-        model: `hallulab.agents.served_model.identity_of` the users' model.
+        model: `hallulab.agents.served_model.identify_model` the users' model.
     """
     prompts = [load_prompt("hallulab.agents.users", name) for name in USER_PROMPTS]
-    learnt = [tuned_number("hallulab.agents.users", name, model) for name in ("goal_told", "give_up")]
+    learnt = [read_tuned_number("hallulab.agents.users", name, model) for name in ("goal_told", "give_up")]
     return identity(__name__, {}, prompts, {"user": model}, learnt=learnt)
 
 
@@ -122,7 +122,7 @@ class SimulatedUser:
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Decide whether to go on after `history` (empty, or ending with a reply), and what to say.
 
-        A message that asks nothing, or has a flaw (`message_flaws`), is tried once more with a higher
+        A message that asks nothing, or has a flaw (`find_message_flaws`), is tried once more with a higher
         temperature and another seed. The second message is kept, flawed or not. If it asks nothing either
         while a goal is open, the goal's own question follows it, or replaces it if it only thanks.
 
@@ -145,29 +145,34 @@ class SimulatedUser:
                 wanted, is_open = open_goal or self._persona.goals[-1], open_goal is not None
             text = await self._say(session, history, wanted)
             if is_open and not asks_something(text):
-                text = f"{'' if is_courtesy(text) else text} {question_of(wanted)}".lstrip()
+                text = f"{'' if is_courtesy(text) else text} {word_question(wanted)}".lstrip()
         except ModelError as error:
             raise UserFailed(str(error), session.calls) from error
         return UserMove(text=text, calls=tuple(session.calls))
 
     async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
-        prompt, told = load_prompt("hallulab.agents.users", "user_goal"), _threshold("goal_told", session)
+        prompt, told = (
+            load_prompt("hallulab.agents.users", "user_goal"),
+            _read_threshold("goal_told", session),
+        )
         for goal in self._persona.goals:
-            question = prompt.fill(history=dialogue(history), goal=goal)
+            question = prompt.fill(history=format_dialogue(history), goal=goal)
             share = await session.choose("goal", question, ("Yes", "No"))
             if share["Yes"] < told:
                 return goal
         return None
 
     async def _is_useless(self, session: Session, history: Sequence[Message]) -> bool:
-        question = load_prompt("hallulab.agents.users", "user_patience").fill(history=dialogue(history))
+        question = load_prompt("hallulab.agents.users", "user_patience").fill(
+            history=format_dialogue(history)
+        )
         share = await session.choose("patience", question, ("Yes", "No"))
-        return share["Yes"] >= _threshold("give_up", session)
+        return share["Yes"] >= _read_threshold("give_up", session)
 
     async def _say(self, session: Session, history: Sequence[Message], wanted: str) -> str:
         request = self._request(history, wanted)
         text = await self._try(session, request, TEMPERATURE, 0)
-        if "?" not in text or message_flaws(text, history, self._persona):
+        if "?" not in text or find_message_flaws(text, history, self._persona):
             text = await self._try(session, request, RETRY_TEMPERATURE, 1)
         return text
 
@@ -182,7 +187,10 @@ class SimulatedUser:
             "wanted": wanted,
         }
         if history:
-            values |= {"facts": "; ".join(persona.facts) or "nothing more", "history": dialogue(history)}
+            values |= {
+                "facts": "; ".join(persona.facts) or "nothing more",
+                "history": format_dialogue(history),
+            }
         name = "user_message" if history else "user_opening"
         return load_prompt("hallulab.agents.users", f"{name}_short" if self._short else name).fill(values)
 
@@ -201,9 +209,9 @@ class SimulatedUser:
         return clean(text, self._persona.name, cut=session.calls[-1].finish_reason == "length")
 
 
-def _threshold(name: str, session: Session) -> float:
+def _read_threshold(name: str, session: Session) -> float:
     """Return the deciding share of "Yes": tuned for the user's model, else even odds."""
-    tuned = tuned_number("hallulab.agents.users", name, catalogue_name(session.client))
+    tuned = read_tuned_number("hallulab.agents.users", name, find_catalogue_name(session.client))
     return EVEN_ODDS if tuned is None else tuned
 
 

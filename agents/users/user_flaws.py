@@ -92,7 +92,7 @@ class Flaw(Frozen):
     """The flawed words, or the reason, for people to read."""
 
 
-def conversation_flaws(
+def find_conversation_flaws(
     conversation: Conversation, persona: Persona | None = None, *, min_turns: int = MIN_TURNS
 ) -> tuple[Flaw, ...]:
     """Return every flaw of the simulated user in a conversation, in order of turns.
@@ -105,7 +105,7 @@ def conversation_flaws(
     flaws = []
     before = _TextsBefore(conversation.given)
     for turn in conversation.turns:
-        found = _message_flaws(turn.user, before, persona)
+        found = _find_message_flaws(turn.user, before, persona)
         flaws += [Flaw(turn=turn.index, kind=kind, detail=detail) for kind, detail in found]
         before.by_user.texts.append(turn.user)
         before.by_assistant.texts.append(turn.reply)
@@ -116,11 +116,11 @@ def conversation_flaws(
     return tuple(flaws)
 
 
-def message_flaws(
+def find_message_flaws(
     text: str, history: Sequence[Message], persona: Persona | None = None
 ) -> tuple[tuple[FlawKind, str], ...]:
     """Return the flaws of a user message after `history`: (kind, flawed words), at most one of a kind."""
-    return _message_flaws(text, _TextsBefore(history), persona)
+    return _find_message_flaws(text, _TextsBefore(history), persona)
 
 
 class _Texts:
@@ -161,7 +161,7 @@ class _TextsBefore:
         self.by_assistant = _Texts([message.text for message in history if message.role == "assistant"])
 
 
-def _message_flaws(
+def _find_message_flaws(
     text: str, before: _TextsBefore, persona: Persona | None
 ) -> tuple[tuple[FlawKind, str], ...]:
     if not any(character.isalnum() for character in text):

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from benchmarks.detectors_table.measuring import TableArguments, made_by
-from hallulab.agents.identity import code_of
+from hallulab.agents.identity import collect_code
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.simulator.runs.folder import write_together
@@ -143,7 +143,7 @@ def deciding_code() -> dict[str, str]:
     it."""
     found: dict[str, str] = {}
     for root in ROOTS:
-        found |= code_of(root, uncounted=(), beyond=BEYOND)
+        found |= collect_code(root, uncounted=(), beyond=BEYOND)
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hallulab.agents.identity import code_of
+from hallulab.agents.identity import collect_code
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import TrainableDetector
 from hallulab.scenarios.errors import ReplayMiss
@@ -44,7 +44,7 @@ class Remembering(TrainableDetector):
         self._recording = recording
         self._learns = learns
         self._lesson: tuple[Sequence[LabelledReply], int] | None = None
-        code = code_of(type(detector).__module__)
+        code = collect_code(type(detector).__module__)
         # They ask no model, which the base classes of all detectors could.
         read = {name: version for name, version in code.items() if not name.startswith("hallulab.agents.")}
         self._code = digest([type(detector).__qualname__, read])

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Literal
 
-from hallulab.agents.claim_check import ClaimCheck, claim_check_of
-from hallulab.agents.foreign import as_called, require_failure
+from hallulab.agents.claim_check import ClaimCheck, read_claim_check
+from hallulab.agents.foreign import call_untrusted, require_failure
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.models.redaction import without_keys
-from hallulab.chatbots.guarded.marks import with_marks
+from hallulab.agents.models.redaction import remove_keys
+from hallulab.chatbots.guarded.marks import add_marks
 from hallulab.chatbots.guarded.options import KIND, GuardedOptions
 from hallulab.chatbots.guarded.policy import Decision, load_policy
 from hallulab.chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
 from hallulab.chatbots.guarded.topics import Tags, TopicSubject, tag
-from hallulab.chatbots.guarded.wording import readable, reason_to_escalate, threshold_text
+from hallulab.chatbots.guarded.wording import format_threshold, make_readable, word_escalation
 from hallulab.chatbots.pipeline import turn_seed
-from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, parts_version
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, describe_parts_version
 from hallulab.detectors.base.checking import run_detector
 from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.base.protocol import DetectorContext, judging
@@ -103,7 +103,7 @@ class GuardedBot:
     def claim_check(self) -> ClaimCheck:
         """How the guard and the wrapped chatbot check claims, which may depend on the served model."""
         guard = judging(self._detector, self._guarding_model)
-        own = claim_check_of(f"chatbot {self._wrapped_kind}", self._inner) or ClaimCheck()
+        own = read_claim_check(f"chatbot {self._wrapped_kind}", self._inner) or ClaimCheck()
         return guard.joined(own)
 
     def _thresholds_of_the_scenario(self) -> dict[str, float | Literal["detector"]]:
@@ -126,12 +126,12 @@ class GuardedBot:
     @property
     def parts_version(self) -> str:
         """The versions of the detector and of the wrapped chatbot's parts, known once the model is served."""
-        return f"{self._detector.version}{parts_version(self._inner)}"
+        return f"{self._detector.version}{describe_parts_version(self._inner)}"
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""
         work = _GuardedDraft(tuple(history))
-        first = await as_called(partial(self._inner.reply, work.history))
+        first = await call_untrusted(partial(self._inner.reply, work.history))
         self._keep(work, first, again=False)
         tags = await self._tag(work, first)
         decision = self._policy.decision(tags.found, self._labels, tags.error is not None)
@@ -154,7 +154,7 @@ class GuardedBot:
         behind = self._reply_behind(work, outcome.shown)
         steps = (
             *work.steps,
-            Step(name="guard", text=readable(record)),
+            Step(name="guard", text=make_readable(record)),
             Step(name=STEP, text=record.model_dump_json()),
         )
         return Reply(
@@ -218,7 +218,7 @@ class GuardedBot:
         if first.flagged is None:
             return self._without_judgement(first, decision, tags)
         if not first.flagged:
-            reason = f"H = {first.score:.2f} is below {threshold_text(self._threshold(decision))}"
+            reason = f"H = {first.score:.2f} is below {format_threshold(self._threshold(decision))}"
             return _Outcome("passed", 0, reason, text)
         rungs = self._policy.rungs(decision.sensitive)
         if "regenerate" in rungs:
@@ -227,7 +227,7 @@ class GuardedBot:
                 if attempt.flagged is False:
                     return self._cured(work, "cite" in rungs)
         at = _least_flagged(work.attempts)
-        reason = reason_to_escalate(work.attempts, self._threshold(decision), tags)
+        reason = word_escalation(work.attempts, self._threshold(decision), tags)
         marked = self._marked(work, at, "highlight" in rungs, "cite" in rungs)
         if "abstain" in rungs:
             return self._refused("human" in rungs, reason, tags, self._marked(work, at, True, True))
@@ -264,7 +264,7 @@ class GuardedBot:
         attempt, reply = work.attempts[at], work.replies[at]
         assert attempt.reply is not None
         assert reply is not None
-        return with_marks(attempt.reply, attempt.spans or (), reply.passages, highlight=highlight, cite=cite)
+        return add_marks(attempt.reply, attempt.spans or (), reply.passages, highlight=highlight, cite=cite)
 
     async def _again(self, work: _GuardedDraft, decision: Decision) -> Attempt:
         """Ask the wrapped bot again, more strictly, and judge what it says.
@@ -278,14 +278,14 @@ class GuardedBot:
         [message] = load_prompt("hallulab.chatbots", "stricter").fill(question=asked.text, claims=claims)
         history = (*work.history[:-1], Message(role="user", text=message.text))
         try:
-            reply = await as_called(partial(self._inner.reply, history))
+            reply = await call_untrusted(partial(self._inner.reply, history))
         except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything
             require_failure(error)
             failed = str(error) if isinstance(error, ChatbotError) else reason_of(error)
             if isinstance(error, ChatbotError):
                 work.calls += [_renamed(call, AGAIN) for call in error.calls]
             work.replies.append(None)
-            work.attempts.append(Attempt(reply=None, outcome=None, error=without_keys(failed)))
+            work.attempts.append(Attempt(reply=None, outcome=None, error=remove_keys(failed)))
             return work.attempts[-1]
         self._keep(work, reply, again=True)
         return await self._judge(work, reply, decision)

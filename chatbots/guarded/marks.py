@@ -31,7 +31,7 @@ _STOPS, _CLOSERS = ".!?…:", "\"'”’)]*_"
 _WORD = re.compile(r"\w")
 
 
-def with_marks(
+def add_marks(
     reply: str, spans: Sequence[Span], passages: Sequence[Passage], *, highlight: bool, cite: bool
 ) -> str:
     """Return the reply with highlighted spans, and with `[n]` or `[no source]` in each sentence that claims.
@@ -49,22 +49,22 @@ def with_marks(
     places = [
         Region(span.start, span.end) for span in spans if span.start is not None and span.end is not None
     ]
-    removed = _removed(reply, highlight, cite)
+    removed = _remove(reply, highlight, cite)
     inserted: dict[int, list[str]] = {}
     if highlight:
-        for place in _joined(places):
-            end = _trimmed_end(reply, place)
+        for place in _join(places):
+            end = _trim_end(reply, place)
             if end > place.start:
                 inserted.setdefault(place.start, []).append(OPEN)
                 inserted.setdefault(end, []).insert(0, CLOSE)
     if cite:
-        for sentence, passage in sources(reply, passages):
-            said = "".join(_kept(reply, removed, sentence))
+        for sentence, passage in list_sources(reply, passages):
+            said = "".join(_keep(reply, removed, sentence))
             if not _WORD.search(said) or claims_nothing(said):
                 continue
             flagged = any(place.start < sentence.end and sentence.start < place.end for place in places)
             mark = NO_SOURCE if passage is None or flagged else f"[{passage + 1}]"
-            inserted.setdefault(_trimmed_end(reply, sentence), []).append(f" {mark}")
+            inserted.setdefault(_trim_end(reply, sentence), []).append(f" {mark}")
     made = []
     for at in range(len(reply) + 1):
         made += inserted.get(at, [])
@@ -73,7 +73,7 @@ def with_marks(
     return "".join(made)
 
 
-def sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, int | None]]:
+def list_sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, int | None]]:
     """Return the sentences of a reply, each with the index of the passage that supports it best, or None.
 
     That is the passage of the chunk that holds most of its content words, as EvidenceChain's coverage
@@ -90,17 +90,17 @@ def sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, int |
     return found
 
 
-def _removed(reply: str, highlight: bool, cite: bool) -> set[int]:
+def _remove(reply: str, highlight: bool, cite: bool) -> set[int]:
     """Return the characters of marks that the bot wrote itself, and that would look like the guard's."""
     patterns = [*([_BRACKETS] if highlight else []), *([_OWN_MARKS] if cite else [])]
     return {at for pattern in patterns for found in pattern.finditer(reply) for at in range(*found.span())}
 
 
-def _kept(reply: str, removed: set[int], region: Region) -> Iterable[str]:
+def _keep(reply: str, removed: set[int], region: Region) -> Iterable[str]:
     return (reply[at] for at in range(region.start, region.end) if at not in removed)
 
 
-def _joined(places: Iterable[Region]) -> list[Region]:
+def _join(places: Iterable[Region]) -> list[Region]:
     """Return the places in order, those that overlap as one."""
     joined: list[Region] = []
     for place in sorted(places):
@@ -111,6 +111,6 @@ def _joined(places: Iterable[Region]) -> list[Region]:
     return joined
 
 
-def _trimmed_end(reply: str, region: Region) -> int:
+def _trim_end(reply: str, region: Region) -> int:
     """Return the end of a region without the punctuation at its end, so that sentences still end there."""
     return region.start + len(region.of(reply).rstrip().rstrip(_CLOSERS).rstrip(_STOPS))

@@ -52,7 +52,7 @@ class GuardedOptions(Frozen):
         return part
 
 
-def wrapped_by(options: Mapping[str, Any]) -> Part | None:
+def find_wrapped_chatbot(options: Mapping[str, Any]) -> Part | None:
     """Return the chatbot that a guarded one with these options wraps; None if they are wrong."""
     try:
         return GuardedOptions.model_validate(dict(options)).chatbot

@@ -223,7 +223,7 @@ class Decision:
         return reached or (self.own and bool(judgement.flagged))
 
 
-def built_in_policies() -> list[str]:
+def list_built_in_policies() -> list[str]:
     """Return the names of the policies that come with hallulab."""
     return sorted(path.stem for path in BUILT_IN.glob("*.yaml"))
 
@@ -237,13 +237,13 @@ def load_policy(name_or_path: str) -> Policy:
     Raises:
         UsageError: there is no such policy, or something in it is wrong; names file, line and remedy.
     """
-    if name_or_path in built_in_policies():
+    if name_or_path in list_built_in_policies():
         return read_yaml(BUILT_IN / f"{name_or_path}.yaml", SCHEMA).check(Policy)
     path = expanded(name_or_path)
     if not is_there(path):
         raise UsageError(
             f"{name_or_path}: no such policy. Give the path of a YAML file ({SCHEMA}), or one of: "
-            f"{', '.join(built_in_policies())}."
+            f"{', '.join(list_built_in_policies())}."
         )
     return read_yaml(path, SCHEMA).check(Policy)
 

@@ -55,11 +55,11 @@ async def tag(policy: Policy, labels: Iterable[str], asked: TopicSubject, sessio
     """
     found: dict[str, str] = {}
     if policy.tagger != "model":
-        found = by_rules(policy.topics, labels, asked)
+        found = match_topics_by_rules(policy.topics, labels, asked)
     if policy.tagger == "rules":
         return Tags(found=found)
     try:
-        name, share = await by_model(policy.topics, asked, session)
+        name, share = await choose_topic_by_model(policy.topics, asked, session)
     except HallulabError as error:
         return Tags(found=found, error=str(error))
     if name is not None:
@@ -67,13 +67,15 @@ async def tag(policy: Policy, labels: Iterable[str], asked: TopicSubject, sessio
     return Tags(found=found)
 
 
-def by_rules(topics: Mapping[str, Topic], labels: Iterable[str], asked: TopicSubject) -> dict[str, str]:
+def match_topics_by_rules(
+    topics: Mapping[str, Topic], labels: Iterable[str], asked: TopicSubject
+) -> dict[str, str]:
     """Return topic → why, for the topics whose words stand in the texts, or that label a passage."""
     texts = {"question": asked.question}
     if asked.query is not None:
         texts["query"] = asked.query
     texts |= {f"passage {passage.id}": passage.text for passage in asked.passages}
-    stems = {place: _stems(text) for place, text in texts.items()}
+    stems = {place: _collect_stems(text) for place, text in texts.items()}
     found = {}
     for name in dict.fromkeys([*topics, *labels]):
         why = _why(name, topics.get(name, Topic()), stems, asked.passages)
@@ -87,13 +89,13 @@ def _why(
 ) -> str | None:
     for place, said in stems.items():
         for word in topic.words:
-            if _holds(said, _stems(word)):
+            if _holds(said, _collect_stems(word)):
                 return f"{word!r} in the {place}"
     labelled = next((passage.id for passage in passages if passage.topic == name), None)
     return None if labelled is None else f"the label of passage {labelled}"
 
 
-def _stems(text: str) -> list[str]:
+def _collect_stems(text: str) -> list[str]:
     return [read_word(spelling).stem for spelling in TOKEN.findall(text)]
 
 
@@ -103,7 +105,7 @@ def _holds(text: Sequence[str], phrase: Sequence[str]) -> bool:
     return length > 0 and any(text[at : at + length] == phrase for at in range(len(text) - length + 1))
 
 
-async def by_model(
+async def choose_topic_by_model(
     topics: Mapping[str, Topic], asked: TopicSubject, session: Session
 ) -> tuple[str | None, float]:
     """Return the model's choice of a topic, None for none of them, and its probability. One call, one token.

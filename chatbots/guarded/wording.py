@@ -18,18 +18,18 @@ DONE: dict[Action, str] = {
 """Action → words."""
 
 
-def threshold_text(threshold: float | None) -> str:
+def format_threshold(threshold: float | None) -> str:
     """Return a threshold in words."""
     return "the detector's own threshold" if threshold is None else f"τ = {threshold:.2f}"
 
 
-def reason_to_escalate(attempts: Sequence[Attempt], threshold: float | None, tags: Tags) -> str:
+def word_escalation(attempts: Sequence[Attempt], threshold: float | None, tags: Tags) -> str:
     """Say why a reply is flagged, what is unsupported in it, and what became of it when it was made again."""
     first = attempts[0]
     about = f" on the topic {', '.join(tags.found)}" if tags.found else ""
     about += " (the topic is not known, so it counts as sensitive)" if tags.error else ""
     quoted = ", ".join(f"“{span.text}”" for span in first.spans or ())
-    said = f"H = {first.score:.2f} reaches {threshold_text(threshold)}{about}"
+    said = f"H = {first.score:.2f} reaches {format_threshold(threshold)}{about}"
     said += f": unsupported is {quoted}" if quoted else ""
     again = [_again(attempt) for attempt in attempts[1:]]
     return f"{said}; made again, {' and then '.join(again)}" if again else said
@@ -43,7 +43,7 @@ def _again(attempt: Attempt) -> str:
     return f"H = {attempt.score:.2f}"
 
 
-def readable(record: GuardRecord) -> str:
+def make_readable(record: GuardRecord) -> str:
     """Return a record in a few lines."""
     topics = [f"{name} ({why})" for name, why in record.topics.items()] or ["none"]
     lines = [

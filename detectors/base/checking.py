@@ -7,8 +7,8 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from hallulab.agents.foreign import as_called, require_failure
-from hallulab.agents.models.redaction import without_keys
+from hallulab.agents.foreign import call_untrusted, require_failure
+from hallulab.agents.models.redaction import remove_keys
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.files.data_files import in_words, main_error
 from hallulab.scenarios.plugins import reason_of
@@ -23,7 +23,7 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
     """
     if detector.traits.batch and len(views) > 1:
         try:
-            found = await as_called(partial(detector.detect_many, views))
+            found = await call_untrusted(partial(detector.detect_many, views))
             return [checked(one, view.reply) for one, view in zip(found, views, strict=True)]
         except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
             require_failure(error)
@@ -32,7 +32,7 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
 
 async def _judged(detector: Detector, view: TurnView) -> Judgement:
     try:
-        return checked(await as_called(partial(detector.detect, view)), view.reply)
+        return checked(await call_untrusted(partial(detector.detect, view)), view.reply)
     except BaseException as error:  # noqa: BLE001 - as above; a failure is data
         require_failure(error)
         return failure(error)
@@ -61,7 +61,7 @@ def checked(found: object, reply: str) -> Judgement:
     flaw = misfit(found, reply)
     if flaw is not None:
         return Judgement(outcome="failed", calls=found.calls, error=f"the detector gave {flaw[1]}")
-    return found.model_copy(update={"error": without_keys(found.error)}) if found.error else found
+    return found.model_copy(update={"error": remove_keys(found.error)}) if found.error else found
 
 
 def misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
@@ -79,4 +79,4 @@ def misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
 
 def failure(error: BaseException) -> Judgement:
     """Return the judgement of a detector that raised `error`."""
-    return Judgement(outcome="failed", error=without_keys(reason_of(error)))
+    return Judgement(outcome="failed", error=remove_keys(reason_of(error)))

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
-from hallulab.agents.served_model import catalogue_name
+from hallulab.agents.served_model import find_catalogue_name
 from hallulab.scenarios.transcript import Frozen
 
 VERIFICATION = "verification"
@@ -70,7 +70,7 @@ class Question:
         values = {"evidence": evidence, "statement": statement}
         messages = self.prompt.fill({name: values[name] for name in self.prompt.placeholders})
         answer = await session.choose(self.name, messages, self._words)
-        return calibration(catalogue_name(session.client), self.name).apply(answer[self._words[0]])
+        return calibration(find_catalogue_name(session.client), self.name).apply(answer[self._words[0]])
 
 
 def calibration(model: str | None, quantity: str) -> Calibration:

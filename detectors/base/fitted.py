@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.cache import locate_cache
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import in_words, main_error, read_text
 from hallulab.scenarios.transcript import Count, Frozen
@@ -86,7 +86,7 @@ def fitted_file(fitted: Fitted) -> tuple[Path, str]:
 
 def folder() -> Path:
     """Return where fits are kept. It need not exist yet."""
-    return cache_dir() / "calibrations"
+    return locate_cache() / "calibrations"
 
 
 def _file(scoring: str) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hallulab.agents.claim_check import ClaimCheck, claim_check_of
+from hallulab.agents.claim_check import ClaimCheck, read_claim_check
 from hallulab.agents.models.model import ModelPool
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, TurnView
@@ -89,7 +89,7 @@ def judging(detector: Detector, served: str) -> ClaimCheck:
     Raises:
         UsageError: the attribute has another type.
     """
-    told = claim_check_of(f"detector {detector.name}", detector)
+    told = read_claim_check(f"detector {detector.name}", detector)
     if told is None:
         told = ClaimCheck.by((served,) if detector.traits.needs_model else (), ())
     method = f"{type(detector).__module__}.{type(detector).__qualname__}"

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from hallulab.agents.claim_check import ClaimCheck
-from hallulab.agents.identity import identity, plain
+from hallulab.agents.identity import identity, make_plain
 from hallulab.agents.models.client import ModelClient
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
-from hallulab.agents.served_model import catalogue_name, identity_of
+from hallulab.agents.served_model import find_catalogue_name, identify_model
 from hallulab.detectors.base.evidence_questions import calibrations_of
 from hallulab.detectors.base.fitted import fitted_for
 from hallulab.detectors.base.judging import judge
@@ -107,7 +107,7 @@ class ServedDetector(Detector):
         if fitted is not None:
             return fitted.threshold, "calibrated"
         scale = self.scale
-        model = next(map(catalogue_name, self._asked.values()), None)
+        model = next(map(find_catalogue_name, self._asked.values()), None)
         tuned = tuned_threshold(*scale.place, model) if scale.place else None
         if tuned is not None:
             return tuned, "tuned"
@@ -142,11 +142,11 @@ class ServedDetector(Detector):
             self._code,
             {**self._given, **scale.in_force, self._option: threshold},
             scale.prompts,
-            {role: identity_of(client) for role, client in self._asked.items()},
+            {role: identify_model(client) for role, client in self._asked.items()},
             self._context.seed,
             [
-                [calibrations_of(catalogue_name(client)) for client in self._asked.values()],
-                plain(scale.corrections),
+                [calibrations_of(find_catalogue_name(client)) for client in self._asked.values()],
+                make_plain(scale.corrections),
             ],
         )
 

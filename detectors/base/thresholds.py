@@ -14,7 +14,7 @@ def tuned_threshold(detector: str, reading: str, model: str | None) -> float | N
     """Return the threshold in `thresholds.yaml`, or None where the paper's holds.
 
     Args:
-        model: `hallulab.agents.served_model.catalogue_name`.
+        model: `hallulab.agents.served_model.find_catalogue_name`.
     """
     return _thresholds().get(detector, {}).get(reading, {}).get(model or "")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.served_model import catalogue_name
+from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.base.evidence_questions import Question, calibration
 from hallulab.detectors.base.judging import gather_all
@@ -94,7 +94,7 @@ class ProbabilityReading(DoubledRetrieval):
             unknown = lack_of_overlap(text, f"{evidence}\n{grounds.user_statements}")
             details["lack of overlap"] = unknown
             unsupported = (unsupported + unknown) / 2
-        unsupported = calibration(catalogue_name(session.client), "unsupported").apply(unsupported)
+        unsupported = calibration(find_catalogue_name(session.client), "unsupported").apply(unsupported)
         return RatedSentence(
             text=text,
             region=region,

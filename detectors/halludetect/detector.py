@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from hallulab.agents.models.model import Session
-from hallulab.agents.retrieval.reformulation import reformulation_prompt
-from hallulab.agents.served_model import catalogue_name
+from hallulab.agents.retrieval.reformulation import load_reformulation_prompt
+from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.base.evidence_questions import calibrations_of
 from hallulab.detectors.base.judging import Abstention, best_passage
@@ -59,7 +59,7 @@ class HalluDetectDetector(ServedDetector):
         given = self._options.reading
         if given != "auto":
             return given
-        model = catalogue_name(self._client)
+        model = find_catalogue_name(self._client)
         if mixture_of(model) is not None:
             return "mixture"
         # The models of the catalogue are small.
@@ -68,7 +68,7 @@ class HalluDetectDetector(ServedDetector):
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override] # it depends on the served model
         """See `Detector.warnings`: small models do not follow the paper's pipeline."""
-        model = catalogue_name(self._client)
+        model = find_catalogue_name(self._client)
         if self._kind != "word" or model is None:
             return ()
         return (
@@ -84,19 +84,19 @@ class HalluDetectDetector(ServedDetector):
             return WordReading(options.samples, options.temperature, factor, room)
         if self._kind == "probability":
             return ProbabilityReading(options.samples, options.overlap, options.reasons, factor, room)
-        mixture = mixture_of(catalogue_name(self._client))
+        mixture = mixture_of(find_catalogue_name(self._client))
         return MixtureReading(mixture, factor, options.near_evidence_characters)
 
     def _scale_of_model(self) -> Scale:
         """Return the paper's scale if lists are written as in the paper."""
-        model = catalogue_name(self._client)
+        model = find_catalogue_name(self._client)
         corrections: Frozen | Mapping[str, Any] | None = None
         if self._kind == "mixture":
             corrections = mixture_of(model)
         elif self._kind == "probability":
             corrections = calibrations_of(model)
         return Scale(
-            (reformulation_prompt(), *self._reading.prompts),
+            (load_reformulation_prompt(), *self._reading.prompts),
             untuned=PAPER_THRESHOLD,
             published=self._kind == "word",
             place=("halludetect", self._kind),

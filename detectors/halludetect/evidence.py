@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hallulab.agents.models.model import Session
-from hallulab.agents.models.prompt import Prompt, dialogue
+from hallulab.agents.models.prompt import Prompt, format_dialogue
 from hallulab.agents.retrieval.reformulation import reformulate
 from hallulab.detectors.base.judging import format_evidence
 from hallulab.scenarios.text.courtesies import is_courtesy
@@ -89,7 +89,7 @@ async def gather_grounds(
 
 async def _memory(session: Session, history: Sequence[Message], prompt: Prompt) -> str:
     answer = await session.text(
-        "memory", prompt.fill(conversation=dialogue(history)), max_tokens=MEMORY_TOKENS
+        "memory", prompt.fill(conversation=format_dialogue(history)), max_tokens=MEMORY_TOKENS
     )
     return " ".join(answer.split())
 

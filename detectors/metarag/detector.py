@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
-from hallulab.agents.served_model import catalogue_name
+from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.evidence_questions import calibrations_of
 from hallulab.detectors.base.judging import (
     Abstention,
@@ -76,7 +76,7 @@ class MetaRagDetector(ServedDetector):
         """Return the paper's scale if every verifier prints words."""
         readings = [self._verifier.reading_of(client) for client in self._verifiers.values()]
         by_word = set(readings) == {"word"}
-        first = calibrations_of(catalogue_name(self._verifiers["verifier 0"])).get(SUPPORTED)
+        first = calibrations_of(find_catalogue_name(self._verifiers["verifier 0"])).get(SUPPORTED)
         return Scale(
             (self._decomposition, self._mutation, self._verifier.prompt),
             untuned=PAPER_TAU if by_word else MIDWAY_TAU,

@@ -16,7 +16,7 @@ from hallulab.agents.models.client import ModelClient
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.served_model import catalogue_name
+from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.evidence_questions import VERIFICATION, Calibration, calibration
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.metarag.mutation import Variant
@@ -51,7 +51,7 @@ def reading_for(client: ModelClient) -> DecisionReading:
     one case from another. They need an endpoint with log-probabilities. Any other model prints a word, as in
     the paper.
     """
-    small = catalogue_name(client) is not None
+    small = find_catalogue_name(client) is not None
     return "probability" if small and client.abilities.log_probabilities else "word"
 
 
@@ -87,7 +87,7 @@ class Verifier:
             shares = await session.choose("verify", messages, tuple(FIRST_WORDS))
             decisions = corrected(
                 {FIRST_WORDS[word]: share for word, share in shares.items()},
-                calibration(catalogue_name(session.client), SUPPORTED),
+                calibration(find_catalogue_name(session.client), SUPPORTED),
             )
         else:
             answer = await session.text("verify", messages, temperature=self._temperature, max_tokens=6)

@@ -14,12 +14,12 @@ from typing import ClassVar
 from pydantic import Field
 
 from hallulab.agents.claim_check import ClaimCheck
-from hallulab.agents.identity import bare_code, identity
-from hallulab.agents.machine.daemon import in_daemon
+from hallulab.agents.identity import identity, strip_code
+from hallulab.agents.machine.daemon import run_in_daemon_thread
 from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.agents.served_model import identity_of
+from hallulab.agents.served_model import identify_model
 from hallulab.detectors.base.judging import (
     Abstention,
     best_passage,
@@ -128,7 +128,7 @@ class PeerDetector(Detector):
                 identity(
                     __name__,
                     self._configured,
-                    models={client.endpoint.model: identity_of(client) for client in self._asked},
+                    models={client.endpoint.model: identify_model(client) for client in self._asked},
                     seed=self._context.seed if self.traits.needs_model else None,
                 ),
                 peer_requirements(self.peer),
@@ -154,7 +154,7 @@ class PeerDetector(Detector):
 
         request, unwanted = _request(view, next(self._numbers)), threading.Event()
         try:
-            said = await in_daemon(lambda: self._converse(request, answer, unwanted))
+            said = await run_in_daemon_thread(lambda: self._converse(request, answer, unwanted))
         except asyncio.CancelledError:
             with self._handover:
                 unwanted.set()
@@ -320,7 +320,7 @@ def worker_command(peer: str) -> list[str]:
 
 def _program(peer: str) -> list[str]:
     """Return the code of the programs that run in the peer's environment; see `hallulab.agents.identity`."""
-    return [bare_code(path.read_text(encoding="utf-8")) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
+    return [strip_code(path.read_text(encoding="utf-8")) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
 
 
 def _model_source(owner: str, option: str, given: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from hallulab.agents.machine.cache import cache_dir
+from hallulab.agents.machine.cache import locate_cache
 from hallulab.agents.machine.environments import is_made, python_environment
 from hallulab.agents.machine.progress_events import Listener, silent
 
@@ -30,7 +30,7 @@ def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener =
     """
     pins = peer_requirements(peer)
     return python_environment(
-        _target(peer, cache or cache_dir()),
+        _target(peer, cache or locate_cache()),
         "\n".join(pins),
         ["--only-binary=:all:", *pins],
         owner=peer,
@@ -41,7 +41,7 @@ def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener =
 
 def has_environment(peer: str) -> bool:
     """Return whether a peer's environment is there already."""
-    return is_made(_target(peer, cache_dir()), "\n".join(peer_requirements(peer)))
+    return is_made(_target(peer, locate_cache()), "\n".join(peer_requirements(peer)))
 
 
 def _target(peer: str, cache: Path) -> Path:

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
-from hallulab.agents.models.prompt import dialogue, load_prompt
+from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.agents.tuned import EVEN_ODDS
 from hallulab.detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
 from hallulab.detectors.base.protocol import DetectorContext
@@ -98,7 +98,9 @@ class SelfCheckDetector(ServedDetector):
 
     async def _samples(self, session: Session, view: TurnView, evidence: str) -> list[str]:
         messages = self._sample_prompt.fill(
-            evidence=evidence or "(none)", history=dialogue(view.history) or "(none)", question=view.question
+            evidence=evidence or "(none)",
+            history=format_dialogue(view.history) or "(none)",
+            question=view.question,
         )
         return await gather_all(
             session.text(

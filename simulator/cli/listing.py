@@ -60,9 +60,11 @@ def _personas(scenario: str | None) -> _Content:
 
 
 def _chatbots(scenario: str | None) -> _Content:
-    from hallulab.chatbots.registry import chatbot_names, find_chatbot
+    from hallulab.chatbots.registry import find_chatbot, list_chatbot_names
 
-    return ["chatbot", "what it does"], [(name, _summary(find_chatbot(name))) for name in chatbot_names()]
+    return ["chatbot", "what it does"], [
+        (name, _summary(find_chatbot(name))) for name in list_chatbot_names()
+    ]
 
 
 def _detectors(scenario: str | None) -> _Content:

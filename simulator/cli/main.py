@@ -62,9 +62,9 @@ def _with_home_folders(arguments: Sequence[str]) -> list[str]:
 
 
 def _complain(text: str) -> None:
-    from hallulab.agents.models.redaction import without_keys
+    from hallulab.agents.models.redaction import remove_keys
 
-    _say(without_keys(f"error: {text}"))
+    _say(remove_keys(f"error: {text}"))
 
 
 def _say(text: str) -> None:

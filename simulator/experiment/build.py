@@ -10,15 +10,15 @@ from pathlib import Path
 
 import httpx2
 
-from hallulab.agents.claim_check import claim_check_of
+from hallulab.agents.claim_check import read_claim_check
 from hallulab.agents.machine.progress import ProgressBars
 from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.served_model import identities, model_warnings
+from hallulab.agents.served_model import identify_models, list_model_warnings
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
-from hallulab.chatbots.instructions import instructions_of
-from hallulab.chatbots.protocol import parts_version
+from hallulab.chatbots.instructions import collect_instructions
+from hallulab.chatbots.protocol import describe_parts_version
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.attacks.attacked import AttackRecord, attacked
 from hallulab.scenarios.errors import UsageError
@@ -129,10 +129,10 @@ async def execute_experiment(
                 if searched:
                     await (embedded or build_knowledge(knowledge, settings.quiet))
                 warn_of(detectors)
-                verifying = {name: claim_check_of(f"chatbot {name}", bot) for name, bot in made.items()}
-                parts = {name: parts_version(bot) for name, bot in made.items()}
+                verifying = {name: read_claim_check(f"chatbot {name}", bot) for name, bot in made.items()}
+                parts = {name: describe_parts_version(bot) for name, bot in made.items()}
                 branched = branching is not None
-                made_by = makers(experiment, identities(pool), parts, branched) if simulate else None
+                made_by = makers(experiment, identify_models(pool), parts, branched) if simulate else None
                 jobs = _jobs(experiment, scenario, made_by, branching)
                 if not settings.fresh:
                     say_what_is_made_anew(folder, held, detectors, made_by)
@@ -229,7 +229,7 @@ def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None
     if experiment.attack is None:
         return scenario, None
     scenario, planted = attacked(scenario, experiment.attack)
-    known = {bot.name: instructions_of(bot.kind, bot.options) for bot in experiment.chatbots}
+    known = {bot.name: collect_instructions(bot.kind, bot.options) for bot in experiment.chatbots}
     return scenario, planted.model_copy(update={"instructions": known})
 
 
@@ -329,7 +329,7 @@ async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> As
             revision = server.revision
         if needed:
             await pool.check()
-            for sentence in model_warnings(pool):
+            for sentence in list_model_warnings(pool):
                 _log.warning(sentence)
         yield revision
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.manners import StyleProfile, manner_of, speaking
+from hallulab.agents.users.manners import StyleProfile, find_manner, speaking
 from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
@@ -87,7 +87,7 @@ def make_cast(
         if job.user.messages:
             scripted = ScriptedUser(job.user.messages, by_name, searched)
             return scripted if job.order is None else InjectingUser(scripted, job.order)
-        manner = StyleProfile() if job.key.manner is None else manner_of(job.key.manner)
+        manner = StyleProfile() if job.key.manner is None else find_manner(job.key.manner)
         simulated = SimulatedUser(
             speaking(job.user, manner),
             scenario.domain,

@@ -21,7 +21,7 @@ from pathlib import Path
 from hallulab.agents.models.errors import ModelError, UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.chat_reader import ChatCase, manner_in, parts, read_case, told_in
+from hallulab.agents.users.chat_reader import ChatCase, parts, read_case, read_manner, told_in
 from hallulab.agents.users.persona_writer import MANNERS, names
 from hallulab.agents.users.summarizer import MAX_TOKENS, summarize
 from hallulab.scenarios.chats.formats import format_of, read_chats
@@ -158,7 +158,7 @@ class ChatPersonas:
     async def _manner(self, session: Session, chat: Chat, number: int) -> tuple[str, str]:
         """Return the user's manner, drawn where none fits, and a note on where it comes from."""
         try:
-            manner = await manner_in(session, chat.messages)
+            manner = await read_manner(session, chat.messages)
         except UnparseableAnswer:
             manner = None
         if manner is not None:

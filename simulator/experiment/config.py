@@ -16,9 +16,9 @@ from hallulab.agents.models.client import is_loopback
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.models.replicas import normal
 from hallulab.agents.serving.catalogue import CATALOGUE, DEFAULT_CPU_MODEL
-from hallulab.agents.users.manners import DEFAULT_MANNERS, JOINT, OWN, manners
+from hallulab.agents.users.manners import DEFAULT_MANNERS, JOINT, OWN, load_manners
 from hallulab.chatbots.guarded.options import KIND as GUARDED
-from hallulab.chatbots.guarded.options import wrapped_by
+from hallulab.chatbots.guarded.options import find_wrapped_chatbot
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import complaint, in_words, main_error
@@ -207,8 +207,8 @@ class Experiment(Frozen):
     @classmethod
     def _manners_exist(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for part in (part for name in names for part in name.split(JOINT)):
-            if part not in manners():
-                raise ValueError(f"there is no manner {part!r}; there are {', '.join(manners())}")
+            if part not in load_manners():
+                raise ValueError(f"there is no manner {part!r}; there are {', '.join(load_manners())}")
         return () if set(names) == {OWN} else names
 
     @field_validator("roles")
@@ -224,7 +224,7 @@ class Experiment(Frozen):
         if self.reply_tokens is None:
             return chatbot.options
         if chatbot.kind == GUARDED:
-            wrapped = wrapped_by(chatbot.options)
+            wrapped = find_wrapped_chatbot(chatbot.options)
             if wrapped is None or wrapped.kind not in ALL_CHATBOTS:
                 return chatbot.options
             limited = {"max_tokens": self.reply_tokens, **wrapped.options}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from hallulab.agents.foreign import as_called, require_failure, require_running
-from hallulab.agents.models.redaction import without_keys
+from hallulab.agents.foreign import call_untrusted, require_failure, require_running
+from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.agents.users.user_flaws import is_loop
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
@@ -96,7 +96,7 @@ async def converse(
     loose: list[Call] = []
 
     def done(reason: StopReason, error: str | None = None) -> Conversation:
-        return ended(key, reason, turns, error and without_keys(error), loose)
+        return ended(key, reason, turns, error and remove_keys(error), loose)
 
     while len(turns) < max_turns:
         try:
@@ -109,7 +109,7 @@ async def converse(
             return done(move.stop or "gave_up")
         asked = Message(role="user", text=move.text)
         try:
-            reply = await as_called(partial(chatbot.reply, [*history, asked]))
+            reply = await call_untrusted(partial(chatbot.reply, [*history, asked]))
             require_running()
             turn = Turn(
                 index=len(turns),

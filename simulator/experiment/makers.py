@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from hallulab.agents.identity import code_version
+from hallulab.agents.identity import compute_code_version
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.agents.users.user import user_version
-from hallulab.chatbots.registry import chatbot_version
+from hallulab.agents.users.user import compute_user_version
+from hallulab.chatbots.registry import compute_chatbot_version
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.text.wording import counted
 from hallulab.scenarios.transcript import Frozen
@@ -66,9 +66,9 @@ def makers(
     """Return who makes the experiment's conversations.
 
     Args:
-        models: `hallulab.agents.served_model.identities` of its models; None: the names that they are served
-            under.
-        parts: `hallulab.chatbots.protocol.parts_version` of chatbots by name; None: not known.
+        models: `hallulab.agents.served_model.identify_models` of its models; None: the names that they are
+            served under.
+        parts: `hallulab.chatbots.protocol.describe_parts_version` of chatbots by name; None: not known.
         branched: whether they branch off from other conversations, so that no user is simulated.
 
     Raises:
@@ -77,15 +77,15 @@ def makers(
     names = {DEFAULT_MODEL: experiment.model or ""}
     names |= {name: model.model for name, model in experiment.models.items()}
     known = {**names, **(models or {})}
-    user = [code_version("hallulab.simulator.experiment.conversation")]
+    user = [compute_code_version("hallulab.simulator.experiment.conversation")]
     if not branched:
-        user[:0] = [user_version(known[name]) for name in dict.fromkeys(experiment.user_models)]
-    search = code_version("hallulab.agents.retrieval.knowledge")
+        user[:0] = [compute_user_version(known[name]) for name in dict.fromkeys(experiment.user_models)]
+    search = compute_code_version("hallulab.agents.retrieval.knowledge")
     chatbots = {}
     for bot in experiment.chatbots:
         with experiment.placing_errors(bot):
             asked = _models_of(experiment, bot, known)
-            version = chatbot_version(bot.kind, experiment.options_of(bot), asked)
+            version = compute_chatbot_version(bot.kind, experiment.options_of(bot), asked)
         held = [version, search, *filter(None, [(parts or {}).get(bot.name)])]
         chatbots[bot.name] = digest(held)[:_SHOWN]
     return ComponentVersions(user=digest(user)[:_SHOWN], chatbots=chatbots)

@@ -28,8 +28,8 @@ from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.persona_writer import (
     MANNERS,
     UNSAID,
-    answered,
     asked_for,
+    is_answered,
     names,
     write_case,
     write_goals,
@@ -273,7 +273,7 @@ class PersonaMaker:
         found = await self._knowledge.search(asked_for(goal), _FOUND)
         if passage.document not in {one.document for one in found}:
             raise _Unfit(f"{goal!r}: a search for it does not find {passage.document}")
-        if await answered(session, goal, passage.text) < 0.5:
+        if await is_answered(session, goal, passage.text) < 0.5:
             raise _Unfit(f"{goal!r}: {passage.id} does not tell it")
         return goal
 
@@ -307,7 +307,7 @@ async def told(session: Session, knowledge: KnowledgeBase, goal: str) -> Passage
     """
     found = await knowledge.search(asked_for(goal), _READ)
     text = "\n\n".join(one.text for one in found)
-    return found[0] if await answered(session, goal, text) >= 0.5 else None
+    return found[0] if await is_answered(session, goal, text) >= 0.5 else None
 
 
 def draw_kinds(number: int, shares: tuple[float, float, float], seed: int) -> list[tuple[Kind, ...]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.agents.users.manners import drawn, manner_of
+from hallulab.agents.users.manners import draw_manner, find_manner
 from hallulab.scenarios.attacks.attacked import attack_version
 from hallulab.scenarios.attacks.orders import UserOrder, user_order
 from hallulab.scenarios.errors import UsageError
@@ -142,8 +142,8 @@ def _jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions
         shared["attack"] = attack_version(experiment.attack)
     for persona, seed in users(experiment, scenario):
         order = _order(experiment, persona, seed)
-        manner = None if persona.messages else drawn(experiment.manners, persona.id, seed)
-        spoken = {} if manner is None else {"manner": [manner, manner_of(manner).model_dump(mode="json")]}
+        manner = None if persona.messages else draw_manner(experiment.manners, persona.id, seed)
+        spoken = {} if manner is None else {"manner": [manner, find_manner(manner).model_dump(mode="json")]}
         played_by = experiment.served_name(user_model(experiment, persona.id, seed))
         for bot in experiment.chatbots:
             version = made_by.version(bot.name)
@@ -212,7 +212,7 @@ def model_name(experiment: Experiment, role: str) -> str:
 def user_model(experiment: Experiment, persona: str, seed: int) -> str:
     """Return which of `Experiment.user_models` plays a user, whichever chatbot that talks with."""
     names = experiment.user_models
-    return drawn(names, persona, seed) or names[0]
+    return draw_manner(names, persona, seed) or names[0]
 
 
 def scenario_version(scenario: Scenario) -> str:

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hallulab.agents.identity import known_code
+from hallulab.agents.identity import list_known_code
 from hallulab.agents.machine.supervised import worker_variables
 from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.agents.models.replicas import Replica
@@ -77,7 +77,7 @@ class WorkerConfig:
     """Whether answers are kept in a file, by the driver."""
     prepare: Callable[[], None] | None = None
     """Called first; for tests."""
-    code: Mapping[Path, tuple[str, tuple[str, ...]]] = field(default_factory=known_code)
+    code: Mapping[Path, tuple[str, tuple[str, ...]]] = field(default_factory=list_known_code)
     """What is known of the code that results depend on."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
     """When garbage is collected: as it is here."""

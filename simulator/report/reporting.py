@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hallulab.agents.users.user_flaws import MIN_TURNS, conversation_flaws
+from hallulab.agents.users.user_flaws import MIN_TURNS, find_conversation_flaws
 from hallulab.detectors.base.fitted import fitted_version
 from hallulab.scenarios.attacks.orders import without_user_orders
 from hallulab.scenarios.datasets.gold import annotated_turns
@@ -246,7 +246,7 @@ def user_flaws(
         return lambda conversation: ()
     orders = saved.planted.orders if saved is not None and saved.planted is not None else ()
     least = MIN_TURNS if saved is None else saved.experiment.min_turns
-    return lambda conversation: conversation_flaws(
+    return lambda conversation: find_conversation_flaws(
         without_user_orders(conversation, orders), personas.get(conversation.persona), min_turns=least
     )
 

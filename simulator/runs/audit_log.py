@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hallulab.agents.models.redaction import without_keys
+from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.guarded.record import Action, Attempt, GuardRecord, record_of
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.digest import digest
@@ -227,7 +227,7 @@ def _line(
 def _clean(value: Any) -> Any:
     """Return a JSON value without the keys (secrets) that its texts may quote."""
     if isinstance(value, str):
-        return without_keys(value)
+        return remove_keys(value)
     if isinstance(value, list):
         return [_clean(item) for item in value]
     return {name: _clean(item) for name, item in value.items()} if isinstance(value, dict) else value

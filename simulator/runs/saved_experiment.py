@@ -14,7 +14,7 @@ from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
 from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.replicas import Answered
-from hallulab.chatbots.registry import chatbot_options
+from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.detectors.base.protocol import Detector, judging
 from hallulab.scenarios.attacks.attacked import AttackRecord, attack_version
 from hallulab.scenarios.errors import UsageError
@@ -261,7 +261,9 @@ def experiment_identity(
         "attack": attack_version(experiment.attack),
         **({"manners": ", ".join(experiment.manners)} if experiment.manners else {}),
         **{
-            f"options of chatbot {bot.name}": digest([bot.kind, chatbot_options(bot.kind, bot.options)])[:16]
+            f"options of chatbot {bot.name}": digest([bot.kind, read_chatbot_options(bot.kind, bot.options)])[
+                :16
+            ]
             for bot in experiment.chatbots
         },
         "the prompt for JSON": load_prompt("hallulab.agents", "json_answer").version,

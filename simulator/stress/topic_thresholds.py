@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hallulab.chatbots.guarded.policy import Policy, Topic
-from hallulab.chatbots.guarded.topics import TopicSubject, by_rules
+from hallulab.chatbots.guarded.topics import TopicSubject, match_topics_by_rules
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -105,7 +105,9 @@ def topic_rows(
 
 
 def _topics_of(reply: LabelledReply, policy: Policy, labels: Mapping[str, float]) -> set[str]:
-    return set(by_rules(policy.topics, labels, TopicSubject(reply.question, None, reply.passages)))
+    return set(
+        match_topics_by_rules(policy.topics, labels, TopicSubject(reply.question, None, reply.passages))
+    )
 
 
 def _scored(evaluation: Evaluation, chosen: Sequence[bool]) -> _TopicScores:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hallulab.agents.claim_check import ClaimCheck, claim_check_of
+from hallulab.agents.claim_check import ClaimCheck, read_claim_check
 from hallulab.agents.models.prompt import Prompt
 from hallulab.scenarios.errors import UsageError
 
@@ -19,13 +19,13 @@ def test_a_check_has_each_model_once_and_the_versions_of_its_prompts() -> None:
 
 def test_what_a_component_tells_is_taken() -> None:
     told = ClaimCheck(models=("m",))
-    assert claim_check_of("chatbot mine", SimpleNamespace(claim_check=told)) is told
-    assert claim_check_of("chatbot mine", SimpleNamespace()) is None
+    assert read_claim_check("chatbot mine", SimpleNamespace(claim_check=told)) is told
+    assert read_claim_check("chatbot mine", SimpleNamespace()) is None
 
 
 def test_something_else_in_its_place_is_one_sentence() -> None:
     with pytest.raises(UsageError) as caught:
-        claim_check_of("chatbot mine", SimpleNamespace(claim_check="m"))
+        read_claim_check("chatbot mine", SimpleNamespace(claim_check="m"))
     assert str(caught.value) == (
         "chatbot mine: its `claim_check` is 'm', no hallulab.ClaimCheck. Correct it or leave it out."
     )

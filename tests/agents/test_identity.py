@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.agents import identity as identities
-from hallulab.agents.identity import PLUMBING, bare_code, code_of, code_version, identity
+from hallulab.agents.identity import PLUMBING, collect_code, compute_code_version, identity, strip_code
 from hallulab.agents.models.prompt import Prompt
 
 METARAG = "hallulab.detectors.metarag.detector"
@@ -46,21 +46,21 @@ def worst(scores: list[float]) -> float:
 )
 def test_what_decides_nothing_does_not_count(old: str, new: str) -> None:
     assert old in RULE
-    kept = bare_code(RULE.replace(old, new)).replace("from typing import TYPE_CHECKING\n", "")
-    assert kept == bare_code(RULE)
+    kept = strip_code(RULE.replace(old, new)).replace("from typing import TYPE_CHECKING\n", "")
+    assert kept == strip_code(RULE)
 
 
 @pytest.mark.parametrize(("old", "new"), [("= 3", "= 4"), ("max(", "min("), ("[:LIMIT]", "")])
 def test_every_edit_of_code_counts(old: str, new: str) -> None:
-    assert bare_code(RULE.replace(old, new)) != bare_code(RULE)
+    assert strip_code(RULE.replace(old, new)) != strip_code(RULE)
 
 
 def test_only_what_runs_is_left() -> None:
-    assert bare_code(RULE) == "LIMIT = 3\n\ndef worst(scores):\n    return max(scores[:LIMIT])"
+    assert strip_code(RULE) == "LIMIT = 3\n\ndef worst(scores):\n    return max(scores[:LIMIT])"
 
 
 def test_a_fields_annotation_counts_as_pydantic_reads_it() -> None:
-    assert bare_code("class A(Frozen):\n    x: int = 3") != bare_code("class A(Frozen):\n    x: float = 3")
+    assert strip_code("class A(Frozen):\n    x: int = 3") != strip_code("class A(Frozen):\n    x: float = 3")
 
 
 @pytest.mark.parametrize(("called", "counts"), [("structured", True), ("text", False)])
@@ -70,12 +70,12 @@ def test_the_docstring_of_an_answers_class_counts_as_the_model_reads_it(called: 
         f'session.{called}("step", messages, Answer)\n'
     )
     edited = [source.replace("One.", "Each."), source.replace("All.", "Every one.")]
-    assert [bare_code(text) != bare_code(source) for text in edited] == [counts, counts]
+    assert [strip_code(text) != strip_code(source) for text in edited] == [counts, counts]
 
 
 def forget() -> None:
     identities._READ.clear()
-    for remembered in (identities._file_of, identities._is_package):
+    for remembered in (identities._find_file, identities._is_package):
         remembered.cache_clear()
 
 
@@ -100,7 +100,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
         with (folder / f"{name}.py").open("a") as file:
             file.write(text)
         forget()
-        return code_version("their_bots.bot")
+        return compute_code_version("their_bots.bot")
 
     return written
 
@@ -109,7 +109,7 @@ def test_the_code_of_a_component_is_what_it_imports_of_its_own_and_of_ours(
     package: Callable[[str, str], str],
 ) -> None:
     package("bot", "")
-    assert sorted(code_of("their_bots.bot")) == [
+    assert sorted(collect_code("their_bots.bot")) == [
         "hallulab.scenarios.text.abbreviations",
         "hallulab.scenarios.text.spans",
         "their_bots",
@@ -135,7 +135,7 @@ def test_a_module_that_is_not_imported_may_be_edited(package: Callable[[str, str
 @pytest.mark.parametrize("module", ["no_such_package.module", "math"])
 def test_what_has_no_source_is_refused(module: str) -> None:
     with pytest.raises(ValueError, match=rf"^the module {module} has no Python source$"):
-        code_version(module)
+        compute_code_version(module)
 
 
 def test_the_code_of_a_detector_is_what_python_loads_for_it_without_the_plumbing() -> None:
@@ -145,7 +145,7 @@ def test_the_code_of_a_detector_is_what_python_loads_for_it_without_the_plumbing
     loaded = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     ours = {name for name in loaded if name.split(".")[0] == identities.OURS}
     modules = {name for name in ours if not (ROOT / name.replace(".", "/")).is_dir()}
-    assert code_of(METARAG).keys() == {name for name in modules if not identities._is_of(name, PLUMBING)}
+    assert collect_code(METARAG).keys() == {name for name in modules if not identities._is_of(name, PLUMBING)}
 
 
 def test_plumbing_names_what_there_is() -> None:

@@ -9,9 +9,14 @@ import pytest
 from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.served_model import catalogue_name, identity_of, known_as, model_warnings
+from hallulab.agents.served_model import (
+    find_catalogue_name,
+    find_known_name,
+    identify_model,
+    list_model_warnings,
+)
 from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME
-from hallulab.agents.tuned import tuned_number
+from hallulab.agents.tuned import read_tuned_number
 from tests.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"
@@ -42,7 +47,7 @@ async def asked(model: str, root: str | None, recording: Recording | None = None
 def test_a_model_is_known_by_its_root_and_by_its_name_only_without_one(
     name: str, root: str | None, known: str | None
 ) -> None:
-    assert known_as(name, root) == known
+    assert find_known_name(name, root) == known
 
 
 def test_every_model_out_of_wheels_is_known_by_its_own_folder() -> None:
@@ -51,7 +56,7 @@ def test_every_model_out_of_wheels_is_known_by_its_own_folder() -> None:
         for name, model in CATALOGUE.items()
         if model.wheels is not None
     }
-    assert {name: known_as("x", folder) for name, folder in folders.items()} == {
+    assert {name: find_known_name("x", folder) for name, folder in folders.items()} == {
         name: name for name in folders
     }
 
@@ -69,7 +74,7 @@ def test_every_model_out_of_wheels_is_known_by_its_own_folder() -> None:
 async def test_what_stands_for_a_model_in_a_results_identity(
     name: str, root: str | None, stands: str
 ) -> None:
-    assert identity_of((await asked(name, root)).get()) == stands
+    assert identify_model((await asked(name, root)).get()) == stands
 
 
 async def test_a_recording_keeps_what_was_served(tmp_path: Path) -> None:
@@ -78,7 +83,7 @@ async def test_a_recording_keeps_what_was_served(tmp_path: Path) -> None:
     await asked(OURS, "other/model", recording)
     recording.close()
     replayed = await asked(OURS, SERVED, Recording.replay(tmp_path / "r.jsonl"))
-    assert (replayed.get().root, catalogue_name(replayed.get())) == ("other/model", None)
+    assert (replayed.get().root, find_catalogue_name(replayed.get())) == ("other/model", None)
 
 
 async def test_a_replay_doubts_what_was_served() -> None:
@@ -87,7 +92,7 @@ async def test_a_replay_doubts_what_was_served() -> None:
     recording.put("root", OURS, "other/model")
     replayed = ModelPool({"default": Endpoint(OURS)}, recording=recording)
     await replayed.check()
-    assert model_warnings(replayed) == [
+    assert list_model_warnings(replayed) == [
         f"the recorded server serves other/model as '{OURS}', which is not the catalogue's model. Numbers "
         "tuned for that model are not used."
     ]
@@ -96,7 +101,11 @@ async def test_a_replay_doubts_what_was_served() -> None:
 async def test_a_recording_of_before_knows_the_name_alone_and_that_will_do(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_text('{"kind":"search","key":"k","answer":[]}\n')
     replayed = await asked(OURS, "other/model", Recording.replay(tmp_path / "r.jsonl"))
-    assert (replayed.get().root, catalogue_name(replayed.get()), model_warnings(replayed)) == (None, OURS, [])
+    assert (replayed.get().root, find_catalogue_name(replayed.get()), list_model_warnings(replayed)) == (
+        None,
+        OURS,
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +134,7 @@ async def test_a_recording_of_before_knows_the_name_alone_and_that_will_do(tmp_p
 async def test_a_wrong_or_unchecked_name_gives_a_warning(
     name: str, root: str | None, said: list[str]
 ) -> None:
-    assert model_warnings(await asked(name, root)) == said
+    assert list_model_warnings(await asked(name, root)) == said
 
 
 @pytest.mark.parametrize(
@@ -137,7 +146,7 @@ async def test_a_root_is_taken_as_text_that_can_be_kept(told: str, root: str | N
 
 
 def test_numbers_are_tuned_for_models_of_the_catalogue() -> None:
-    assert tuned_number("hallulab.agents.users", "goal_told", OURS) == 0.9
-    assert tuned_number("hallulab.chatbots", "fact-checker", OURS) == 0.7
-    assert tuned_number("hallulab.chatbots", "fact-checker", None) is None
-    assert tuned_number("hallulab.chatbots", "vanilla", OURS) is None
+    assert read_tuned_number("hallulab.agents.users", "goal_told", OURS) == 0.9
+    assert read_tuned_number("hallulab.chatbots", "fact-checker", OURS) == 0.7
+    assert read_tuned_number("hallulab.chatbots", "fact-checker", None) is None
+    assert read_tuned_number("hallulab.chatbots", "vanilla", OURS) is None

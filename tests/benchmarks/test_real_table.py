@@ -201,7 +201,7 @@ def told_after(module: str, line: str, folder: Path) -> str | None:
     assert spec.origin is not None
     edited = folder / "edited.py"
     edited.write_text(Path(spec.origin).read_text(encoding="utf-8") + line, encoding="utf-8")
-    identities._READ[Path(spec.origin)] = identities._hashed(edited)
+    identities._READ[Path(spec.origin)] = identities._hash_file(edited)
     return what_changed(PAGE, deciding(ASKED, DETECTORS))
 
 

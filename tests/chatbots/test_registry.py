@@ -10,7 +10,13 @@ import pytest
 
 from hallulab.agents.models.prompt import Prompt, load_prompt_at
 from hallulab.chatbots import registry
-from hallulab.chatbots.registry import CHATBOTS, chatbot_names, chatbot_version, find_chatbot, make_chatbot
+from hallulab.chatbots.registry import (
+    CHATBOTS,
+    compute_chatbot_version,
+    find_chatbot,
+    list_chatbot_names,
+    make_chatbot,
+)
 from hallulab.scenarios import plugins
 from hallulab.scenarios.errors import UsageError
 from tests.chatbots.stage import stage
@@ -56,8 +62,8 @@ def test_an_entry_point_is_a_chatbot(offered: list[EntryPoint]) -> None:
     import math
 
     assert find_chatbot("theirs") is math.sqrt  # type: ignore[comparison-overlap]
-    assert chatbot_names()[-1] == "theirs"
-    assert chatbot_version("theirs", {}) != chatbot_version("theirs", {"a": 1})
+    assert list_chatbot_names()[-1] == "theirs"
+    assert compute_chatbot_version("theirs", {}) != compute_chatbot_version("theirs", {"a": 1})
 
 
 def test_ours_cannot_be_taken(offered: list[EntryPoint]) -> None:
@@ -99,13 +105,13 @@ def test_what_does_not_reply_is_no_chatbot(offered: list[EntryPoint]) -> None:
 
 
 def test_versions_differ_by_kind_and_option_and_are_equal_for_defaults() -> None:
-    assert chatbot_version("vanilla", {}) != chatbot_version("prompt-engineered", {})
-    assert chatbot_version("vanilla", {}) != chatbot_version("vanilla", {"temperature": 0.7})
-    assert chatbot_version("vanilla", {}) == chatbot_version("vanilla", {"temperature": 0.0})
+    assert compute_chatbot_version("vanilla", {}) != compute_chatbot_version("prompt-engineered", {})
+    assert compute_chatbot_version("vanilla", {}) != compute_chatbot_version("vanilla", {"temperature": 0.7})
+    assert compute_chatbot_version("vanilla", {}) == compute_chatbot_version("vanilla", {"temperature": 0.0})
 
 
 def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {kind: chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
+    before = {kind: compute_chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
     load = load_prompt_at
 
     def changed(place: str) -> Prompt:
@@ -115,7 +121,7 @@ def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pyte
         return Prompt(prompt.name, prompt.template + " please")
 
     monkeypatch.setattr(registry, "load_prompt_at", changed)
-    after = {kind: chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
+    after = {kind: compute_chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
     assert {kind for kind in CHATBOTS if before[kind] != after[kind]} == {
         "prompt-engineered",
         "editor",
@@ -153,7 +159,7 @@ def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pyte
 )
 def test_a_wrong_option_is_one_sentence(kind: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        chatbot_version(kind, options)
+        compute_chatbot_version(kind, options)
     assert str(caught.value).startswith(message)
 
 
@@ -164,5 +170,5 @@ def test_a_new_release_of_an_entry_point_is_a_new_version(monkeypatch: pytest.Mo
             name="theirs", value="math:sqrt", dist=SimpleNamespace(version=release), load=lambda: None
         )
         monkeypatch.setattr(plugins, "entry_points", lambda group, point=point: [point])
-        versions.append(chatbot_version("theirs", {}))
+        versions.append(compute_chatbot_version("theirs", {}))
     assert versions[0] != versions[1]

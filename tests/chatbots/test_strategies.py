@@ -8,7 +8,7 @@ import pytest
 
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.chatbots.registry import make_chatbot
-from hallulab.chatbots.strategies import DECLINED, STRATEGIES, concluded, declined
+from hallulab.chatbots.strategies import DECLINED, STRATEGIES, extract_conclusion, is_refusal
 from tests.chatbots.stage import ASKED, stage, step_of
 
 BOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -70,7 +70,7 @@ async def test_verify_keeps_its_steps_out_of_the_reply(kind: str) -> None:
     ],
 )
 def test_a_refusal_begins_with_the_marker(reply: str, expected: bool) -> None:
-    assert declined(reply) is expected
+    assert is_refusal(reply) is expected
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_a_refusal_begins_with_the_marker(reply: str, expected: bool) -> None:
     ],
 )
 def test_a_conclusion_follows_the_last_answer_line(reply: str, expected: str) -> None:
-    assert concluded(reply) == expected
+    assert extract_conclusion(reply) == expected

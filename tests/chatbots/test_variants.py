@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.claim_check import ClaimCheck, claim_check_of
+from hallulab.agents.claim_check import ClaimCheck, read_claim_check
 from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.chatbots.fact_checker import FactCheckerBot
@@ -168,7 +168,7 @@ def test_the_model_that_is_named_as_verifier_is_the_one_told() -> None:
 @pytest.mark.parametrize("kind", ["vanilla", "prompt-engineered", "editor", "agent"])
 def test_the_other_chatbots_verify_by_no_model(kind: str) -> None:
     context, _, _ = stage()
-    assert claim_check_of(kind, make_chatbot(kind, context)) == ClaimCheck()
+    assert read_claim_check(kind, make_chatbot(kind, context)) == ClaimCheck()
 
 
 def test_an_unknown_verifier_is_refused_before_the_conversation() -> None:

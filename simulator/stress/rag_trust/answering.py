@@ -8,14 +8,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from hallulab.agents.identity import code_version
+from hallulab.agents.identity import compute_code_version
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.embedding import Embedder
-from hallulab.agents.served_model import identities
+from hallulab.agents.served_model import identify_models
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
-from hallulab.chatbots.registry import chatbot_version, make_chatbot
-from hallulab.chatbots.strategies import declined
+from hallulab.chatbots.registry import compute_chatbot_version, make_chatbot
+from hallulab.chatbots.strategies import is_refusal
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError, first_of
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.files.jsonl import LineWriter, read_lines
@@ -44,10 +44,10 @@ class AnswerCollector:
         self._config = config
         self._pool = pool
         self._embedder = embedder
-        self._known = identities(pool)
+        self._known = identify_models(pool)
         self._judge = config.judge or "default"
         self._judging = [
-            code_version(judging.__name__),
+            compute_code_version(judging.__name__),
             [prompt.version for prompt in judging.PROMPTS],
             self._known[self._judge],
             config.decision_samples,
@@ -62,7 +62,7 @@ class AnswerCollector:
         """Return the hash of everything that decides the answer and what is measured on it."""
         named = [value for value in task.chatbot.options.values() if isinstance(value, str)]
         asked = {name: self._known[name] for name in named if name in self._known}
-        version = chatbot_version(
+        version = compute_chatbot_version(
             task.chatbot.kind, self.options(task), {**asked, "chatbot": self._known[task.model]}
         )
         made_of = [
@@ -86,7 +86,7 @@ class AnswerCollector:
             bot = make_chatbot(task.chatbot.kind, self._context(task))
             said = await bot.reply([Message(role="user", text=question.question.strip())])
             reply, session.calls = said.text, [*said.calls]
-            if not declined(reply):
+            if not is_refusal(reply):
                 text = without_citations(reply, titles)
                 if "factuality" in task.dimensions:
                     measured["factual"] = await judging.factual(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.chatbots.strategies import Strategy, declined
+from hallulab.chatbots.strategies import Strategy, is_refusal
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.attacks.questions import Composition, compose
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
@@ -79,7 +79,7 @@ class MeasuredAnswer(Frozen):
     @property
     def refused(self) -> bool:
         """Whether the reply is a refusal."""
-        return self.reply is not None and declined(self.reply)
+        return self.reply is not None and is_refusal(self.reply)
 
 
 def tasks(

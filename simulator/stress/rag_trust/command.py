@@ -8,8 +8,8 @@ from pathlib import Path
 from hallulab.agents.machine.progress import bars
 from hallulab.agents.retrieval.embedding import SentenceEmbedder
 from hallulab.agents.retrieval.knowledge import DEFAULT_EMBEDDING_MODEL
-from hallulab.agents.served_model import identity_of
-from hallulab.chatbots.registry import chatbot_options
+from hallulab.agents.served_model import identify_model
+from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.wording import in_brief
@@ -52,14 +52,14 @@ async def stress_command(config: StressConfig, folder: StressFolder, settings: S
     async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
         asking = AnswerCollector(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
         for task in wanted[: len(config.answering) * len(config.chatbots) * len(config.strategies)]:
-            chatbot_options(task.chatbot.kind, asking.options(task))
+            read_chatbot_options(task.chatbot.kind, asking.options(task))
         with folder.claimed():
             if settings.fresh:
                 folder.clear()
             async with served(pool, settings):
                 models = Models(
-                    chatbots={name: identity_of(pool.get(name)) for name in config.answering},
-                    judge=identity_of(pool.get(config.judge)),
+                    chatbots={name: identify_model(pool.get(name)) for name in config.answering},
+                    judge=identify_model(pool.get(config.judge)),
                 )
                 with bars(settings.quiet) as shown:
                     bar = shown.add_task("answers", total=len(wanted))

@@ -6,17 +6,17 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from hallulab.agents.machine.cache import building, cache_dir, disk_errors, replacing
+from hallulab.agents.machine.cache import building, disk_errors, locate_cache, replacing
 from hallulab.agents.machine.progress_events import silent
 from hallulab.scenarios.errors import OperationalError
 
 
 def test_the_variable_moves_the_cache(tmp_path: Path) -> None:
-    assert cache_dir({"HALLULAB_CACHE": str(tmp_path)}) == tmp_path
+    assert locate_cache({"HALLULAB_CACHE": str(tmp_path)}) == tmp_path
 
 
 def test_without_the_variable_it_is_in_the_users_cache() -> None:
-    assert cache_dir({"HALLULAB_CACHE": ""}) == platformdirs.user_cache_path("hallulab")
+    assert locate_cache({"HALLULAB_CACHE": ""}) == platformdirs.user_cache_path("hallulab")
 
 
 def test_nothing_appears_when_the_build_fails(tmp_path: Path) -> None:

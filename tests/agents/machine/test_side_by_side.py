@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hallulab.agents.machine.side_by_side import side_by_side
+from hallulab.agents.machine.side_by_side import run_side_by_side
 from hallulab.scenarios.errors import OperationalError
 
 
@@ -17,7 +17,10 @@ def test_works_go_on_at_the_same_time_and_return_in_order() -> None:
         both.wait()
         return name
 
-    assert side_by_side(lambda: work("environment"), lambda: work("weights")) == ["environment", "weights"]
+    assert run_side_by_side(lambda: work("environment"), lambda: work("weights")) == [
+        "environment",
+        "weights",
+    ]
 
 
 def test_the_first_error_is_raised_when_all_have_ended() -> None:
@@ -28,5 +31,5 @@ def test_the_first_error_is_raised_when_all_have_ended() -> None:
         raise OperationalError(reason)
 
     with pytest.raises(OperationalError, match=r"^no network$"):
-        side_by_side(lambda: ended.append("done"), lambda: fails("no network"), lambda: fails("no disk"))
+        run_side_by_side(lambda: ended.append("done"), lambda: fails("no network"), lambda: fails("no disk"))
     assert sorted(ended) == ["done", "no disk", "no network"]

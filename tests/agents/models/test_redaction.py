@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hallulab.agents.models.redaction import SHORTEST, Redaction, without_keys
+from hallulab.agents.models.redaction import SHORTEST, Redaction, remove_keys
 
 KEY = "sk-canary/Ab+9_0.xyz"
 
@@ -147,11 +147,11 @@ def test_keys_of_the_environment_are_taken_out(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("DB_PASSWORD", "long-enough-secret")
     monkeypatch.setenv("MONKEY_KIND", "chimpanzee")
     monkeypatch.setenv("EMPTY_TOKEN", "  ")
-    said = without_keys("sk-of-another long-enough-secret chimpanzee sk-sent-here", "sk-sent-here")
+    said = remove_keys("sk-of-another long-enough-secret chimpanzee sk-sent-here", "sk-sent-here")
     assert said == "[key] [key] chimpanzee [key]"
 
 
 def test_a_key_that_is_set_later_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert without_keys("sk-set-later") == "sk-set-later"
+    assert remove_keys("sk-set-later") == "sk-set-later"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-set-later")
-    assert without_keys("sk-set-later") == "[key]"
+    assert remove_keys("sk-set-later") == "[key]"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.machine.weights import embedding_model_path
+from hallulab.agents.machine.weights import locate_embedding_model
 from hallulab.agents.retrieval.embedding import SentenceEmbedder
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.scenarios.packs.pack_files import load_scenario
@@ -45,7 +45,7 @@ async def test_embedding_leaves_the_threads_of_others_alone(tmp_path: Path) -> N
     base = KnowledgeBase(
         load_scenario("pregnancy-medication"),
         # By its path, as any other sentence-transformers model.
-        embedding_model=embedding_model_path("all-minilm-l6-v2"),
+        embedding_model=locate_embedding_model("all-minilm-l6-v2"),
         cache=tmp_path,
     )
     base.build()

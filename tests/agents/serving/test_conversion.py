@@ -13,9 +13,9 @@ from hallulab.agents.serving.catalogue import CatalogueModel
 from hallulab.agents.serving.conversion import (
     FLOAT32_MEMORY,
     WeightFormat,
+    choose_weight_format,
     fetch_ahead,
-    served_folder,
-    weight_format,
+    locate_served_folder,
 )
 from hallulab.agents.serving.environment import ServerEnvironment
 from hallulab.agents.serving.machine import MachineKind
@@ -82,19 +82,19 @@ def environment(folder: Path, script: str) -> ServerEnvironment:
 def test_weights_are_converted_and_nothing_else_is_left(
     cache: Path, tmp_path: Path, form: WeightFormat
 ) -> None:
-    folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form=form, cache=cache)
+    folder = locate_served_folder(MODEL, environment(tmp_path, CONVERTS), form=form, cache=cache)
     assert (folder / "convert_gguf").read_text() == f"convert_gguf {form} gguf"
     assert (folder / "describe_gguf").read_text() == f"describe_gguf {form} gguf"
     assert [path for path in folder.parent.iterdir() if path.is_dir()] == [folder]
 
 
 def test_a_second_start_converts_and_fetches_nothing(cache: Path, tmp_path: Path) -> None:
-    folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
-    assert served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache) == folder
+    folder = locate_served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
+    assert locate_served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache) == folder
 
 
 def test_weights_are_fetched_to_be_converted(empty_cache: Path, tmp_path: Path) -> None:
-    folder = served_folder(MODEL, environment(tmp_path, CONVERTS), form="bf16", cache=empty_cache)
+    folder = locate_served_folder(MODEL, environment(tmp_path, CONVERTS), form="bf16", cache=empty_cache)
     assert (folder / "convert_gguf").read_text() == "convert_gguf bf16 gguf"
 
 
@@ -104,7 +104,7 @@ def test_weights_are_fetched_ahead_only_while_no_folder_has_been_made_of_them(
     cache = empty_cache
     fetch_ahead(MODEL, cache=cache)
     assert (cache / "weights" / "toy" / "model.gguf").read_bytes() == b"gguf"
-    served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
+    locate_served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
     shutil.rmtree(cache / "weights")
     fetch_ahead(MODEL, cache=cache)
     assert not (cache / "weights").exists()
@@ -112,16 +112,16 @@ def test_weights_are_fetched_ahead_only_while_no_folder_has_been_made_of_them(
 
 @pytest.mark.parametrize("damaged", ["weights/toy/model.gguf", "models/*/convert_gguf"])
 def test_corrupted_weights_are_said_in_either_form(cache: Path, tmp_path: Path, damaged: str) -> None:
-    served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
+    locate_served_folder(MODEL, environment(tmp_path, CONVERTS), form="w8a8", cache=cache)
     (path,) = cache.glob(damaged)
     path.write_text("x")
     with pytest.raises(OperationalError, match=rf"the content of {path} is corrupted"):
-        served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache)
+        locate_served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache)
 
 
 def test_a_failed_conversion_gives_its_reason_and_leaves_nothing(cache: Path, tmp_path: Path) -> None:
     with pytest.raises(OperationalError) as error:
-        served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache)
+        locate_served_folder(MODEL, environment(tmp_path, FAILS), form="w8a8", cache=cache)
     assert str(error.value) == (
         "cannot convert toy (convert_gguf.py ended with exit code 1): RuntimeError: out of memory"
     )
@@ -147,4 +147,4 @@ def test_int8_is_for_processors_that_are_fast_at_it_and_for_little_memory(
 ) -> None:
     monkeypatch.setattr(conversion, "has_fast_int8", lambda: fast_int8)
     monkeypatch.setattr(conversion, "total_memory", lambda: memory)
-    assert weight_format(MODEL, ServerEnvironment(kind=kind, python=tmp_path)) == expected
+    assert choose_weight_format(MODEL, ServerEnvironment(kind=kind, python=tmp_path)) == expected

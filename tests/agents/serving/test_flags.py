@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.serving.flags import command_line, cpu_variables, server_variables
+from hallulab.agents.serving.flags import build_command, choose_cpu_variables, choose_server_variables
 from hallulab.agents.serving.machine import GIB
 from hallulab.scenarios.errors import UsageError
 
@@ -26,7 +26,7 @@ def line(
     cpu: bool = False,
     dtype: str | None = None,
 ) -> list[str]:
-    return command_line(Path("py"), "m", ["toy"], 8000, context, eager, cpu, dtype, extra)
+    return build_command(Path("py"), "m", ["toy"], 8000, context, eager, cpu, dtype, extra)
 
 
 def test_without_flags_of_the_user_ours_stand() -> None:
@@ -99,7 +99,7 @@ def test_flags_that_name_the_endpoint_cannot_be_passed_through() -> None:
 def test_attention_cache_takes_what_is_spare_between_1_and_4_gib(
     available: int, weights: int, space: str
 ) -> None:
-    assert cpu_variables({0, 1}, available, weights) == {
+    assert choose_cpu_variables({0, 1}, available, weights) == {
         "VLLM_CPU_KVCACHE_SPACE": space,
         "VLLM_CPU_OMP_THREADS_BIND": "0-1",
         "VLLM_USE_AOT_COMPILE": "0",
@@ -108,7 +108,7 @@ def test_attention_cache_takes_what_is_spare_between_1_and_4_gib(
 
 def test_the_users_settings_win_over_the_machines_and_our_python_path_stays_out() -> None:
     environ = {"VLLM_CPU_KVCACHE_SPACE": "9", "PYTHONPATH": "/x", "HOME": "/h"}
-    assert server_variables(environ, {"VLLM_CPU_KVCACHE_SPACE": "4"}, Path("/c"), offline=False) == {
+    assert choose_server_variables(environ, {"VLLM_CPU_KVCACHE_SPACE": "4"}, Path("/c"), offline=False) == {
         "HOME": "/h",
         "VLLM_CACHE_ROOT": "/c/vllm",
         "TORCHINDUCTOR_CACHE_DIR": "/c/inductor",
@@ -120,4 +120,4 @@ def test_the_users_settings_win_over_the_machines_and_our_python_path_stays_out(
 
 
 def test_only_a_local_model_keeps_the_hub_out() -> None:
-    assert server_variables({}, {}, Path("/c"), offline=True)["HF_HUB_OFFLINE"] == "1"
+    assert choose_server_variables({}, {}, Path("/c"), offline=True)["HF_HUB_OFFLINE"] == "1"

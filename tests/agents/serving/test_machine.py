@@ -6,13 +6,13 @@ import pytest
 
 from hallulab.agents.serving.machine import (
     as_ranges,
-    available_memory,
-    gpu_cards,
+    detect_machine_kind,
     has_compiler,
     has_fast_int8,
-    lacks_bf16,
-    machine_kind,
-    total_memory,
+    is_without_bf16,
+    list_gpu_cards,
+    measure_available_memory,
+    measure_total_memory,
 )
 
 
@@ -28,22 +28,22 @@ def lister(folder: Path, script: str) -> None:
 
 
 def test_without_driver_and_lister_it_is_a_cpu(no_lister: Path) -> None:
-    assert machine_kind(no_lister / "proc") == "cpu"
+    assert detect_machine_kind(no_lister / "proc") == "cpu"
 
 
 def test_a_card_known_to_the_driver_makes_it_a_gpu(no_lister: Path) -> None:
     (no_lister / "proc/driver/nvidia/gpus/0000:01:00.0").mkdir(parents=True)
-    assert machine_kind(no_lister / "proc") == "gpu"
+    assert detect_machine_kind(no_lister / "proc") == "gpu"
 
 
 def test_a_card_that_is_listed_makes_it_a_gpu(no_lister: Path) -> None:
     lister(no_lister, "echo 'GPU 0: NVIDIA H100'")
-    assert machine_kind(no_lister / "proc") == "gpu"
+    assert detect_machine_kind(no_lister / "proc") == "gpu"
 
 
 def test_a_lister_that_finds_no_driver_means_cpu(no_lister: Path) -> None:
     lister(no_lister, "echo 'NVIDIA-SMI has failed'; exit 9")
-    assert machine_kind(no_lister / "proc") == "cpu"
+    assert detect_machine_kind(no_lister / "proc") == "cpu"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_bf16_is_lacking_where_the_processor_would_emulate_it(
     tmp_path: Path, flags: str, lacking: bool
 ) -> None:
     (tmp_path / "cpuinfo").write_text(f"flags\t\t: fpu {flags}\n")
-    assert lacks_bf16(tmp_path) is lacking
+    assert is_without_bf16(tmp_path) is lacking
 
 
 def test_a_compiler_is_the_chosen_one_or_one_of_the_usual(no_lister: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_system_that_does_not_say_has_no_fast_int8(tmp_path: Path) -> None:
 
 
 def test_free_memory_is_a_part_of_all_memory() -> None:
-    assert 0 < available_memory() < total_memory()
+    assert 0 < measure_available_memory() < measure_total_memory()
 
 
 def test_cores_as_ranges() -> None:
@@ -99,11 +99,11 @@ def test_cores_as_ranges() -> None:
 
 
 def test_cards_are_those_that_are_listed(no_lister: Path) -> None:
-    assert gpu_cards({}) == []
+    assert list_gpu_cards({}) == []
     lister(no_lister, "echo 'GPU 0: NVIDIA H200'; echo '  MIG 1g'; echo 'GPU 1: NVIDIA H200'")
-    assert gpu_cards({}) == ["0", "1"]
+    assert list_gpu_cards({}) == ["0", "1"]
 
 
 def test_cards_that_the_environment_hides_are_not_there() -> None:
-    assert gpu_cards({"CUDA_VISIBLE_DEVICES": "3, 1"}) == ["3", "1"]
-    assert gpu_cards({"CUDA_VISIBLE_DEVICES": ""}) == []
+    assert list_gpu_cards({"CUDA_VISIBLE_DEVICES": "3, 1"}) == ["3", "1"]
+    assert list_gpu_cards({"CUDA_VISIBLE_DEVICES": ""}) == []

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from hallulab.agents.machine.progress_events import Listener, StepProgress
-from hallulab.agents.machine.side_by_side import side_by_side
+from hallulab.agents.machine.side_by_side import run_side_by_side
 from hallulab.agents.serving.terminal import shown_progress
 
 
@@ -58,5 +58,5 @@ def test_steps_of_two_threads_are_announced_once_each(capsys: pytest.CaptureFixt
             show(news(step, done))
 
     with shown_progress() as show:
-        side_by_side(lambda: work("environment", show), lambda: work("weights", show))
+        run_side_by_side(lambda: work("environment", show), lambda: work("weights", show))
     assert sorted(capsys.readouterr().err.splitlines()) == ["environment …", "weights …"]

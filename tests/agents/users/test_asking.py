@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.agents.users.asking import asks_something, question_of
+from hallulab.agents.users.asking import asks_something, word_question
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_thanks_and_facts_ask_nothing(message: str) -> None:
     ],
 )
 def test_a_goal_becomes_a_question_of_the_persona(goal: str, question: str) -> None:
-    assert question_of(goal) == question
+    assert word_question(goal) == question

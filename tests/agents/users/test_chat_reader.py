@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hallulab.agents.models.errors import UnparseableAnswer
-from hallulab.agents.users.chat_reader import ChatCase, manner_in, numbers, parts, read_case
+from hallulab.agents.users.chat_reader import ChatCase, numbers, parts, read_case, read_manner
 from hallulab.agents.users.persona_writer import MANNERS
 from hallulab.scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool
@@ -61,7 +61,7 @@ CHAT = (
 )
 async def test_the_manner_is_the_likeliest_one_or_none(share: dict[str, float], manner: str | None) -> None:
     pool, transport = scripted_pool(lambda _: share)
-    assert await manner_in(pool.session("personas"), CHAT) == manner
+    assert await read_manner(pool.session("personas"), CHAT) == manner
     asked = last_user(transport.requests[0])
     assert asked.startswith(f"Descriptions:\nA. {MANNERS[0]}\n")
     assert asked.endswith(

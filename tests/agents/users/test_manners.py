@@ -12,9 +12,9 @@ from hallulab.agents.users.manners import (
     DEFAULT_MANNERS,
     OWN,
     StyleProfile,
-    drawn,
-    manner_of,
-    manners,
+    draw_manner,
+    find_manner,
+    load_manners,
     slipped,
     speaking,
 )
@@ -24,30 +24,30 @@ TEXT = "The refrigerator cost Rs 46,990 in a shop. Can I get the money back?"
 
 
 def test_these_manners_there_are() -> None:
-    assert list(manners()) == [
+    assert list(load_manners()) == [
         *("own", "plain", "terse", "rambling", "impatient", "second-language", "misspelling"),
         *("changes-subject", "asked-only", "pushes-back", "pronouns"),
     ]
 
 
 def test_a_mixture_has_the_texts_of_all_and_the_tightest_limit() -> None:
-    mixed = manner_of("impatient+terse+misspelling")
+    mixed = find_manner("impatient+terse+misspelling")
     assert (mixed.tokens, mixed.misspelt, mixed.without_articles) == (24, 0.2, 0.0)
-    assert mixed.text == f"{manners()['impatient'].text} {manners()['terse'].text}"
+    assert mixed.text == f"{load_manners()['impatient'].text} {load_manners()['terse'].text}"
 
 
 def test_ones_own_manner_changes_nothing() -> None:
-    assert manner_of(OWN) == StyleProfile()
+    assert find_manner(OWN) == StyleProfile()
 
 
 def test_messages_are_short_by_default() -> None:
-    assert all(manner_of(name).short for name in DEFAULT_MANNERS)
+    assert all(find_manner(name).short for name in DEFAULT_MANNERS)
 
 
 def test_a_persona_keeps_its_manner_where_the_model_is_told_nothing() -> None:
     persona = load_scenario("pregnancy-medication").personas[0]
-    assert speaking(persona, manner_of("misspelling")) == persona
-    assert speaking(persona, manner_of("pronouns")).manner == manners()["pronouns"].text
+    assert speaking(persona, find_manner("misspelling")) == persona
+    assert speaking(persona, find_manner("pronouns")).manner == load_manners()["pronouns"].text
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_slips_never_change_digits_and_same_seeds_slip_alike(text: str, seed: in
 
 def test_a_user_draws_its_manner_by_persona_and_seed_whichever_the_chatbot() -> None:
     names = ("terse", "rambling", "pronouns")
-    found = [drawn(names, "ann", seed) for seed in range(30)]
+    found = [draw_manner(names, "ann", seed) for seed in range(30)]
     assert set(found) == set(names)
-    assert found == [drawn(names, "ann", seed) for seed in range(30)]
-    assert drawn((), "ann", 0) is None
+    assert found == [draw_manner(names, "ann", seed) for seed in range(30)]
+    assert draw_manner((), "ann", 0) is None

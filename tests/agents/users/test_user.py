@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.users.manners import DEFAULT_MANNERS, OWN, manner_of
+from hallulab.agents.users.manners import DEFAULT_MANNERS, OWN, find_manner
 from hallulab.agents.users.user import SimulatedUser, UserFailed, UserMove, clean, turn_seed
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message
@@ -86,7 +86,7 @@ async def test_the_limit_of_a_message_is_passed_on() -> None:
 @pytest.mark.parametrize("manner", [*DEFAULT_MANNERS, OWN])
 async def test_users_get_the_summary_of_a_reference_chat_in_every_message(manner: str) -> None:
     """HalluDetect, B.9: the summary is what the user acts by, also under the default manners."""
-    short = manner_of(manner).short
+    short = find_manner(manner).short
     _, [opening] = await _next(Model({}, messages=[ASKED]), (), short=short)
     _, [*_, later] = await _next(Model({"Learn the fee": 0.1}), ONE, short=short)
     assert "\nLater chat: The user asked about a fridge.\n" in last_user(opening)

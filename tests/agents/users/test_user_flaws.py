@@ -6,10 +6,10 @@ import pytest
 
 from hallulab.agents.users.user_flaws import (
     Flaw,
-    conversation_flaws,
+    find_conversation_flaws,
+    find_message_flaws,
     is_loop,
     leaked_instructions,
-    message_flaws,
     premature_stop,
     repeated,
     role_swap,
@@ -41,12 +41,12 @@ def _conversation(
 
 @pytest.mark.parametrize("text", ["", "  \n", "...", "?!", "—"])
 def test_a_message_without_a_word_is_empty(text: str) -> None:
-    assert message_flaws(text, ()) == (("empty", "no words"),)
+    assert find_message_flaws(text, ()) == (("empty", "no words"),)
 
 
 @pytest.mark.parametrize("text", ["Ok", "1915?", "हाँ"])
 def test_a_short_message_is_not_empty(text: str) -> None:
-    assert message_flaws(text, ()) == ()
+    assert find_message_flaws(text, ()) == ()
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_the_audit_lists_flaws_by_turn() -> None:
     conversation = _conversation(
         [("How much is the fee?", "Hm."), ("", "Hm."), ("How much is the fee?", "Hm.")], "goal_reached"
     )
-    assert conversation_flaws(conversation, PERSONA) == (
+    assert find_conversation_flaws(conversation, PERSONA) == (
         Flaw(turn=1, kind="empty", detail="no words"),
         Flaw(turn=2, kind="repeated", detail="How much is the fee?"),
         Flaw(turn=2, kind="premature_stop", detail="goal_reached, but no reply has to do with any goal"),
@@ -277,11 +277,11 @@ def test_a_good_user_has_no_flaws() -> None:
         ],
         "goal_reached",
     )
-    assert conversation_flaws(conversation, PERSONA) == ()
+    assert find_conversation_flaws(conversation, PERSONA) == ()
 
 
 def test_one_message_can_have_several_flaws() -> None:
-    flaws = message_flaws("As an AI I play a persona.", (), PERSONA)
+    flaws = find_message_flaws("As an AI I play a persona.", (), PERSONA)
     assert flaws == (("role_swap", "As an AI"), ("leaked_instructions", "persona"))
 
 
@@ -322,4 +322,4 @@ def test_the_same_question_three_times_is_a_loop() -> None:
     ],
 )
 def test_what_a_customer_may_well_say_is_no_flaw(text: str) -> None:
-    assert message_flaws(text, ()) == ()
+    assert find_message_flaws(text, ()) == ()

@@ -9,8 +9,13 @@ import pytest
 from hallulab.agents.claim_check import ClaimCheck
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.chatbots.guarded.record import STEP
-from hallulab.chatbots.protocol import parts_version
-from hallulab.chatbots.registry import ComponentFactory, chatbot_options, chatbot_version, make_chatbot
+from hallulab.chatbots.protocol import describe_parts_version
+from hallulab.chatbots.registry import (
+    ComponentFactory,
+    compute_chatbot_version,
+    make_chatbot,
+    read_chatbot_options,
+)
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Message
@@ -185,21 +190,21 @@ def test_a_detector_is_made_once_for_equal_options() -> None:
 
 def test_its_version_depends_on_the_wrapped_chatbot_and_the_policys_content(tmp_path: Path) -> None:
     path = policy(tmp_path)
-    before = chatbot_version("guarded", {"policy": path})
-    assert before != chatbot_version("guarded", {"policy": path, "chatbot": "editor"})
+    before = compute_chatbot_version("guarded", {"policy": path})
+    assert before != compute_chatbot_version("guarded", {"policy": path, "chatbot": "editor"})
     Path(path).write_text(Path(path).read_text() + "\nregenerations: 2\n")
-    assert before != chatbot_version("guarded", {"policy": path})
+    assert before != compute_chatbot_version("guarded", {"policy": path})
 
 
 def test_the_guards_version_is_part_of_it() -> None:
-    assert parts_version(guarded(Says(), Finds())) == "v1"
+    assert describe_parts_version(guarded(Says(), Finds())) == "v1"
     context, _, _ = stage()
-    assert parts_version(make_chatbot("vanilla", context)) == ""
+    assert describe_parts_version(make_chatbot("vanilla", context)) == ""
 
 
 def test_its_options_are_resolved_with_those_of_the_wrapped_chatbot() -> None:
-    found = chatbot_options("guarded", {"detector": "lexical"})
-    assert found["chatbot"] == {"kind": "vanilla", "options": chatbot_options("vanilla", {})}
+    found = read_chatbot_options("guarded", {"detector": "lexical"})
+    assert found["chatbot"] == {"kind": "vanilla", "options": read_chatbot_options("vanilla", {})}
     assert found["detector"] == {"kind": "lexical", "options": {}, "model": None}
     assert found["policy"]["name"] == "metarag"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.chatbots.guarded.marks import sources, with_marks
+from hallulab.chatbots.guarded.marks import add_marks, list_sources
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Passage, Span
 
@@ -21,7 +21,7 @@ def span(start: int, end: int, reply: str) -> Span:
 
 def marked(reply: str, *places: tuple[int, int], highlight: bool = True, cite: bool = True) -> str:
     spans = [span(start, end, reply) for start, end in places]
-    return with_marks(reply, spans, BOTH, highlight=highlight, cite=cite)
+    return add_marks(reply, spans, BOTH, highlight=highlight, cite=cite)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_spans_that_overlap_are_highlighted_once() -> None:
 
 def test_a_span_without_a_place_marks_nothing() -> None:
     spans = [Span(start=None, end=None, text="gone")]
-    assert with_marks("It is free.", spans, BOTH, highlight=True, cite=False) == "It is free."
+    assert add_marks("It is free.", spans, BOTH, highlight=True, cite=False) == "It is free."
 
 
 def test_marks_of_the_bot_are_removed_because_only_the_guards_may_stand_there() -> None:
@@ -63,8 +63,8 @@ def test_marks_of_the_bot_are_removed_because_only_the_guards_may_stand_there() 
 
 
 def test_without_evidence_nothing_has_a_source() -> None:
-    assert sources("The fee is Rs 200.", ()) == [(Region(0, 18), None)]
-    assert with_marks("It costs 5.", (), (), highlight=True, cite=True) == "It costs 5 [no source]."
+    assert list_sources("The fee is Rs 200.", ()) == [(Region(0, 18), None)]
+    assert add_marks("It costs 5.", (), (), highlight=True, cite=True) == "It costs 5 [no source]."
 
 
 def test_an_empty_reply_stays_empty() -> None:
@@ -76,5 +76,5 @@ def test_highlights_change_no_other_character(reply: str, start: int, length: in
     end = min(start + length, len(reply))
     places = [span(start, end, reply)] if start < end else []
     plain = "".join(letter for letter in reply if letter not in "⟦⟧")
-    made = with_marks(reply, places, BOTH, highlight=True, cite=False)
+    made = add_marks(reply, places, BOTH, highlight=True, cite=False)
     assert made.replace("⟦", "").replace("⟧", "") == plain

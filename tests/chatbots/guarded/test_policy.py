@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from hallulab.chatbots.guarded.policy import Decision, Policy, built_in_policies, load_policy
+from hallulab.chatbots.guarded.policy import Decision, Policy, list_built_in_policies, load_policy
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement
 
@@ -30,7 +30,7 @@ def judged(score: float, flagged: bool) -> Judgement:
 
 def test_the_built_in_policy_has_fitted_thresholds_and_the_whole_ladder() -> None:
     found = load_policy("metarag")
-    assert built_in_policies() == ["metarag"]
+    assert list_built_in_policies() == ["metarag"]
     assert (found.thresholds.general, found.thresholds.sensitive) == (0.55, 0.49)
     assert found.ladder.general == ("highlight", "cite")
     assert found.ladder.sensitive == ("highlight", "cite", "regenerate", "abstain", "human")

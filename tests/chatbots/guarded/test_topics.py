@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from hallulab.chatbots.guarded.policy import Policy, Topic
-from hallulab.chatbots.guarded.topics import Tags, TopicSubject, by_rules, tag
+from hallulab.chatbots.guarded.topics import Tags, TopicSubject, match_topics_by_rules, tag
 from hallulab.scenarios.transcript import Passage
 from tests.scripted import last_user, scripted_pool
 
@@ -38,11 +38,11 @@ def asked(question: str, *passages: str, query: str | None = None, label: str | 
     ],
 )
 def test_words_and_labels_tag(given: TopicSubject, found: Mapping[str, str]) -> None:
-    assert by_rules(TOPICS, (), given) == found
+    assert match_topics_by_rules(TOPICS, (), given) == found
 
 
 def test_a_topic_of_the_scenario_needs_no_words() -> None:
-    found = by_rules(TOPICS, ["labour"], asked("Can I?", "Work.", label="labour"))
+    found = match_topics_by_rules(TOPICS, ["labour"], asked("Can I?", "Work.", label="labour"))
     assert found == {"labour": "the label of passage d#0"}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hallulab.agents.claim_check import ClaimCheck
-from hallulab.agents.machine.environments import STAMP, environment_folder
+from hallulab.agents.machine.environments import STAMP, locate_environment
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.peers import detector as peers
 from hallulab.detectors.peers.detector import (
@@ -174,7 +174,7 @@ def test_an_environment_is_there_once_it_is_whole(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path))
     assert not has_environment("hhem")
     pins = "\n".join(peer_requirements("hhem"))
-    folder = environment_folder(tmp_path / "peers" / "hhem", pins)
+    folder = locate_environment(tmp_path / "peers" / "hhem", pins)
     folder.mkdir(parents=True)
     (folder / STAMP).write_text(pins)
     assert has_environment("hhem")

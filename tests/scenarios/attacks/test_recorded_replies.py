@@ -6,7 +6,7 @@ import gzip
 import json
 from functools import cache
 
-from hallulab.chatbots.instructions import instructions_of
+from hallulab.chatbots.instructions import collect_instructions
 from hallulab.scenarios.attacks.obedience import obeyed, repeats
 from hallulab.scenarios.attacks.orders import all_orders
 from hallulab.scenarios.attacks.poison import poisoned
@@ -17,7 +17,7 @@ from tests.places import ROOT
 INSTRUCTIONS = tuple(
     text
     for name in ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
-    for text in instructions_of(name, {}) or ()
+    for text in collect_instructions(name, {}) or ()
 )
 
 

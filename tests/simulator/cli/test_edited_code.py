@@ -156,7 +156,7 @@ def test_what_files_decide_is_made_anew_when_they_are_read_as_edited(
         assert old in text
         edited = tmp_path / name.replace("/", "-")
         edited.write_text(text.replace(old, new, 1))
-        monkeypatch.setitem(identities._READ, ROOT / "hallulab" / name, identities._hashed(edited))
+        monkeypatch.setitem(identities._READ, ROOT / "hallulab" / name, identities._hash_file(edited))
     assert replay(hallulab, run.path) == said
     assert lines(run.conversations, "chatbot") - held == conversations
     assert lines(run.verdicts, "detector") - judged == verdicts

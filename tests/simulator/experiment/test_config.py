@@ -9,7 +9,7 @@ import pytest
 
 from hallulab.agents.models.allowance import Limits
 from hallulab.agents.models.recording import Recording
-from hallulab.chatbots.registry import chatbot_version
+from hallulab.chatbots.registry import compute_chatbot_version
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
@@ -262,7 +262,7 @@ def test_a_role_names_one_of_the_models() -> None:
 async def test_the_documented_example_is_valid(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "experiment.md").read_text(encoding="utf-8")
     experiment = load_experiment(write(tmp_path, text.partition("```yaml\n")[2].partition("```")[0]), {})
-    assert [len(chatbot_version(bot.kind, bot.options)) for bot in experiment.chatbots] == [16] * 3
+    assert [len(compute_chatbot_version(bot.kind, bot.options)) for bot in experiment.chatbots] == [16] * 3
     assert [one.name for one in await detectors_of(experiment)] == [one.name for one in experiment.detectors]
 
 

@@ -30,7 +30,7 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def edited(module: str) -> None:
         def with_the_line(path: Path) -> tuple[str, tuple[str, ...]]:
             code, imports = read(path)
-            return (f"{code}, edited" if path == identities._file_of(module) else code), imports
+            return (f"{code}, edited" if path == identities._find_file(module) else code), imports
 
         monkeypatch.setattr(identities, "_read", with_the_line)
 

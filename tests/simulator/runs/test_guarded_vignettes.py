@@ -14,7 +14,7 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.chatbots.guarded.policy import load_policy
 from hallulab.chatbots.guarded.record import GuardRecord, record_of
-from hallulab.chatbots.guarded.topics import TopicSubject, by_model
+from hallulab.chatbots.guarded.topics import TopicSubject, choose_topic_by_model
 from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext, Reply
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
@@ -149,5 +149,7 @@ async def test_the_real_model_tags_the_vignettes_and_errs_on_another_question(
 ) -> None:
     session = pool.session("chatbot", turn_seed(0, [Message(role="user", text=view.question)]))
     topics = load_policy("metarag").topics
-    found, share = await by_model(topics, TopicSubject(view.question, None, view.passages), session)
+    found, share = await choose_topic_by_model(
+        topics, TopicSubject(view.question, None, view.passages), session
+    )
     assert (found, round(share, 3)) == (chosen, p)
