@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.detectors_table.measuring import TableArguments, judged
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT
-from hallulab.detectors.halludetect.detector import kept_places
+from hallulab.detectors.halludetect.detector import choose_kept_places
 from hallulab.scenarios.transcript import Judgement, Span, Unit
 from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRow, chatbot_report
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -28,7 +28,7 @@ Kept = Callable[[Judgement, Sequence[Unit], float], Sequence[int]]
 
 def _by_reply(judgement: Judgement, units: Sequence[Unit], threshold: float) -> Sequence[int]:
     """HalluDetect's rule."""
-    return kept_places([unit.score or 0.0 for unit in units], judgement.score or 0.0, threshold)
+    return choose_kept_places([unit.score or 0.0 for unit in units], judgement.score or 0.0, threshold)
 
 
 def _by_unit(judgement: Judgement, units: Sequence[Unit], threshold: float) -> Sequence[int]:

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy
 
-from hallulab.detectors.logic_graph.consistency import shares, support
+from hallulab.detectors.logic_graph.consistency import compute_shares, compute_support
 from hallulab.detectors.logic_graph.options import LogicGraphOptions
 from hallulab.detectors.logic_graph.overlap import Overlap
-from hallulab.detectors.logic_graph.relations import clusters, distances
+from hallulab.detectors.logic_graph.relations import compute_distances, find_clusters
 from hallulab.detectors.logic_graph.scorers import ChunkGroup
-from hallulab.detectors.logic_graph.segmentation import document_chunks, sentence_claims
+from hallulab.detectors.logic_graph.segmentation import split_claims, split_documents
 from hallulab.scenarios.transcript import Passage
 
 CASES = {"60 passages": (60, 13), "10 documents, cut up": (10, 74)}
@@ -48,10 +48,10 @@ def vectors(count: int, generator: numpy.random.Generator) -> Any:
 
 def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) -> tuple[int, int]:
     """Do the detector's work without its models; return the numbers of chunks and groups."""
-    claims = sentence_claims(REPLY)
-    chunks = document_chunks(evidence, options.document_tokens, options.chunk_tokens)
-    members = clusters(
-        distances(made[: len(chunks)]),
+    claims = split_claims(REPLY)
+    chunks = split_documents(evidence, options.document_tokens, options.chunk_tokens)
+    members = find_clusters(
+        compute_distances(made[: len(chunks)]),
         [chunk.tokens for chunk in chunks],
         options.alpha,
         options.group_tokens,
@@ -59,8 +59,8 @@ def one_reply(evidence: list[Passage], made: Any, options: LogicGraphOptions) ->
     groups = [ChunkGroup(tuple(chunks[index].text for index in cluster)) for cluster in members]
     overlap = Overlap(groups)
     for claim in claims:
-        weights = shares([0.5] * len(groups), options.top_groups, options.relevance_temperature)
-        support(dict.fromkeys(weights, 0.5), weights)
+        weights = compute_shares([0.5] * len(groups), options.top_groups, options.relevance_temperature)
+        compute_support(dict.fromkeys(weights, 0.5), weights)
         overlap.share(claim, weights)
     return len(chunks), len(groups)
 

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from hallulab.detectors.base.statements import statements
+from hallulab.detectors.base.statements import split_statements
 from hallulab.detectors.base.wrong_items.explanation import explain
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.labelled import LabelledReply
@@ -75,7 +75,7 @@ def marked_sentences(
     reply: LabelledReply, marks: list[AnnotatedSpan]
 ) -> Iterator[tuple[str, list[AnnotatedSpan]]]:
     """Yield the sentences of a reply that marks touch, with those marks cut to the sentence."""
-    for region in statements(reply.reply):
+    for region in split_statements(reply.reply):
         inside = []
         for mark in marks:
             start = reply.reply.find(mark.quote)
@@ -127,7 +127,7 @@ def check_gold(folder: Path, show: bool) -> None:
         evidence = [
             passage.text[region.start : region.end]
             for passage in reply.passages
-            for region in statements(passage.text)
+            for region in split_statements(passage.text)
         ]
         right: list[bool] = []
         for sentence, inside in marked_sentences(reply, marks.get(reply.id, [])):
@@ -157,7 +157,7 @@ def check_spans(data: Path, dataset: str, part: str) -> None:
     quoted = marked = hit = 0
     shares: list[float] = []
     for reply in load_labelled(dataset, data / dataset, part):
-        for region in statements(reply.reply):
+        for region in split_statements(reply.reply):
             words = [
                 match.span()
                 for match in re.finditer(r"\w+", reply.reply[: region.end])

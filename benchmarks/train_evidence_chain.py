@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hallulab.detectors.evidence_chain.detector import shipped_path
+from hallulab.detectors.evidence_chain.detector import locate_shipped_model
 from hallulab.detectors.evidence_chain.model import save_model
 from hallulab.detectors.evidence_chain.risk import Method
 from hallulab.detectors.evidence_chain.training import train
@@ -38,7 +38,7 @@ def main() -> None:
     replies = load_labelled("ragtruth", given.data)
     for method, features in MODELS:
         model = train(method, replies, given.seed, features)
-        path = shipped_path(method, features)
+        path = locate_shipped_model(method, features)
         save_model(model, path)
         print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB, {model.thresholds}")
 

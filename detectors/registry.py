@@ -52,7 +52,7 @@ DETECTORS: dict[str, DetectorFactory] = {
 """Our detectors. No entry point can take one of these names."""
 
 
-def detector_names() -> list[str]:
+def list_detector_names() -> list[str]:
     """Return all names, ours first."""
     return component_names(DETECTORS, GROUP)
 

@@ -25,7 +25,7 @@ from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, describe_parts_version
 from hallulab.detectors.base.checking import run_detector
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.protocol import DetectorContext, judging
+from hallulab.detectors.base.protocol import DetectorContext, describe_judging
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.options import read_options
 from hallulab.scenarios.plugins import reason_of
@@ -102,7 +102,7 @@ class GuardedBot:
     @property
     def claim_check(self) -> ClaimCheck:
         """How the guard and the wrapped chatbot check claims, which may depend on the served model."""
-        guard = judging(self._detector, self._guarding_model)
+        guard = describe_judging(self._detector, self._guarding_model)
         own = read_claim_check(f"chatbot {self._wrapped_kind}", self._inner) or ClaimCheck()
         return guard.joined(own)
 

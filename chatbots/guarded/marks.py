@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.features.batch import ReplyWithEvidence, make_batch
-from hallulab.detectors.features.matching import best_overlap, make_terms
+from hallulab.detectors.features.matching import make_terms, match_by_overlap
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Passage, Span
 
@@ -80,7 +80,7 @@ def list_sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, 
     (`hallulab.detectors.features.matching`); None below `SUPPORT`.
     """
     batch = make_batch([ReplyWithEvidence(reply, tuple(passages), "qa")])
-    match = best_overlap(make_terms(batch, stems=True))
+    match = match_by_overlap(make_terms(batch, stems=True))
     found: list[tuple[Region, int | None]] = []
     for number in range(len(batch.sentences)):
         region = Region(int(batch.sentences.start[number]), int(batch.sentences.end[number]))

@@ -24,7 +24,7 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
     if detector.traits.batch and len(views) > 1:
         try:
             found = await call_untrusted(partial(detector.detect_many, views))
-            return [checked(one, view.reply) for one, view in zip(found, views, strict=True)]
+            return [check_judgement(one, view.reply) for one, view in zip(found, views, strict=True)]
         except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
             require_failure(error)
     return [await _judged(detector, view) for view in views]
@@ -32,13 +32,13 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
 
 async def _judged(detector: Detector, view: TurnView) -> Judgement:
     try:
-        return checked(await call_untrusted(partial(detector.detect, view)), view.reply)
+        return check_judgement(await call_untrusted(partial(detector.detect, view)), view.reply)
     except BaseException as error:  # noqa: BLE001 - as above; a failure is data
         require_failure(error)
-        return failure(error)
+        return make_failed_judgement(error)
 
 
-def checked(found: object, reply: str) -> Judgement:
+def check_judgement(found: object, reply: str) -> Judgement:
     """Return what a detector found, or a failed judgement if it is no judgement or does not fit `reply`.
 
     Args:
@@ -57,14 +57,14 @@ def checked(found: object, reply: str) -> Judgement:
         wrong = f"`{place}`: {in_words(first)}" if place else in_words(first)
         return Judgement(outcome="failed", error=f"the detector gave no sound Judgement: {wrong}")
     except ValueError as error:
-        return failure(error)
-    flaw = misfit(found, reply)
+        return make_failed_judgement(error)
+    flaw = find_misfit(found, reply)
     if flaw is not None:
         return Judgement(outcome="failed", calls=found.calls, error=f"the detector gave {flaw[1]}")
     return found.model_copy(update={"error": remove_keys(found.error)}) if found.error else found
 
 
-def misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
+def find_misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
     """Return the field of a judgement that cannot belong to `reply`, and why; None if all fit."""
     for number, span in enumerate(judgement.spans or ()):
         if span.end is not None and span.end > len(reply):
@@ -77,6 +77,6 @@ def misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
     return None
 
 
-def failure(error: BaseException) -> Judgement:
+def make_failed_judgement(error: BaseException) -> Judgement:
     """Return the judgement of a detector that raised `error`."""
     return Judgement(outcome="failed", error=remove_keys(reason_of(error)))

@@ -70,20 +70,20 @@ class Question:
         values = {"evidence": evidence, "statement": statement}
         messages = self.prompt.fill({name: values[name] for name in self.prompt.placeholders})
         answer = await session.choose(self.name, messages, self._words)
-        return calibration(find_catalogue_name(session.client), self.name).apply(answer[self._words[0]])
+        return find_calibration(find_catalogue_name(session.client), self.name).apply(answer[self._words[0]])
 
 
-def calibration(model: str | None, quantity: str) -> Calibration:
+def find_calibration(model: str | None, quantity: str) -> Calibration:
     """Return the correction of a quantity for a model of the catalogue; none where nothing was fitted."""
-    return _calibrations().get(model or "", {}).get(quantity, Calibration())
+    return _load_calibrations().get(model or "", {}).get(quantity, Calibration())
 
 
-def calibrations_of(model: str | None) -> dict[str, dict[str, float]]:
+def list_calibrations(model: str | None) -> dict[str, dict[str, float]]:
     """Return all corrections for a model of the catalogue, by quantity; versions depend on them."""
-    return {name: each.model_dump() for name, each in _calibrations().get(model or "", {}).items()}
+    return {name: each.model_dump() for name, each in _load_calibrations().get(model or "", {}).items()}
 
 
 @cache
-def _calibrations() -> Mapping[str, Mapping[str, Calibration]]:
+def _load_calibrations() -> Mapping[str, Mapping[str, Calibration]]:
     text = files("hallulab.detectors.base").joinpath("calibration.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, dict[str, Calibration]]).validate_python(yaml.safe_load(text) or {})

@@ -59,7 +59,7 @@ class Fitted(Frozen):
     """What it said of them at the threshold."""
 
 
-def fitted_for(scoring: str) -> Fitted | None:
+def find_fitted(scoring: str) -> Fitted | None:
     """Return what was fitted for a way to score; None: nothing.
 
     Raises:
@@ -69,7 +69,7 @@ def fitted_for(scoring: str) -> Fitted | None:
     return _read(path) if path.is_file() else None
 
 
-def fitted_version(detector: str, version: str) -> Fitted | None:
+def compute_fitted_version(detector: str, version: str) -> Fitted | None:
     """Return what was fitted for a detector that judged in this version; None: nothing.
 
     Raises:
@@ -79,7 +79,7 @@ def fitted_version(detector: str, version: str) -> Fitted | None:
     return next(found, None)
 
 
-def fitted_file(fitted: Fitted) -> tuple[Path, str]:
+def locate_fitted_file(fitted: Fitted) -> tuple[Path, str]:
     """Return the file that keeps a fit, and its text."""
     return _file(fitted.scoring), fitted.model_dump_json(indent=2) + "\n"
 

@@ -90,7 +90,7 @@ def format_evidence(passages: Sequence[Passage], max_characters: int) -> PromptE
     )
 
 
-def best_passage(text: str, passages: Sequence[Passage]) -> str:
+def find_best_passage(text: str, passages: Sequence[Passage]) -> str:
     """Return the passage that shares most words with `text` (earliest on a tie), as `id: text`; or ""."""
     if not passages:
         return ""
@@ -108,13 +108,14 @@ def _words_of(passage: str) -> frozenset[str]:
     return frozenset(words(passage))
 
 
-def flagged_spans(
+def make_flagged_spans(
     units: Iterable[Unit],
     threshold: float,
     reason: Callable[[Unit], str],
     passages: Sequence[Passage] = (),
 ) -> tuple[Span, ...]:
-    """Return a span for each unit whose score reaches `threshold`, with its `best_passage` as evidence."""
+    """Return a span for each unit whose score reaches `threshold`, with its `find_best_passage` as
+    evidence."""
     return tuple(
         Span(
             start=unit.start,
@@ -122,7 +123,7 @@ def flagged_spans(
             text=unit.text,
             score=unit.score,
             reason=reason(unit),
-            evidence=best_passage(unit.text, passages),
+            evidence=find_best_passage(unit.text, passages),
         )
         for unit in units
         if unit.score is not None and unit.score >= threshold

@@ -80,7 +80,7 @@ class Detector(ABC):
         return [await self.detect(view) for view in views]
 
 
-def judging(detector: Detector, served: str) -> ClaimCheck:
+def describe_judging(detector: Detector, served: str) -> ClaimCheck:
     """Return the models that the detector judges by and their prompt files, see `Detector.claim_check`.
 
     Args:

@@ -14,11 +14,11 @@ from hallulab.agents.models.client import ModelClient
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
 from hallulab.agents.served_model import find_catalogue_name, identify_model
-from hallulab.detectors.base.evidence_questions import calibrations_of
-from hallulab.detectors.base.fitted import fitted_for
+from hallulab.detectors.base.evidence_questions import list_calibrations
+from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.judging import judge
 from hallulab.detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol
-from hallulab.detectors.base.thresholds import tuned_threshold
+from hallulab.detectors.base.thresholds import find_tuned_threshold
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
 
 
@@ -103,12 +103,12 @@ class ServedDetector(Detector):
         given = self._given[self._option]
         if given is not None:
             return given, "given"
-        fitted = fitted_for(self.scoring)
+        fitted = find_fitted(self.scoring)
         if fitted is not None:
             return fitted.threshold, "calibrated"
         scale = self.scale
         model = next(map(find_catalogue_name, self._asked.values()), None)
-        tuned = tuned_threshold(*scale.place, model) if scale.place else None
+        tuned = find_tuned_threshold(*scale.place, model) if scale.place else None
         if tuned is not None:
             return tuned, "tuned"
         # Corrected scores change the meaning of a threshold.
@@ -145,7 +145,7 @@ class ServedDetector(Detector):
             {role: identify_model(client) for role, client in self._asked.items()},
             self._context.seed,
             [
-                [calibrations_of(find_catalogue_name(client)) for client in self._asked.values()],
+                [list_calibrations(find_catalogue_name(client)) for client in self._asked.values()],
                 make_plain(scale.corrections),
             ],
         )

@@ -9,7 +9,7 @@ MIN_WORDS = 4
 """Shorter sentences are not judged alone."""
 
 
-def statements(reply: str) -> list[Region]:
+def split_statements(reply: str) -> list[Region]:
     """Return the sentences with words in them; one with fewer than `MIN_WORDS` words joins the next one.
 
     `Yes!` alone says nothing that evidence could support.

@@ -10,16 +10,16 @@ import yaml
 from pydantic import TypeAdapter
 
 
-def tuned_threshold(detector: str, reading: str, model: str | None) -> float | None:
+def find_tuned_threshold(detector: str, reading: str, model: str | None) -> float | None:
     """Return the threshold in `thresholds.yaml`, or None where the paper's holds.
 
     Args:
         model: `hallulab.agents.served_model.find_catalogue_name`.
     """
-    return _thresholds().get(detector, {}).get(reading, {}).get(model or "")
+    return _load_thresholds().get(detector, {}).get(reading, {}).get(model or "")
 
 
 @cache
-def _thresholds() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+def _load_thresholds() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
     text = files("hallulab.detectors.base").joinpath("thresholds.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, dict[str, dict[str, float]]]).validate_python(yaml.safe_load(text) or {})

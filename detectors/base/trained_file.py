@@ -67,7 +67,7 @@ def read_trained(
         raise UsageError(f"{path}: this is no trained model of this detector. {remedy}") from error
 
 
-def classifier(found: Any, *, optional: bool = False) -> Any:
+def read_classifier(found: Any, *, optional: bool = False) -> Any:
     """Return what a file holds as a classifier, or None if it is optional and absent.
 
     Raises:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch, pieces
-from hallulab.detectors.features.matching import best_match, count_table, held
+from hallulab.detectors.features.batch import Batch, split_pieces
+from hallulab.detectors.features.matching import count_table, find_best_match, held
 from hallulab.detectors.features.tokens import Flags, Integers, Numbers, find_all
 from hallulab.scenarios.text.spans import sentences
 
@@ -65,10 +65,10 @@ class _WordRuns(NamedTuple):
         return self.piece[self.said]
 
 
-def copying(batch: Batch) -> Numbers:
+def measure_copying(batch: Batch) -> Numbers:
     """Return the copy features of each reply, (replies, COPY_FEATURES)."""
     replies = len(batch.cases)
-    by_length = list(_runs(_read(batch), 3))
+    by_length = list(_find_runs(_read(batch), 3))
     new = [runs.new() for runs in by_length]
     owners = [runs.owner() for runs in by_length]
     counts = [np.bincount(owner, minlength=replies).astype(float) for owner in owners]
@@ -82,7 +82,7 @@ def copying(batch: Batch) -> Numbers:
     )
 
 
-def _runs(found: _Words, most: int) -> Iterator[_WordRuns]:
+def _find_runs(found: _Words, most: int) -> Iterator[_WordRuns]:
     """Yield the runs of 1 to `most` words; the numbers of one length give those of the next."""
     width = int(found.word.max(initial=0)) + 1
     at, number = np.arange(len(found.word)), found.source
@@ -114,7 +114,7 @@ def _read(batch: Batch) -> _Words:
     numbers = map(_Numbering().__getitem__, found.spelling)
     said = found.text >= len(passages)
     source = np.concatenate([np.array([source for source, _ in passages], dtype=np.int64), batch.source])
-    parts = pieces([sentences(text) for _, text in passages])
+    parts = split_pieces([sentences(text) for _, text in passages])
     return _Words(
         word=np.fromiter(numbers, np.int64, count=len(found.spelling)),
         text=found.text,
@@ -148,11 +148,11 @@ def _outside(singles: _WordRuns, replies: int) -> tuple[Numbers, Numbers]:
     ours = held(count_table(piece[said], term[said], replies, terms))
     theirs = held(count_table(piece[~said], term[~said], known, terms))
     different = np.diff(ours.indptr).astype(float)
-    best = best_match(ours @ theirs.T, np.ones(replies))
+    best = find_best_match(ours @ theirs.T, np.ones(replies))
     matched = np.flatnonzero(best.chunk >= 0)
     rest = ours[matched] - ours[matched].multiply(theirs[best.chunk[matched]])
     more = np.zeros(replies)
-    more[matched] = best_match(rest @ theirs.T, np.ones(len(matched))).score
+    more[matched] = find_best_match(rest @ theirs.T, np.ones(len(matched))).score
     outside = [different - best.score, different - best.score - more]
     first, second = (left / np.maximum(different, 1) for left in outside)
     return first, second

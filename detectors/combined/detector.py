@@ -26,7 +26,7 @@ class CombinedDetector(TrainedDetector[CombinedModel]):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", RuleOptions, context.options)
         super().__init__(
-            name, options, load_model(Path(options.model)) if options.model else _shipped_model()
+            name, options, load_model(Path(options.model)) if options.model else _load_shipped_model()
         )
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
@@ -39,5 +39,5 @@ SHIPPED = Path(__file__).parent / "trained" / "combined.skops"
 
 
 @cache
-def _shipped_model() -> CombinedModel:
+def _load_shipped_model() -> CombinedModel:
     return load_model(SHIPPED)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hallulab.detectors.combined.copying import copying
+from hallulab.detectors.combined.copying import measure_copying
 from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, measure
 from hallulab.detectors.features.matching import DocumentFrequency
@@ -68,7 +68,7 @@ def measure_batch(batch: Batch, features: Features) -> FeatureInputs:
         batch=batch,
         features=features,
         sentences=of_sentences,
-        replies=np.hstack([summaries, task, copying(batch)]),
+        replies=np.hstack([summaries, task, measure_copying(batch)]),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hallulab.detectors.base.trained_file import classifier, read_trained, write_trained
+from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.combined.features import FeatureInputs, measure_all, of_word_scores
 from hallulab.detectors.features.batch import ReplyWithEvidence
 from hallulab.detectors.features.matching import DocumentFrequency
@@ -82,14 +82,14 @@ class CombinedModel:
         if not len(measured.batch.sentences):
             nothing = np.zeros(0)
             return Scores(measured.batch, measured.features, nothing, nothing, np.zeros(len(cases)))
-        sentences, words = piece_scores(self.pieces, measured)
+        sentences, words = score_pieces(self.pieces, measured)
         whole = None
         if self.replies is not None:
             whole = self.replies.score(reply_inputs(measured, None if self.pieces is None else words))
         return combine(measured, sentences, words, whole, located=self.pieces is not None)
 
 
-def piece_scores(pieces: PieceClassifiers | None, measured: FeatureInputs) -> tuple[Numbers, Numbers]:
+def score_pieces(pieces: PieceClassifiers | None, measured: FeatureInputs) -> tuple[Numbers, Numbers]:
     """Return (sentences,) and (words,): the classifiers' risks; a word's is multiplied by its sentence's.
 
     Without a classifier of sentences, a sentence has the risk of its worst word, and words keep their own.
@@ -168,15 +168,17 @@ def load_model(path: Path) -> CombinedModel:
     Raises:
         UsageError: it is no such file.
     """
-    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _model_of)
+    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _build_model)
 
 
-def _model_of(held: dict[str, Any]) -> CombinedModel:
+def _build_model(held: dict[str, Any]) -> CombinedModel:
     pieces, replies = None, None
     if held["words"] is not None:
-        pieces = PieceClassifiers(classifier(held["words"]), classifier(held["sentences"], optional=True))
+        pieces = PieceClassifiers(
+            read_classifier(held["words"]), read_classifier(held["sentences"], optional=True)
+        )
     if held["linear"] is not None:
-        replies = ReplyClassifiers(classifier(held["linear"]), classifier(held["trees"]))
+        replies = ReplyClassifiers(read_classifier(held["linear"]), read_classifier(held["trees"]))
     return CombinedModel(
         frequency=DocumentFrequency.of_held(held),
         pieces=pieces,

@@ -1,9 +1,9 @@
 """Train the detector.
 
-Groups are dealt out to parts (`parts_of`). Classifiers of words and sentences score each part after learning
-from the other parts. So the classifiers of replies, which read those scores, learn from scores like those of
-new replies, and thresholds are chosen on scores of replies that were held out. The final classifiers learn
-from all parts.
+Groups are dealt out to parts (`assign_parts`). Classifiers of words and sentences score each part after
+learning from the other parts. So the classifiers of replies, which read those scores, learn from scores like
+those of new replies, and thresholds are chosen on scores of replies that were held out. The final classifiers
+learn from all parts.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hallulab.detectors.combined.model import (
     PieceClassifiers,
     ReplyClassifiers,
     combine,
-    piece_scores,
     reply_inputs,
+    score_pieces,
 )
 from hallulab.detectors.features.batch import make_batch, make_case
 from hallulab.detectors.features.features import NOVEL, measure
-from hallulab.detectors.features.learning import best_threshold, count_forms, gold, parts_of
+from hallulab.detectors.features.learning import assign_parts, choose_threshold, count_forms, gold
 from hallulab.detectors.features.scores import LevelThresholds, Scores
 from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 from hallulab.scenarios.errors import UsageError
@@ -55,7 +55,7 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
         has_spans=np.array([one.spans is not None for one in known], dtype=bool),
         sentence_labels=gold(batch.sentences, known),
         word_labels=gold(batch.words, known),
-        part=parts_of(known, seed),
+        part=assign_parts(known, seed),
         seed=seed,
     )
     pieces, whole, thresholds = material.learn()
@@ -87,7 +87,7 @@ class _Material:
         everything = np.ones(len(self.labels), dtype=bool)
         located = bool(self.word_labels.any())
         pieces = self._pieces(everything) if located else None
-        sentences, words = self._held_out_pieces() if located else piece_scores(None, self.measured)
+        sentences, words = self._held_out_pieces() if located else score_pieces(None, self.measured)
         inputs = reply_inputs(self.measured, words if located else None)
         whole, held_out = None, None
         if not (located and self.labels.all()):
@@ -108,7 +108,7 @@ class _Material:
         batch = self.measured.batch
         sentences, words = np.zeros(len(batch.sentences)), np.zeros(len(batch.words))
         for learnt, judged in self._cuts():
-            of_sentences, of_words = piece_scores(self._pieces(learnt), self.measured)
+            of_sentences, of_words = score_pieces(self._pieces(learnt), self.measured)
             at_sentences, at_words = judged[batch.sentences.reply], judged[batch.words.reply]
             sentences[at_sentences], words[at_words] = of_sentences[at_sentences], of_words[at_words]
         return sentences, words
@@ -119,32 +119,32 @@ class _Material:
         at_sentences = learnt[measured.batch.sentences.reply]
         labels = self.sentence_labels[at_sentences]
         return PieceClassifiers(
-            words=_fitted(_boosting(self.seed), measured.words(at_words), self.word_labels[at_words]),
+            words=_fit(_make_boosting(self.seed), measured.words(at_words), self.word_labels[at_words]),
             sentences=None
             if self.sentence_labels[self.has_spans[measured.batch.sentences.reply]].all()
-            else _fitted(_forest(self.seed), measured.sentences[at_sentences], labels),
+            else _fit(_make_forest(self.seed), measured.sentences[at_sentences], labels),
         )
 
     def _whole(self, inputs: Numbers, learnt: Flags) -> ReplyClassifiers:
         return ReplyClassifiers(
-            linear=_fitted(_regression(), inputs[learnt], self.labels[learnt]),
-            trees=_fitted(_randomised(self.seed), inputs[learnt], self.labels[learnt]),
+            linear=_fit(_make_regression(), inputs[learnt], self.labels[learnt]),
+            trees=_fit(_make_randomised(self.seed), inputs[learnt], self.labels[learnt]),
         )
 
     def _thresholds(self, scores: Scores, located: bool) -> LevelThresholds:
-        response = best_threshold(self.labels, scores.replies)
+        response = choose_threshold(self.labels, scores.replies)
         if not located:  # a new word of a reply at the threshold is flagged, a known one is not
             return LevelThresholds(word=response * NOVEL, sentence=response * NOVEL, response=response)
         batch = scores.batch
         in_words, in_sentences = self.has_spans[batch.words.reply], self.has_spans[batch.sentences.reply]
         return LevelThresholds(
-            word=best_threshold(self.word_labels[in_words], scores.words[in_words]),
-            sentence=best_threshold(self.sentence_labels[in_sentences], scores.sentences[in_sentences]),
+            word=choose_threshold(self.word_labels[in_words], scores.words[in_words]),
+            sentence=choose_threshold(self.sentence_labels[in_sentences], scores.sentences[in_sentences]),
             response=response,
         )
 
 
-def _fitted(classifier: Any, inputs: Numbers, labels: Flags) -> Any:
+def _fit(classifier: Any, inputs: Numbers, labels: Flags) -> Any:
     if labels.all() or not labels.any():
         raise UsageError(
             "combined learns to tell hallucinated from clean texts, and a part of the labelled replies is "
@@ -154,7 +154,7 @@ def _fitted(classifier: Any, inputs: Numbers, labels: Flags) -> Any:
     return classifier.fit(inputs, labels)
 
 
-def _boosting(seed: int) -> Any:
+def _make_boosting(seed: int) -> Any:
     """Make the classifier of words: they are many, and boosting did better on RAGTruth than a forest."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -169,7 +169,7 @@ def _boosting(seed: int) -> Any:
     )
 
 
-def _forest(seed: int) -> Any:
+def _make_forest(seed: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
@@ -177,7 +177,7 @@ def _forest(seed: int) -> Any:
     )
 
 
-def _randomised(seed: int) -> Any:
+def _make_randomised(seed: int) -> Any:
     """Make the trees for replies: replies are few and have many inputs."""
     from sklearn.ensemble import ExtraTreesClassifier
 
@@ -186,7 +186,7 @@ def _randomised(seed: int) -> Any:
     )
 
 
-def _regression() -> Any:
+def _make_regression() -> Any:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

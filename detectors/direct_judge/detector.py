@@ -10,7 +10,7 @@ from pydantic import Field
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.tuned import EVEN_ODDS
-from hallulab.detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
+from hallulab.detectors.base.judging import Abstention, format_evidence, gather_all, make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.scenarios.options import read_options
@@ -70,7 +70,7 @@ class DirectJudgeDetector(ServedDetector):
             ]
         )
         units = tuple(_unit(region, view.reply, of_it) for region, of_it in zip(regions, scores, strict=True))
-        spans = flagged_spans(units, self.threshold, _reason, evidence.passages)
+        spans = make_flagged_spans(units, self.threshold, _reason, evidence.passages)
         return Judgement(
             outcome="scored",
             score=score,

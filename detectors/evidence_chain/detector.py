@@ -51,7 +51,7 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
     def _shipped(self, options: RuleOptions) -> ChainModel:
         """Return the model trained on the task alone; other values of the option `context` need `fit`."""
         features = options.features if isinstance(options, TrainedOptions) else "paper"
-        return _shipped_model(self.method, features)
+        return _load_shipped_model(self.method, features)
 
     def _use(self, model: ChainModel) -> None:
         if model.method != self.method:
@@ -105,11 +105,11 @@ EVIDENCE_CHAIN: dict[str, type[EvidenceChainDetector]] = {
 """The six by their registered names."""
 
 
-def shipped_path(method: Method, features: FeatureSet) -> Path:
+def locate_shipped_model(method: Method, features: FeatureSet) -> Path:
     """Return the path of the model that comes with the package."""
     return Path(__file__).parent / "trained" / f"{method}-{features}.skops"
 
 
 @cache
-def _shipped_model(method: Method, features: FeatureSet) -> ChainModel:
-    return load_model(shipped_path(method, features))
+def _load_shipped_model(method: Method, features: FeatureSet) -> ChainModel:
+    return load_model(locate_shipped_model(method, features))

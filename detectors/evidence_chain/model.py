@@ -9,8 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from hallulab.detectors.base.trained_file import classifier, read_trained, write_trained
-from hallulab.detectors.evidence_chain.risk import Categories, Context, Method, model_inputs, rule_risk
+from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
+from hallulab.detectors.evidence_chain.risk import (
+    Categories,
+    Context,
+    Method,
+    build_model_inputs,
+    compute_rule_risk,
+)
 from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, FeatureSet, measure
 from hallulab.detectors.features.matching import DocumentFrequency
@@ -62,9 +68,9 @@ class ChainModel:
         if not len(batch.sentences):
             return Scores(batch, features, np.zeros(0), np.zeros(0), np.zeros(len(batch.cases)))
         if self.sentence_classifier is None:
-            sentences = rule_risk(self.method, features)
+            sentences = compute_rule_risk(self.method, features)
         else:
-            inputs = model_inputs(batch, features, self.context, self.categories)
+            inputs = build_model_inputs(batch, features, self.context, self.categories)
             sentences = self.sentence_classifier.predict_proba(inputs)[:, 1]
         evidence = features.evidence
         if self.word_classifier is not None:
@@ -96,10 +102,10 @@ def load_model(path: Path) -> ChainModel:
     Raises:
         UsageError: it is no such file.
     """
-    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _model_of)
+    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _build_model)
 
 
-def _model_of(held: dict[str, Any]) -> ChainModel:
+def _build_model(held: dict[str, Any]) -> ChainModel:
     return ChainModel(
         method=held["method"],
         features=held["features"],
@@ -108,6 +114,6 @@ def _model_of(held: dict[str, Any]) -> ChainModel:
         identity=held["identity"],
         context=tuple(held["context"]),
         categories=held["categories"],
-        sentence_classifier=classifier(held["sentence_classifier"], optional=True),
-        word_classifier=classifier(held["word_classifier"], optional=True),
+        sentence_classifier=read_classifier(held["sentence_classifier"], optional=True),
+        word_classifier=read_classifier(held["word_classifier"], optional=True),
     )

@@ -21,7 +21,7 @@ Categories = dict[str, list[str]]
 """Context → the values seen in training; each is one input."""
 
 
-def rule_risk(method: Method, features: Features) -> Numbers:
+def compute_rule_risk(method: Method, features: Features) -> Numbers:
     """Return (sentences,): risk in [0, 1] by a method without training.
 
     Lexical: 1 - coverage. BM25: 1 - the mean of BM25 score and coverage (the paper blends, and does not say
@@ -53,7 +53,7 @@ def categories_of(cases: Sequence[ReplyWithEvidence], context: Sequence[Context]
     }
 
 
-def model_inputs(
+def build_model_inputs(
     batch: Batch, features: Features, context: Sequence[Context], categories: Categories
 ) -> Numbers:
     """Return (sentences, inputs): sentence features, temperature, one 0-1 column for each category.

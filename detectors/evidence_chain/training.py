@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hallulab.detectors.evidence_chain.model import ChainModel
-from hallulab.detectors.evidence_chain.risk import Context, Method, categories_of, model_inputs
+from hallulab.detectors.evidence_chain.risk import Context, Method, build_model_inputs, categories_of
 from hallulab.detectors.features.batch import Batch, make_batch, make_case
 from hallulab.detectors.features.features import Features, FeatureSet, measure
-from hallulab.detectors.features.learning import best_threshold, count_forms, gold, parts_of
+from hallulab.detectors.features.learning import assign_parts, choose_threshold, count_forms, gold
 from hallulab.detectors.features.scores import LevelThresholds, Scores
 from hallulab.detectors.features.tokens import Flags
 from hallulab.scenarios.errors import UsageError
@@ -98,7 +98,7 @@ def train(
         model = learner.fit(held_out.learnt)
     else:
         scores = model.score_batch(batch, measured)
-    return replace(model, thresholds=_best_thresholds(scores, known, held_out.judged, method))
+    return replace(model, thresholds=_choose_thresholds(scores, known, held_out.judged, method))
 
 
 class TrainingSplit(NamedTuple):
@@ -130,7 +130,7 @@ def hold_out(replies: Sequence[LabelledReply], seed: int) -> TrainingSplit:
         UsageError: there are fewer than two groups, or nothing is left to learn from.
     """
     own = {one.group for one in replies if one.meta.get("split") == CALIBRATION}
-    parts = parts_of(replies, seed)
+    parts = assign_parts(replies, seed)
     if not own:
         return TrainingSplit(
             tuple(parts == part for part in np.unique(parts)), np.ones(len(replies), dtype=bool)
@@ -155,7 +155,7 @@ class _Learner:
     ) -> None:
         self._model, self._batch, self._features = model, batch, features
         self._forest, self._seed = forest, seed
-        self._inputs = model_inputs(batch, features, model.context, model.categories)
+        self._inputs = build_model_inputs(batch, features, model.context, model.categories)
         self._sentences, self._words = gold(batch.sentences, replies), gold(batch.words, replies)
 
     def fit(self, learnt: Flags) -> ChainModel:
@@ -176,7 +176,7 @@ class _Learner:
         if features.words is not None:
             wrong = learnt[batch.words.reply] & self._sentences[batch.word_sentence]
             if not self._words[wrong].all():  # where spans are whole sentences, nothing tells words apart
-                words = _word_regression().fit(features.words[wrong], self._words[wrong])
+                words = _make_word_regression().fit(features.words[wrong], self._words[wrong])
         return replace(
             self._model,
             sentence_classifier=self._classifier().fit(self._inputs[rows], labels),
@@ -199,11 +199,11 @@ class _Learner:
 
     def _classifier(self) -> Any:
         if self._model.method == "rf":
-            return _random_forest(self._forest, self._seed)
-        return regression(len(self._features.columns) + ("temperature" in self._model.context))
+            return _make_random_forest(self._forest, self._seed)
+        return make_regression(len(self._features.columns) + ("temperature" in self._model.context))
 
 
-def regression(numeric: int) -> Any:
+def make_regression(numeric: int) -> Any:
     """Make a logistic regression: balanced class weights; the first `numeric` inputs are standardised."""
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression
@@ -214,7 +214,7 @@ def regression(numeric: int) -> Any:
     return make_pipeline(scaled, LogisticRegression(class_weight="balanced", max_iter=2000))
 
 
-def _word_regression() -> Any:
+def _make_word_regression() -> Any:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -222,7 +222,7 @@ def _word_regression() -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
 
 
-def _random_forest(forest: Forest, seed: int) -> Any:
+def _make_random_forest(forest: Forest, seed: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
@@ -235,7 +235,7 @@ def _random_forest(forest: Forest, seed: int) -> Any:
     )
 
 
-def _best_thresholds(
+def _choose_thresholds(
     scores: Scores, replies: Sequence[LabelledReply], judged: Flags, method: Method
 ) -> LevelThresholds:
     batch = scores.batch
@@ -247,7 +247,7 @@ def _best_thresholds(
         )
     labels = np.array([one.hallucinated for one in replies])
     return LevelThresholds(
-        word=best_threshold(word_labels, scores.words[words]),
-        sentence=best_threshold(gold(batch.sentences, replies)[sentences], scores.sentences[sentences]),
-        response=best_threshold(labels[judged], scores.replies[judged]),
+        word=choose_threshold(word_labels, scores.words[words]),
+        sentence=choose_threshold(gold(batch.sentences, replies)[sentences], scores.sentences[sentences]),
+        response=choose_threshold(labels[judged], scores.replies[judged]),
     )

@@ -114,7 +114,7 @@ def make_batch(cases: Sequence[ReplyWithEvidence]) -> Batch:
     chunks = tuple(text for _, _, text in cut)
     replies = [case.reply for case in cases]
     tokens = tokenize(replies, lexicon)
-    parts = pieces([sentences(reply) for reply in replies])
+    parts = split_pieces([sentences(reply) for reply in replies])
     written = find_all(_WORD, replies)
     words = Pieces(reply=written.text, start=written.start, end=written.end)
     return Batch(
@@ -136,18 +136,18 @@ def make_batch(cases: Sequence[ReplyWithEvidence]) -> Batch:
 
 
 def make_case(said: TurnView | LabelledReply) -> ReplyWithEvidence:
-    """Return the reply as the detector sees it, with the task told from the texts (`task_of`)."""
+    """Return the reply as the detector sees it, with the task told from the texts (`read_task`)."""
     return ReplyWithEvidence(
         reply=said.reply,
         passages=said.passages,
-        task=task_of(said.question, said.passages),
+        task=read_task(said.question, said.passages),
         collection=said.origin.collection,
         generator=said.origin.generator,
         temperature=said.origin.temperature,
     )
 
 
-def task_of(question: str, passages: Sequence[Passage]) -> str:
+def read_task(question: str, passages: Sequence[Passage]) -> str:
     """Return the task that the texts show: records mean `data2txt`, a question `qa`, the rest is `summary`.
 
     A record is a passage of two or more lines that all read `field: value`.
@@ -162,7 +162,7 @@ def _is_record(text: str) -> bool:
     return len(lines) > 1 and all(_FIELD.match(line) for line in lines)
 
 
-def pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:
+def split_pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:
     """Return the stretches (start, end) of all texts, one after the other."""
     flat = np.fromiter(
         (edge for found in regions for region in found for edge in region), dtype=np.int64

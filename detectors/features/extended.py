@@ -11,10 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from hallulab.detectors.features.batch import Batch
-from hallulab.detectors.features.matching import Terms, best_overlap, make_terms
-from hallulab.detectors.features.mismatch import denied_tokens, entity_mismatches
+from hallulab.detectors.features.matching import Terms, make_terms, match_by_overlap
+from hallulab.detectors.features.mismatch import find_denied_tokens, find_entity_mismatches
 from hallulab.detectors.features.tokens import Flags, Integers, Numbers
-from hallulab.detectors.features.totals import content_share, per_sentence, ratio, worst_of_word
+from hallulab.detectors.features.totals import (
+    compute_content_share,
+    compute_ratio,
+    per_sentence,
+    worst_of_word,
+)
 
 EXTRA_FEATURES = (
     "rare_coverage",  # share of content stems, by rarity, that the source holds
@@ -111,7 +116,7 @@ def compare_stems(batch: Batch, idf: Numbers) -> Stemmed:
     """
     tokens, terms = batch.tokens, make_terms(batch, stems=True)
     known = terms.known[terms.token]
-    near = best_overlap(terms, idf[terms.form])
+    near = match_by_overlap(terms, idf[terms.form])
     pair_before, pair_after = _novel_pairs(batch, terms)
     return Stemmed(
         rarity=idf[tokens.stem] * tokens.content,
@@ -119,14 +124,14 @@ def compare_stems(batch: Batch, idf: Numbers) -> Stemmed:
         outside=_outside(batch, terms, near.chunk),
         pair_before=pair_before,
         pair_after=pair_after,
-        denied=denied_tokens(batch),
-        entities=entity_mismatches(batch, known)[1],
+        denied=find_denied_tokens(batch),
+        entities=find_entity_mismatches(batch, known)[1],
         overlap=near.score,
-        coverage=content_share(batch, known, idf[tokens.stem]),
+        coverage=compute_content_share(batch, known, idf[tokens.stem]),
     )
 
 
-def extra_features(batch: Batch, stemmed: Stemmed) -> Numbers:
+def measure_extra_features(batch: Batch, stemmed: Stemmed) -> Numbers:
     """Return (sentences, EXTRA_FEATURES)."""
     tokens, forms = batch.tokens, batch.lexicon.forms
     content = per_sentence(batch, tokens.content)
@@ -138,7 +143,7 @@ def extra_features(batch: Batch, stemmed: Stemmed) -> Numbers:
         stemmed.coverage,
         stemmed.overlap,
         rarest,
-        ratio(per_sentence(batch, stemmed.pair_before), content, empty=0.0),
+        compute_ratio(per_sentence(batch, stemmed.pair_before), content, empty=0.0),
         per_sentence(batch, tokens.number & stemmed.outside),
         stemmed.entities,
         per_sentence(batch, stemmed.novel),
@@ -154,7 +159,7 @@ def extra_features(batch: Batch, stemmed: Stemmed) -> Numbers:
     return np.column_stack([*local, *_around(batch, local, wrong_numbers)])
 
 
-def word_features(batch: Batch, stemmed: Stemmed, exact_novel: Flags, entities: Flags) -> Numbers:
+def measure_word_features(batch: Batch, stemmed: Stemmed, exact_novel: Flags, entities: Flags) -> Numbers:
     """Return (words, WORD_FEATURES).
 
     Args:
@@ -294,4 +299,4 @@ def _novel_around(novel: Flags, sentence: Integers) -> Numbers:
             together = sentence[here] == sentence[there]
             total[here] += together * novel[there]
             seen[here] += together
-    return ratio(total, seen, empty=0.0)
+    return compute_ratio(total, seen, empty=0.0)

@@ -15,20 +15,20 @@ from hallulab.detectors.features.batch import Batch
 from hallulab.detectors.features.extended import (
     EXTRA_FEATURES,
     compare_stems,
-    extra_features,
-    word_features,
+    measure_extra_features,
+    measure_word_features,
 )
 from hallulab.detectors.features.matching import (
     DocumentFrequency,
     Match,
-    best_bm25,
-    best_overlap,
-    best_tfidf,
     make_terms,
+    match_by_bm25,
+    match_by_overlap,
+    match_by_tfidf,
 )
-from hallulab.detectors.features.mismatch import entity_mismatches, source_entities
+from hallulab.detectors.features.mismatch import collect_source_entities, find_entity_mismatches
 from hallulab.detectors.features.tokens import Flags, Numbers
-from hallulab.detectors.features.totals import content_share, per_sentence, worst_of_word
+from hallulab.detectors.features.totals import compute_content_share, per_sentence, worst_of_word
 
 FeatureSet = Literal["paper", "extended"]
 
@@ -84,19 +84,19 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
     terms = make_terms(batch)
     idf = frequency.idf(batch.lexicon.forms)
     matches: dict[Attribution, Match] = {
-        "lexical": best_overlap(terms),
-        "bm25": best_bm25(terms, batch),
-        "tfidf": best_tfidf(terms, idf[terms.form]),
+        "lexical": match_by_overlap(terms),
+        "bm25": match_by_bm25(terms, batch),
+        "tfidf": match_by_tfidf(terms, idf[terms.form]),
     }
     novel = batch.tokens.content & ~terms.known[terms.token]
     numbers = batch.tokens.number & novel
-    entities, phrases = entity_mismatches(batch, source_entities(batch))
+    entities, phrases = find_entity_mismatches(batch, collect_source_entities(batch))
     evidence = np.where(numbers | entities, MISMATCH, np.where(novel, NOVEL, KNOWN))
     columns: tuple[str, ...] = PAPER_FEATURES
     words: Numbers | None = None
     sentences: Numbers = np.column_stack(
         [
-            content_share(batch, terms.known[terms.token]),
+            compute_content_share(batch, terms.known[terms.token]),
             *(match.score for match in matches.values()),
             per_sentence(batch, numbers),
             phrases,
@@ -105,8 +105,8 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
     if feature_set == "extended":
         columns = (*columns, *EXTRA_FEATURES)
         stemmed = compare_stems(batch, idf)
-        sentences = np.column_stack([sentences, extra_features(batch, stemmed)])
-        words = word_features(batch, stemmed, novel, entities).round(DECIMALS)
+        sentences = np.column_stack([sentences, measure_extra_features(batch, stemmed)])
+        words = measure_word_features(batch, stemmed, novel, entities).round(DECIMALS)
     return Features(
         columns=columns,
         sentences=sentences.round(DECIMALS),

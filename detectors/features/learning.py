@@ -20,7 +20,7 @@ RARE = 2
 """Forms found in fewer texts are dropped: they count as new ones."""
 
 
-def parts_of(replies: Sequence[LabelledReply], seed: int) -> Integers:
+def assign_parts(replies: Sequence[LabelledReply], seed: int) -> Integers:
     """Return (replies,): the part of each reply, below `PARTS`. A group stays whole; hashes order the groups.
 
     Raises:
@@ -60,7 +60,7 @@ def gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
     return found
 
 
-def best_threshold(labels: Flags, scores: Numbers) -> float:
+def choose_threshold(labels: Flags, scores: Numbers) -> float:
     """Return the threshold with the largest F1; of equals, the highest.
 
     It lies half-way to the next lower score: that score is not flagged, and nothing is known between the two.

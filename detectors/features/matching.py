@@ -117,19 +117,19 @@ class Match:
     """(sentences,): index of the chunk, the first of equals; -1 where nothing matches."""
 
 
-def best_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
+def match_by_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
     """Match by the largest share of a sentence's content words, weighted, that one chunk holds.
 
     Args:
         weight: (terms,); None: all count 1.
     """
     weights = np.ones(len(terms.form)) if weight is None else weight
-    return best_match(
+    return find_best_match(
         _scaled(terms.sentences, column=weights) @ held(terms.chunks).T, terms.sentences @ weights
     )
 
 
-def best_bm25(terms: Terms, batch: Batch) -> Match:
+def match_by_bm25(terms: Terms, batch: Batch) -> Match:
     """Match by the largest BM25 score over the chunks, as a share of its limit, the sum of the words' idf.
 
     Lucene's BM25 (Robertson's with idf = ln(1 + (N - df + ½) / (df + ½))), N and df counted over the chunks
@@ -147,10 +147,10 @@ def best_bm25(terms: Terms, batch: Batch) -> Match:
     weighted = terms.chunks.copy()
     saturation = K1 * (1 - B + B * relative[_rows(weighted)])
     weighted.data = weighted.data / (weighted.data + saturation)
-    return best_match(_scaled(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
+    return find_best_match(_scaled(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
 
 
-def best_tfidf(terms: Terms, idf: Numbers) -> Match:
+def match_by_tfidf(terms: Terms, idf: Numbers) -> Match:
     """Match by the largest cosine of TF-IDF vectors over the chunks.
 
     Args:
@@ -158,7 +158,7 @@ def best_tfidf(terms: Terms, idf: Numbers) -> Match:
     """
     sentences, chunks = _scaled(terms.sentences, column=idf), _scaled(terms.chunks, column=idf)
     norms = np.maximum(_norms(chunks), 1e-12)
-    return best_match(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
+    return find_best_match(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
 
 
 def held(counts: Any) -> Any:
@@ -193,7 +193,7 @@ def _norms(table: Any) -> Numbers:
     return norms
 
 
-def best_match(scores: Any, limit: Numbers) -> Match:
+def find_best_match(scores: Any, limit: Numbers) -> Match:
     """Return the largest entry of each row of a sparse matrix, divided by the row's limit.
 
     A limit of 0 gives 1: a sentence without content words claims nothing.

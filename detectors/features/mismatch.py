@@ -8,20 +8,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from hallulab.detectors.features.batch import Batch
-from hallulab.detectors.features.tokens import Flags, Lexicon, Numbers, content_stems
+from hallulab.detectors.features.tokens import Flags, Lexicon, Numbers, find_content_stems
 
 _DENIED = re.compile(r"(?:^|\s)(?:no|not stated|false|none|null)[ \t]*(?:,|$)", re.IGNORECASE | re.MULTILINE)
 _FIELD = re.compile(r"([\w -]+): (.*)\Z")
 
 
-def source_entities(batch: Batch) -> Flags:
+def collect_source_entities(batch: Batch) -> Flags:
     """Return (tokens,): whether the source has the token, or an inflection of it, with a capital letter."""
     ours, theirs, forms = batch.tokens, batch.chunk_tokens, len(batch.lexicon.forms)
     named = (batch.chunk_source[theirs.text] * forms + theirs.stem)[theirs.capital]
     return np.isin(batch.source[ours.text] * forms + ours.stem, named)
 
 
-def entity_mismatches(batch: Batch, supported: Flags) -> tuple[Flags, Numbers]:
+def find_entity_mismatches(batch: Batch, supported: Flags) -> tuple[Flags, Numbers]:
     """Return which tokens name an unsupported entity, and each sentence's number of such phrases.
 
     A phrase is a run of capitalised content words with one character between them. The first word of a
@@ -50,7 +50,7 @@ def entity_mismatches(batch: Batch, supported: Flags) -> tuple[Flags, Numbers]:
     return mismatch, counted.astype(float)
 
 
-def denied_tokens(batch: Batch) -> Flags:
+def find_denied_tokens(batch: Batch) -> Flags:
     """Return (tokens,): whether the source has the content word only in fields without a value.
 
     A field is `name: value`, or one of several parts of a value: `parking: garage no, street yes`. It has no
@@ -63,18 +63,18 @@ def denied_tokens(batch: Batch) -> Flags:
     keys = [
         source * size + stem
         for source, chunks in enumerate(texts)
-        for stem in _denied_stems("\n".join(chunks), batch.lexicon)
+        for stem in _find_denied_stems("\n".join(chunks), batch.lexicon)
     ]
     ours = batch.source[batch.tokens.text] * size + batch.tokens.stem
     return batch.tokens.content & np.isin(ours, np.array(keys, dtype=np.int64))
 
 
-def _denied_stems(text: str, lexicon: Lexicon) -> set[int]:
+def _find_denied_stems(text: str, lexicon: Lexicon) -> set[int]:
     if not _DENIED.search(text):
         return set()
     stems: dict[bool, set[int]] = {True: set(), False: set()}
     for part, denied in _fields(text):
-        stems[denied] |= content_stems(part, lexicon)
+        stems[denied] |= find_content_stems(part, lexicon)
     return stems[True] - stems[False]
 
 

@@ -120,7 +120,7 @@ def tokenize(texts: Sequence[str], lexicon: Lexicon) -> Tokens:
     )
 
 
-def content_stems(text: str, lexicon: Lexicon) -> set[int]:
+def find_content_stems(text: str, lexicon: Lexicon) -> set[int]:
     """Return the identifiers of the stems of a text's content words."""
     rows = [lexicon.row(spelling) for spelling in set(TOKEN.findall(text))]
     return {stem for _, stem, _, content, _ in rows if content}

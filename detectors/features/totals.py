@@ -13,10 +13,10 @@ def per_sentence(batch: Batch, values: Numbers | Flags) -> Numbers:
     return np.bincount(batch.token_sentence, weights=values, minlength=len(batch.sentences)).astype(float)
 
 
-def content_share(batch: Batch, values: Numbers | Flags, weight: Numbers | None = None) -> Numbers:
+def compute_content_share(batch: Batch, values: Numbers | Flags, weight: Numbers | None = None) -> Numbers:
     """Return (sentences,): weighted mean of (tokens,) values over content words; 1 without any."""
     weights = batch.tokens.content * (np.ones(len(values)) if weight is None else weight)
-    return ratio(per_sentence(batch, weights * values), per_sentence(batch, weights), empty=1.0)
+    return compute_ratio(per_sentence(batch, weights * values), per_sentence(batch, weights), empty=1.0)
 
 
 def worst_of_word(batch: Batch, values: Numbers | Flags) -> Numbers:
@@ -28,7 +28,7 @@ def worst_of_word(batch: Batch, values: Numbers | Flags) -> Numbers:
     return worst
 
 
-def ratio(part: Numbers, whole: Numbers, empty: float) -> Numbers:
+def compute_ratio(part: Numbers, whole: Numbers, empty: float) -> Numbers:
     """Return `part / whole`, and `empty` where the whole is 0."""
     shares: Numbers = np.divide(part, whole, out=np.full(len(whole), empty), where=whole > 0)
     return shares

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from hallulab.agents.identity import identity
-from hallulab.detectors.base.fitted import fitted_for
+from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
 from hallulab.detectors.features.batch import ReplyWithEvidence, make_case
 from hallulab.detectors.features.judgements import judge_blocks
@@ -80,7 +80,7 @@ class TrainedDetector(TrainableDetector, Generic[Model]):
         self.threshold_protocol = "tuned" if given is None else "given"
         self.version = self._identity(given)
         self.scoring = self._identity(None)
-        fitted = fitted_for(self.scoring) if given is None else None
+        fitted = find_fitted(self.scoring) if given is None else None
         if fitted is not None:
             self.use_calibrated(fitted.threshold)
 

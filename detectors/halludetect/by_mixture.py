@@ -14,19 +14,19 @@ from hallulab.agents.retrieval.reformulation import reformulate
 from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.base.evidence_questions import VERIFICATION, VERIFICATION_WORDS, Question
 from hallulab.detectors.base.judging import format_evidence, gather_all
-from hallulab.detectors.base.statements import statements
-from hallulab.detectors.base.wrong_items.explanation import explain, signals
+from hallulab.detectors.base.statements import split_statements
+from hallulab.detectors.base.wrong_items.explanation import explain, find_signals
 from hallulab.detectors.halludetect.evidence import EvidenceContext, merge_passages
 from hallulab.detectors.halludetect.mixture import (
     Mixture,
+    compute_probability,
     log_odds,
     measure_reply,
     measure_sentence,
-    probability,
 )
-from hallulab.detectors.halludetect.own_evidence import adds_support, nearest_passages
+from hallulab.detectors.halludetect.own_evidence import adds_support, choose_nearest_passages
 from hallulab.detectors.halludetect.reading import RatedSentence
-from hallulab.detectors.halludetect.severity import HARMLESS, severity
+from hallulab.detectors.halludetect.severity import HARMLESS, compute_severity
 from hallulab.detectors.halludetect.user_said import repeats_user
 from hallulab.scenarios.text.courtesies import is_courtesy
 from hallulab.scenarios.text.spans import Region, words
@@ -61,7 +61,7 @@ class MixtureReading:
 
     async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
         """See `JudgingStrategy.ground`: the own passages; what else doubled retrieval finds is kept apart."""
-        shown = format_evidence(nearest_passages(view.passages, view.reply, self._room), self._room)
+        shown = format_evidence(choose_nearest_passages(view.passages, view.reply, self._room), self._room)
         query = None
         found: tuple[Passage, ...] = ()
         if view.knowledge is not None and not is_courtesy(view.question):
@@ -81,23 +81,23 @@ class MixtureReading:
     async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
         """See `JudgingStrategy.rate`: every sentence."""
         known = set(words(f"{grounds.passage_text}\n{grounds.user_text}"))
-        regions = statements(view.reply)
+        regions = split_statements(view.reply)
         return await gather_all(self._rate(session, grounds, view.reply, region, known) for region in regions)
 
     async def _rate(
         self, session: Session, grounds: EvidenceContext, reply: str, region: Region, known: set[str]
     ) -> RatedSentence:
         text = region.of(reply)
-        rule = cleared_by_rule(text, grounds)
+        rule = find_clearing_rule(text, grounds)
         if rule is not None:
             return RatedSentence(text=text, region=region, severity=HARMLESS, details={"rule": rule})
         unsupported = await self._unsupported(session, grounds, " ".join(text.split()))
-        misattributed = signals(text, grounds.passages, grounds.user_text).misattributed
+        misattributed = find_signals(text, grounds.passages, grounds.user_text).misattributed
         measured = measure_sentence(text, unsupported, known, misattributed)
         details: dict[str, float | str | None] = {"P(not stated)": unsupported, **measured}
         if self._mixture is not None:
             details[LOG_ODDS] = self._mixture.sentence.log_odds(measured)
-            unsupported = probability(self._mixture.sentence.log_odds(measured))
+            unsupported = compute_probability(self._mixture.sentence.log_odds(measured))
         if unsupported < MISPLACED and gives_contact_of_another(text, grounds):
             unsupported = MISPLACED
             details |= {"rule": "a contact of something else", LOG_ODDS: log_odds(MISPLACED)}
@@ -105,7 +105,7 @@ class MixtureReading:
         return RatedSentence(
             text=text,
             region=region,
-            severity=severity(unsupported, 1.0),
+            severity=compute_severity(unsupported, 1.0),
             probability=unsupported,
             details=details,
         )
@@ -125,7 +125,7 @@ class MixtureReading:
         if self._mixture is None or not claims:
             return worst
         measured = measure_reply(view.reply, claims, set(words(grounds.passage_text)))
-        return severity(probability(self._mixture.reply.log_odds(measured)), 1.0)
+        return compute_severity(compute_probability(self._mixture.reply.log_odds(measured)), 1.0)
 
     async def conclude(
         self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
@@ -138,7 +138,7 @@ class MixtureReading:
         ]
 
 
-def cleared_by_rule(sentence: str, grounds: EvidenceContext) -> str | None:
+def find_clearing_rule(sentence: str, grounds: EvidenceContext) -> str | None:
     """Return why a sentence needs no judging, or None."""
     if claims_nothing(sentence):
         return "claims nothing"

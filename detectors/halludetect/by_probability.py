@@ -12,13 +12,13 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.evidence_questions import Question, calibration
+from hallulab.detectors.base.evidence_questions import Question, find_calibration
 from hallulab.detectors.base.judging import gather_all
-from hallulab.detectors.base.statements import statements
+from hallulab.detectors.base.statements import split_statements
 from hallulab.detectors.halludetect.evidence import EvidenceContext
-from hallulab.detectors.halludetect.overlap import lack_of_overlap
+from hallulab.detectors.halludetect.overlap import measure_lack_of_overlap
 from hallulab.detectors.halludetect.reading import DoubledRetrieval, RatedSentence
-from hallulab.detectors.halludetect.severity import HARMLESS, mean, severity
+from hallulab.detectors.halludetect.severity import HARMLESS, compute_severity, mean
 from hallulab.detectors.halludetect.user_said import draws_on_user, repeats_user
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import TurnView
@@ -58,7 +58,7 @@ class ProbabilityReading(DoubledRetrieval):
 
     async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
         """See `JudgingStrategy.rate`: every sentence."""
-        regions = statements(view.reply)
+        regions = split_statements(view.reply)
         return await gather_all(self._rate(session, grounds, view.reply, region) for region in regions)
 
     async def _rate(
@@ -91,14 +91,14 @@ class ProbabilityReading(DoubledRetrieval):
         }
         unsupported = 1.0 - mean(answers)
         if self._overlap:
-            unknown = lack_of_overlap(text, f"{evidence}\n{grounds.user_statements}")
+            unknown = measure_lack_of_overlap(text, f"{evidence}\n{grounds.user_statements}")
             details["lack of overlap"] = unknown
             unsupported = (unsupported + unknown) / 2
-        unsupported = calibration(find_catalogue_name(session.client), "unsupported").apply(unsupported)
+        unsupported = find_calibration(find_catalogue_name(session.client), "unsupported").apply(unsupported)
         return RatedSentence(
             text=text,
             region=region,
-            severity=severity(unsupported, consequence),
+            severity=compute_severity(unsupported, consequence),
             details={**details, "P(unsupported)": unsupported, "P(consequence)": consequence},
         )
 

@@ -18,7 +18,7 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.reading import DoubledRetrieval, RatedSentence
-from hallulab.detectors.halludetect.severity import HARMLESS, majority
+from hallulab.detectors.halludetect.severity import HARMLESS, find_majority
 from hallulab.detectors.halludetect.user_said import repeats_user
 from hallulab.scenarios.text.spans import Region, clip, locate_mentions, plain, sentences
 from hallulab.scenarios.transcript import Frozen, TurnView
@@ -134,14 +134,14 @@ class WordReading(DoubledRetrieval):
         parsed = [outcome for outcome in outcomes if isinstance(outcome, RoughAnalysis)]
         failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         fatal = [failure for failure in failures if not isinstance(failure, ModelError)]
-        if fatal or not majority(len(parsed), self._samples):
+        if fatal or not find_majority(len(parsed), self._samples):
             raise [*fatal, *failures][0]
         return parsed
 
     async def _grade(
         self, session: Session, grounds: EvidenceContext, cases: Sequence[RatedSentence]
     ) -> list[RatedSentence]:
-        messages = self._refiner.fill(evidence=grounds.text, hallucinations=_numbered(cases))
+        messages = self._refiner.fill(evidence=grounds.text, hallucinations=_number(cases))
         fine = await session.structured("refiner", messages, FineAnalysis, max_tokens=LIST_TOKENS)
         grades = {grade.number: grade for grade in fine.grades}
         if missing := [number for number in range(1, len(cases) + 1) if number not in grades]:
@@ -164,7 +164,7 @@ class WordReading(DoubledRetrieval):
 
         If it has no answer, the reasons of the analysis stay.
         """
-        messages = self._result.fill(evidence=grounds.text, hallucinations=_numbered(kept))
+        messages = self._result.fill(evidence=grounds.text, hallucinations=_number(kept))
         try:
             result = await session.structured("result", messages, Result, max_tokens=LIST_TOKENS)
         except ModelError as error:
@@ -192,7 +192,7 @@ def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[RatedSentence]:
                 own.setdefault(key, objection)
         for key, objection in own.items():
             votes.setdefault(key, []).append(objection)
-    kept = {key: cast for key, cast in votes.items() if key and majority(len(cast), len(analyses))}
+    kept = {key: cast for key, cast in votes.items() if key and find_majority(len(cast), len(analyses))}
     located: list[Region | str] = [key for key in regions if key in kept]
     return [
         RatedSentence(
@@ -206,7 +206,7 @@ def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[RatedSentence]:
     ]
 
 
-def _numbered(cases: Sequence[RatedSentence]) -> str:
+def _number(cases: Sequence[RatedSentence]) -> str:
     return "\n".join(
         f"{number}. {' '.join(case.text.split())} (objection: {case.reason})"
         for number, case in enumerate(cases, start=1)

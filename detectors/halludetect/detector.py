@@ -11,15 +11,15 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.retrieval.reformulation import load_reformulation_prompt
 from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.evidence_questions import calibrations_of
-from hallulab.detectors.base.judging import Abstention, best_passage
+from hallulab.detectors.base.evidence_questions import list_calibrations
+from hallulab.detectors.base.judging import Abstention, find_best_passage
 from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.detectors.halludetect.by_mixture import MixtureReading
 from hallulab.detectors.halludetect.by_probability import ProbabilityReading
 from hallulab.detectors.halludetect.by_word import WordReading
 from hallulab.detectors.halludetect.evidence import EvidenceContext
-from hallulab.detectors.halludetect.mixture import mixture_of
+from hallulab.detectors.halludetect.mixture import find_mixture
 from hallulab.detectors.halludetect.options import HalluDetectOptions, Kind
 from hallulab.detectors.halludetect.reading import JudgingStrategy, RatedSentence
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
@@ -60,7 +60,7 @@ class HalluDetectDetector(ServedDetector):
         if given != "auto":
             return given
         model = find_catalogue_name(self._client)
-        if mixture_of(model) is not None:
+        if find_mixture(model) is not None:
             return "mixture"
         # The models of the catalogue are small.
         return "word" if model is None else "probability"
@@ -84,7 +84,7 @@ class HalluDetectDetector(ServedDetector):
             return WordReading(options.samples, options.temperature, factor, room)
         if self._kind == "probability":
             return ProbabilityReading(options.samples, options.overlap, options.reasons, factor, room)
-        mixture = mixture_of(find_catalogue_name(self._client))
+        mixture = find_mixture(find_catalogue_name(self._client))
         return MixtureReading(mixture, factor, options.near_evidence_characters)
 
     def _scale_of_model(self) -> Scale:
@@ -92,9 +92,9 @@ class HalluDetectDetector(ServedDetector):
         model = find_catalogue_name(self._client)
         corrections: Frozen | Mapping[str, Any] | None = None
         if self._kind == "mixture":
-            corrections = mixture_of(model)
+            corrections = find_mixture(model)
         elif self._kind == "probability":
-            corrections = calibrations_of(model)
+            corrections = list_calibrations(model)
         return Scale(
             (load_reformulation_prompt(), *self._reading.prompts),
             untuned=PAPER_THRESHOLD,
@@ -115,7 +115,7 @@ class HalluDetectDetector(ServedDetector):
             raise Abstention("there is no evidence")
         rated = await self._reading.rate(session, grounds, view)
         score = self._reading.overall(rated, grounds, view)
-        places = kept_places([item.severity for item in rated], score, self.threshold)
+        places = choose_kept_places([item.severity for item in rated], score, self.threshold)
         kept = [rated[place] for place in places]
         concluded = await self._reading.conclude(session, grounds, kept) if kept else []
         for place, item in zip(places, concluded, strict=True):
@@ -130,7 +130,7 @@ class HalluDetectDetector(ServedDetector):
         )
 
 
-def kept_places(severities: Sequence[float], score: float, threshold: float) -> list[int]:
+def choose_kept_places(severities: Sequence[float], score: float, threshold: float) -> list[int]:
     """Return which sentences are hallucinations: those of a flagged reply that reach the threshold.
 
     If the reply's own severity `score` stays below the threshold, there are none. If it reaches the threshold
@@ -151,7 +151,7 @@ def _span(item: RatedSentence, grounds: EvidenceContext) -> Span:
         probability=item.probability,
         score=item.severity,
         reason=item.reason or "The evidence does not support this.",
-        evidence=best_passage(item.text, (*grounds.passages, *grounds.found)),
+        evidence=find_best_passage(item.text, (*grounds.passages, *grounds.found)),
     )
 
 

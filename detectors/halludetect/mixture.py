@@ -96,7 +96,7 @@ def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) ->
     """
     found = words(reply)
     unknown = sum(word not in evidence for word in found)
-    clean = math.prod(1.0 - probability(odds) for odds in sorted(sentences, reverse=True)[:_WORST])
+    clean = math.prod(1.0 - compute_probability(odds) for odds in sorted(sentences, reverse=True)[:_WORST])
     return {"any": log_odds(1.0 - clean), "unknown": unknown / (len(found) + _FEW_WORDS)}
 
 
@@ -106,17 +106,17 @@ def log_odds(probability: float) -> float:
     return math.log(kept / (1.0 - kept))
 
 
-def probability(odds: float) -> float:
+def compute_probability(odds: float) -> float:
     """Return the probability of given log-odds, in [0, 1]."""
     return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else 1.0 - 1.0 / (1.0 + math.exp(odds))
 
 
-def mixture_of(model: str | None) -> Mixture | None:
+def find_mixture(model: str | None) -> Mixture | None:
     """Return the mixture learnt for a model of the catalogue, or None."""
-    return _mixtures().get(model or "")
+    return _load_mixtures().get(model or "")
 
 
 @cache
-def _mixtures() -> Mapping[str, Mixture]:
+def _load_mixtures() -> Mapping[str, Mixture]:
     found = yaml.safe_load(FILE.read_text(encoding="utf-8")) or {}
     return TypeAdapter(dict[str, Mixture]).validate_python(found)

@@ -10,7 +10,7 @@ from hallulab.detectors.halludetect.user_said import items
 from hallulab.scenarios.text.spans import unknown_share, words
 
 
-def lack_of_overlap(sentence: str, known_text: str) -> float:
+def measure_lack_of_overlap(sentence: str, known_text: str) -> float:
     """Return the share of the sentence that `known_text` lacks, in [0, 1].
 
     It is the share of the words. If there are numbers or e-mail addresses, it is the mean of that and of

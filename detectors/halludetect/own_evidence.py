@@ -10,7 +10,7 @@ from hallulab.scenarios.text.spans import words
 from hallulab.scenarios.transcript import Passage
 
 
-def nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple[Passage, ...]:
+def choose_nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple[Passage, ...]:
     """Return the passages that share most with `text`, up to `room` characters, in their own order; at least
     one.
 

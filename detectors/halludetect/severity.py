@@ -10,7 +10,7 @@ PAPER_THRESHOLD = 4.0
 """Severity from which a hallucination is kept (section 3.2)."""
 
 
-def severity(unsupported: float, consequence: float) -> float:
+def compute_severity(unsupported: float, consequence: float) -> float:
     """Return a sentence's severity from two probabilities (ours; in the paper the refiner writes a digit).
 
     Two kinds of sentence are harmless: unsupported without consequence (a polite offer), and supported. So
@@ -39,6 +39,6 @@ def mean(samples: Sequence[float]) -> float:
     return sum(samples) / len(samples)
 
 
-def majority(votes: int, samples: int) -> bool:
+def find_majority(votes: int, samples: int) -> bool:
     """Return whether more than half of the samples agree."""
     return 2 * votes > samples

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from hallulab.agents.identity import identity
-from hallulab.detectors.base.fitted import fitted_for
-from hallulab.detectors.base.judging import flagged_spans
+from hallulab.detectors.base.fitted import find_fitted
+from hallulab.detectors.base.judging import make_flagged_spans
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.scenarios.options import read_options
 from hallulab.scenarios.text.spans import sentences, unknown_share, words
@@ -47,7 +47,7 @@ class LexicalDetector(Detector):
         self.threshold = options.threshold
         tuned = LexicalOptions.model_fields["threshold"].default
         self.threshold_protocol = "tuned" if options.threshold == tuned else "given"
-        fitted = None if "threshold" in options.model_fields_set else fitted_for(self.scoring)
+        fitted = None if "threshold" in options.model_fields_set else find_fitted(self.scoring)
         if fitted is not None:
             self.use_calibrated(fitted.threshold)
 
@@ -72,7 +72,7 @@ class LexicalDetector(Detector):
         if not known:
             return Judgement(outcome="abstained", error="there is no evidence")
         units = tuple(self._units(view.reply, known))
-        spans = flagged_spans(
+        spans = make_flagged_spans(
             units, self.threshold, lambda unit: f"not in the evidence: {unit.details['unknown']}"
         )
         return Judgement(

@@ -10,7 +10,7 @@ Weighting = Literal["relevance", "equal", "best"]
 """How groups count: by relevance; all equally (table 5, without C); only the one that entails most."""
 
 
-def shares(
+def compute_shares(
     relevances: Sequence[float], top: int | None = None, temperature: float | None = None
 ) -> dict[int, float]:
     """Return r̃_k of the groups that count, by their places; the shares sum to 1.
@@ -39,12 +39,12 @@ def shares(
     return {index: weights[index] / total for index in sorted(order)}
 
 
-def support(entailments: Mapping[int, float], weights: Mapping[int, float]) -> float:
+def compute_support(entailments: Mapping[int, float], weights: Mapping[int, float]) -> float:
     """Return S = Σ r̃_k e_k, in [0, 1]: how far the evidence supports a claim.
 
     Args:
         entailments: e_k by the group's place, at least of the groups that count.
-        weights: as `shares` returns them.
+        weights: as `compute_shares` returns them.
     """
     # Rounding may end a hair above 1.
     return min(1.0, sum(share * entailments[index] for index, share in weights.items()))

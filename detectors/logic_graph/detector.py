@@ -6,30 +6,30 @@ from collections.abc import Sequence
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
-from hallulab.detectors.base.judging import Abstention, flagged_spans
+from hallulab.detectors.base.judging import Abstention, make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.base.served import Scale, ServedDetector
-from hallulab.detectors.logic_graph.consistency import shares, support
+from hallulab.detectors.logic_graph.consistency import compute_shares, compute_support
 from hallulab.detectors.logic_graph.options import LogicGraphOptions
 from hallulab.detectors.logic_graph.overlap import Overlap
-from hallulab.detectors.logic_graph.relations import clusters, distances
+from hallulab.detectors.logic_graph.relations import compute_distances, find_clusters
 from hallulab.detectors.logic_graph.scorers import (
     ChunkGroup,
     EmbeddingRelevance,
     Pair,
     Scorer,
-    served_entailment,
-    served_relevance,
+    ask_entailment,
+    ask_relevance,
 )
 from hallulab.detectors.logic_graph.segmentation import (
     Claim,
     answer_claims,
-    document_chunks,
-    sentence_claims,
-    whole_documents,
+    keep_whole_documents,
+    split_claims,
+    split_documents,
     whole_reply,
 )
-from hallulab.detectors.logic_graph.vectors import Vectors, shared_embedder
+from hallulab.detectors.logic_graph.vectors import Vectors, get_shared_embedder
 from hallulab.detectors.logic_graph.weights import HhemScorer, RerankScorer
 from hallulab.scenarios.options import read_options
 from hallulab.scenarios.text.spans import words
@@ -55,9 +55,9 @@ class LogicGraphDetector(ServedDetector):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LogicGraphOptions, context.options)
         self._options = options
-        self._vectors = Vectors(shared_embedder(options.embedding_model), context.models.recording)
+        self._vectors = Vectors(get_shared_embedder(options.embedding_model), context.models.recording)
         self._entailment: Scorer = (
-            served_entailment() if options.entailment == "served" else HhemScorer(options.hhem_model)
+            ask_entailment() if options.entailment == "served" else HhemScorer(options.hhem_model)
         )
         self._relevance = self._relevance_scorer()
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
@@ -84,7 +84,7 @@ class LogicGraphDetector(ServedDetector):
             return EmbeddingRelevance(self._vectors)
         if self._options.relevance == "reranker":
             return RerankScorer(self._options.reranker_model)
-        return served_relevance()
+        return ask_relevance()
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains without evidence and when the reply claims nothing."""
@@ -104,7 +104,7 @@ class LogicGraphDetector(ServedDetector):
             outcome="scored",
             score=score,
             flagged=score >= self.threshold,
-            spans=flagged_spans(units, self.threshold, self._reason, passages),
+            spans=make_flagged_spans(units, self.threshold, self._reason, passages),
             units=tuple(units),
             truncated=any(len(group.text) > room for group in groups),
         )
@@ -114,21 +114,23 @@ class LogicGraphDetector(ServedDetector):
         if not self._options.segmentation:
             return whole_reply(view.reply, question)
         if self._options.claims == "sentence":
-            return sentence_claims(view.reply, question)
+            return split_claims(view.reply, question)
         return answer_claims(view.reply, self._options.answer_tokens, question)
 
     async def _groups(self, passages: Sequence[Passage]) -> list[ChunkGroup]:
         """Return D_1 … D_K; without module B every chunk is a group."""
         options = self._options
         chunks = (
-            document_chunks(passages, options.document_tokens, options.chunk_tokens)
+            split_documents(passages, options.document_tokens, options.chunk_tokens)
             if options.segmentation
-            else whole_documents(passages)
+            else keep_whole_documents(passages)
         )
         members = [[index] for index in range(len(chunks))]
         if options.relation_capture and len(chunks) > 1:
-            apart = distances(await self._vectors.of([chunk.text for chunk in chunks]))
-            members = clusters(apart, [chunk.tokens for chunk in chunks], options.alpha, options.group_tokens)
+            apart = compute_distances(await self._vectors.of([chunk.text for chunk in chunks]))
+            members = find_clusters(
+                apart, [chunk.tokens for chunk in chunks], options.alpha, options.group_tokens
+            )
         return [ChunkGroup(tuple(chunks[index].text for index in cluster)) for cluster in members]
 
     async def _units(
@@ -161,10 +163,10 @@ class LogicGraphDetector(ServedDetector):
     def _shares(self, relevances: Sequence[float] | None, groups: Sequence[ChunkGroup]) -> dict[int, float]:
         """Return the share of S of each group that counts for a claim."""
         if relevances is None:
-            return shares([1.0] * len(groups))
+            return compute_shares([1.0] * len(groups))
         options = self._options
         temperature = options.relevance_temperature if options.relevance == "embedding" else None
-        return shares(relevances, options.top_groups, temperature)
+        return compute_shares(relevances, options.top_groups, temperature)
 
     def _unit(
         self,
@@ -182,7 +184,7 @@ class LogicGraphDetector(ServedDetector):
             )
         else:
             together = overlap.share(claim, weights) if share else 0.0
-            supported = (1 - share) * support(entailments, weights) + share * together
+            supported = (1 - share) * compute_support(entailments, weights) + share * together
         details: dict[str, float | str | None] = {
             f"entailment {k + 1}": value for k, value in entailments.items()
         }

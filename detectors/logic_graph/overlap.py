@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hallulab.detectors.base.statements import MIN_WORDS
-from hallulab.detectors.features.tokens import Lexicon, content_stems
+from hallulab.detectors.features.tokens import Lexicon, find_content_stems
 from hallulab.detectors.logic_graph.scorers import ChunkGroup
 from hallulab.detectors.logic_graph.segmentation import Claim
 from hallulab.scenarios.text.spans import words
@@ -46,5 +46,5 @@ class Overlap:
 
     def _of(self, text: str) -> set[int]:
         if text not in self._stems:
-            self._stems[text] = content_stems(text, self._lexicon)
+            self._stems[text] = find_content_stems(text, self._lexicon)
         return self._stems[text]

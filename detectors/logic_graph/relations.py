@@ -20,7 +20,7 @@ _SHORTEST = 1e-6
 """No edge is shorter: networkx finds no shortest paths along edges of length 0, which equal chunks have."""
 
 
-def distances(vectors: Matrix) -> Matrix:
+def compute_distances(vectors: Matrix) -> Matrix:
     """Return d_ij = ‖v_i − v_j‖₂ of vectors of shape (chunks, dimensions), in float64."""
     import numpy
 
@@ -33,7 +33,7 @@ def distances(vectors: Matrix) -> Matrix:
     return apart
 
 
-def related(apart: Matrix, alpha: float) -> networkx.Graph:
+def find_related(apart: Matrix, alpha: float) -> networkx.Graph:
     """Return the chunks and E⁽⁰⁾: d_ij ≤ α·μ; μ is the mean distance of all pairs. Edges have a `length`."""
     import networkx
     import numpy
@@ -49,7 +49,7 @@ def related(apart: Matrix, alpha: float) -> networkx.Graph:
     return graph
 
 
-def clusters(apart: Matrix, tokens: Sequence[int], alpha: float, group_tokens: int) -> list[list[int]]:
+def find_clusters(apart: Matrix, tokens: Sequence[int], alpha: float, group_tokens: int) -> list[list[int]]:
     """Return S: chunks joined along the edges of highest betweenness, while they stay within T_t tokens.
 
     f_e is networkx's edge betweenness: pairs with several shortest paths count in part on each (the paper's
@@ -68,7 +68,7 @@ def clusters(apart: Matrix, tokens: Sequence[int], alpha: float, group_tokens: i
     import networkx
     from networkx.utils import UnionFind
 
-    graph = related(apart, alpha)
+    graph = find_related(apart, alpha)
     between = networkx.edge_betweenness_centrality(graph, weight="length", normalized=False)
     # Rounded, so that edges with equal counts are ties in whatever order the counts are summed.
     order = sorted(between, key=lambda edge: (-round(between[edge], 6), apart[edge], edge))

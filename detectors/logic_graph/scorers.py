@@ -93,7 +93,7 @@ class ServedScorer:
         return self._of_answer.fill(values, question=pair.claim.question)
 
 
-def served_entailment() -> ServedScorer:
+def ask_entailment() -> ServedScorer:
     """Make the scorer of entailment by the served model."""
     return ServedScorer(
         "entailed",
@@ -102,7 +102,7 @@ def served_entailment() -> ServedScorer:
     )
 
 
-def served_relevance() -> ServedScorer:
+def ask_relevance() -> ServedScorer:
     """Make the scorer of relevance by the served model."""
     return ServedScorer(
         "relevant",
@@ -126,15 +126,17 @@ class EmbeddingRelevance:
     async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
         """See `Scorer.score`; in [-1, 1]. Raises like `Vectors.of`."""
         texts = list(
-            dict.fromkeys(text for pair in pairs for text in (*pair.group.chunks, hypothesis(pair.claim)))
+            dict.fromkeys(
+                text for pair in pairs for text in (*pair.group.chunks, word_hypothesis(pair.claim))
+            )
         )
         vectors = dict(zip(texts, await self._vectors.of(texts), strict=True))
         return [
-            max(float(vectors[chunk] @ vectors[hypothesis(pair.claim)]) for chunk in pair.group.chunks)
+            max(float(vectors[chunk] @ vectors[word_hypothesis(pair.claim)]) for chunk in pair.group.chunks)
             for pair in pairs
         ]
 
 
-def hypothesis(claim: Claim) -> str:
+def word_hypothesis(claim: Claim) -> str:
     """Return H, the question followed by the answer, for models that take one text."""
     return f"{claim.question} {claim.text}".strip()

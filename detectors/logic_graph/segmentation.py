@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.statements import statements
+from hallulab.detectors.base.statements import split_statements
 from hallulab.scenarios.text.spans import Region, sentences, words
 from hallulab.scenarios.transcript import Passage
 
@@ -26,7 +26,7 @@ class Chunk:
     passage: int
     """Index of its passage."""
     tokens: int
-    """Its length, see `token_count`."""
+    """Its length, see `count_tokens`."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Claim:
     """The question; empty if there is none, or it does not count."""
 
 
-def token_count(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Return ℓ(s): the number of words between white space, and of punctuation marks.
 
     To count a model's tokens would need its vocabulary, and take longer than all the rest.
@@ -57,16 +57,16 @@ class _Segment(NamedTuple):
     tokens: int
 
 
-def segments(text: str, limit: int) -> list[Region]:
+def split_segments(text: str, limit: int) -> list[Region]:
     """Return Chunk(X; T): runs of consecutive sentences, each as long as `limit` tokens allow.
 
     A sentence over `limit` is split between words into pieces of at most `limit` tokens (a single word over
     it stays whole). Sentences end as in `hallulab.scenarios.text.spans.sentences`, and at line breaks.
     """
-    return [Region(pieces[0].start, pieces[-1].end) for pieces in _packed(text, _sentences(text), limit)]
+    return [Region(pieces[0].start, pieces[-1].end) for pieces in _pack(text, _split_sentences(text), limit)]
 
 
-def _sentences(text: str) -> list[_Segment]:
+def _split_sentences(text: str) -> list[_Segment]:
     return [
         _piece(text, line.start() + start, line.start() + end)
         for line in _LINE.finditer(text)
@@ -75,14 +75,14 @@ def _sentences(text: str) -> list[_Segment]:
 
 
 def _piece(text: str, start: int, end: int) -> _Segment:
-    return _Segment(start, end, token_count(text[start:end]))
+    return _Segment(start, end, count_tokens(text[start:end]))
 
 
-def _joined(pieces: Sequence[_Segment]) -> _Segment:
+def _join(pieces: Sequence[_Segment]) -> _Segment:
     return _Segment(pieces[0].start, pieces[-1].end, sum(piece.tokens for piece in pieces))
 
 
-def _packed(text: str, pieces: Sequence[_Segment], limit: int) -> list[list[_Segment]]:
+def _pack(text: str, pieces: Sequence[_Segment], limit: int) -> list[list[_Segment]]:
     """Join consecutive pieces up to `limit` tokens; split longer ones."""
     chunks: list[list[_Segment]] = []
     room = 0
@@ -102,13 +102,13 @@ def _split(text: str, sentence: _Segment, limit: int) -> list[_Segment]:
     pieces = [each[0]]
     for word in each[1:]:
         if pieces[-1].tokens + word.tokens <= limit:
-            pieces[-1] = _joined([pieces[-1], word])
+            pieces[-1] = _join([pieces[-1], word])
         else:
             pieces.append(word)
     return pieces
 
 
-def document_chunks(passages: Sequence[Passage], document_tokens: int, chunk_tokens: int) -> list[Chunk]:
+def split_documents(passages: Sequence[Passage], document_tokens: int, chunk_tokens: int) -> list[Chunk]:
     """Return C, the chunks of all documents, in their order.
 
     The paper has two limits for a document: T_d, over which it is cut (section 3.2.1), and "the maximum chunk
@@ -136,12 +136,12 @@ def _document_chunks(text: str, passage: int, document_tokens: int, chunk_tokens
         if whole.tokens <= limit:
             yield _chunk(text, whole, passage)
             return
-    for section in _packed(text, _sentences(text), document_tokens):
-        for pieces in _packed(text, section, chunk_tokens):
-            yield _chunk(text, _joined(pieces), passage)
+    for section in _pack(text, _split_sentences(text), document_tokens):
+        for pieces in _pack(text, section, chunk_tokens):
+            yield _chunk(text, _join(pieces), passage)
 
 
-def whole_documents(passages: Sequence[Passage]) -> list[Chunk]:
+def keep_whole_documents(passages: Sequence[Passage]) -> list[Chunk]:
     """Return every document as one chunk: without module A (table 5)."""
     return [
         _chunk(passage.text, _piece(passage.text, 0, len(passage.text)), index)
@@ -153,9 +153,9 @@ def _chunk(text: str, piece: _Segment, passage: int) -> Chunk:
     return Chunk(" ".join(text[piece.start : piece.end].split()), passage, piece.tokens)
 
 
-def sentence_claims(reply: str, question: str = "") -> list[Claim]:
+def split_claims(reply: str, question: str = "") -> list[Claim]:
     """Return a claim for each factual sentence of a reply; one under four words joins the next one."""
-    return [_claim(reply, region, question) for region in factual(reply)]
+    return [_claim(reply, region, question) for region in keep_factual(reply)]
 
 
 def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Claim]:
@@ -171,8 +171,8 @@ def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Cl
     """
     chunks: list[list[Region]] = []
     length = 0
-    for region in factual(reply):
-        tokens = token_count(region.of(reply))
+    for region in keep_factual(reply):
+        tokens = count_tokens(region.of(reply))
         if not chunks or length + tokens > answer_tokens:
             chunks.append([])
             length = 0
@@ -193,13 +193,13 @@ def whole_reply(reply: str, question: str = "") -> list[Claim]:
     return [_claim(reply, Region(0, len(reply)), question)] if words(reply) else []
 
 
-def factual(reply: str) -> list[Region]:
+def keep_factual(reply: str) -> list[Region]:
     """Return the sentences with f(c) = 1: they claim something by the rules of
     `hallulab.detectors.base.courtesy`.
 
     The paper has a classifier there and does not say which one.
     """
-    return [region for region in statements(reply) if not claims_nothing(region.of(reply))]
+    return [region for region in split_statements(reply) if not claims_nothing(region.of(reply))]
 
 
 def _claim(reply: str, region: Region, question: str) -> Claim:

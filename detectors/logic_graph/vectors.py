@@ -78,7 +78,7 @@ class Vectors:
 
 
 @cache
-def shared_embedder(model: str) -> Embedder:
+def get_shared_embedder(model: str) -> Embedder:
     """Return the embedder of that name, one for all detectors: its weights are loaded once."""
     return SentenceEmbedder(model)
 

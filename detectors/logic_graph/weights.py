@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
 from hallulab.agents.retrieval.embedding import without_progress_bars
-from hallulab.detectors.logic_graph.scorers import Pair, hypothesis
+from hallulab.detectors.logic_graph.scorers import Pair, word_hypothesis
 from hallulab.detectors.peers.workers.hhem_worker import (
     HHEM_PROMPT,
     Misfit,
@@ -183,7 +183,7 @@ def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
         return text
 
     return [
-        prompt.format(premise=harmless(pair.group.text), hypothesis=harmless(hypothesis(pair.claim)))
+        prompt.format(premise=harmless(pair.group.text), hypothesis=harmless(word_hypothesis(pair.claim)))
         for pair in pairs
     ]
 

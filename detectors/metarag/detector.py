@@ -8,13 +8,13 @@ from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.evidence_questions import calibrations_of
+from hallulab.detectors.base.evidence_questions import list_calibrations
 from hallulab.detectors.base.judging import (
     Abstention,
     PromptEvidence,
-    flagged_spans,
     format_evidence,
     gather_all,
+    make_flagged_spans,
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.served import Scale, ServedDetector
@@ -22,7 +22,7 @@ from hallulab.detectors.base.wrong_items.explanation import explain
 from hallulab.detectors.metarag.decomposition import Factoid, decompose
 from hallulab.detectors.metarag.mutation import Variant, mutate
 from hallulab.detectors.metarag.options import MetaRagOptions
-from hallulab.detectors.metarag.scoring import MIDWAY_TAU, PAPER_TAU, factoid_score, response_score
+from hallulab.detectors.metarag.scoring import MIDWAY_TAU, PAPER_TAU, score_factoid, score_response
 from hallulab.detectors.metarag.verification import SUPPORTED, Check, Verifier
 from hallulab.scenarios.options import read_options
 from hallulab.scenarios.text.spans import Region
@@ -76,7 +76,7 @@ class MetaRagDetector(ServedDetector):
         """Return the paper's scale if every verifier prints words."""
         readings = [self._verifier.reading_of(client) for client in self._verifiers.values()]
         by_word = set(readings) == {"word"}
-        first = calibrations_of(find_catalogue_name(self._verifiers["verifier 0"])).get(SUPPORTED)
+        first = list_calibrations(find_catalogue_name(self._verifiers["verifier 0"])).get(SUPPORTED)
         return Scale(
             (self._decomposition, self._mutation, self._verifier.prompt),
             untuned=PAPER_TAU if by_word else MIDWAY_TAU,
@@ -146,7 +146,7 @@ class MetaRagDetector(ServedDetector):
             [penalties[name] for name, variant in asked if variant.relation == relation and name != FACT]
             for relation in ("synonym", "antonym")
         )
-        score = factoid_score(synonyms, antonyms, penalties.get(FACT))
+        score = score_factoid(synonyms, antonyms, penalties.get(FACT))
         details = self._details(asked, checks, penalties)
         return unit.model_copy(update={"score": score, "details": details})
 
@@ -210,13 +210,15 @@ def _aggregate(units: Sequence[Unit], view: TurnView, passages: Sequence[Passage
     """
     scores = [unit.score for unit in units if unit.score is not None]
     unscored = [unit for unit in units if unit.score is None]
-    if unscored and (not scores or response_score(scores) < tau):
+    if unscored and (not scores or score_response(scores) < tau):
         others = ", no other is flagged" if scores else ""
         reason = f"{len(unscored)} of {len(units)} factoids could not be scored{others}"
         error = f"{reason}: {unscored[0].details['error']}"
         return Judgement(outcome="failed", units=tuple(units), error=error)
-    spans = flagged_spans(units, tau, lambda unit: _reason(unit, tau, passages, view.user_text), passages)
-    score = response_score(scores)
+    spans = make_flagged_spans(
+        units, tau, lambda unit: _reason(unit, tau, passages, view.user_text), passages
+    )
+    score = score_response(scores)
     return Judgement(outcome="scored", score=score, flagged=score >= tau, spans=spans, units=tuple(units))
 
 

@@ -27,7 +27,7 @@ def expected_penalty(relation: Relation, decisions: Mapping[Decision, float]) ->
     return sum(PENALTIES[relation][decision] * share for decision, share in decisions.items())
 
 
-def factoid_score(
+def score_factoid(
     synonyms: Sequence[float], antonyms: Sequence[float], unchanged: float | None = None
 ) -> float:
     """Return S_i, equation 1: the mean penalty over the N synonym and the N antonym variants.
@@ -44,7 +44,7 @@ def factoid_score(
     return sum(penalties) / len(penalties)
 
 
-def response_score(factoids: Sequence[float]) -> float:
+def score_response(factoids: Sequence[float]) -> float:
     """Return H, equation 2: the highest S_i.
 
     Raises:

@@ -17,7 +17,7 @@ from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.evidence_questions import VERIFICATION, Calibration, calibration
+from hallulab.detectors.base.evidence_questions import VERIFICATION, Calibration, find_calibration
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.metarag.mutation import Variant
 from hallulab.detectors.metarag.scoring import Decision, expected_penalty
@@ -85,9 +85,9 @@ class Verifier:
         messages = self.prompt.fill(evidence=evidence, statement=variant.text)
         if self.reading_of(session.client) == "probability":
             shares = await session.choose("verify", messages, tuple(FIRST_WORDS))
-            decisions = corrected(
+            decisions = correct_probability(
                 {FIRST_WORDS[word]: share for word, share in shares.items()},
-                calibration(find_catalogue_name(session.client), SUPPORTED),
+                find_calibration(find_catalogue_name(session.client), SUPPORTED),
             )
         else:
             answer = await session.text("verify", messages, temperature=self._temperature, max_tokens=6)
@@ -95,7 +95,9 @@ class Verifier:
         return Check(decisions=decisions, penalty=expected_penalty(variant.relation, decisions))
 
 
-def corrected(decisions: Mapping[Decision, float], correction: Calibration) -> dict[Decision, float]:
+def correct_probability(
+    decisions: Mapping[Decision, float], correction: Calibration
+) -> dict[Decision, float]:
     """Correct the probability of YES; the two others keep their ratio."""
     yes = correction.apply(decisions["YES"])
     others = decisions["NO"] + decisions["NOT SURE"]

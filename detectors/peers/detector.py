@@ -22,12 +22,12 @@ from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.served_model import identify_model
 from hallulab.detectors.base.judging import (
     Abstention,
-    best_passage,
+    find_best_passage,
     gather_all,
     judge,
 )
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
-from hallulab.detectors.peers.environment import has_environment, peer_python, peer_requirements
+from hallulab.detectors.peers.environment import is_installed, locate_peer_python, read_peer_requirements
 from hallulab.detectors.peers.process import Answerer, PeerProcess
 from hallulab.detectors.peers.protocol import Abstained, Failed, Judged, PeerPrompt, ReplySpan, Request, Text
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -115,7 +115,7 @@ class PeerDetector(Detector):
     @property
     def warnings(self) -> tuple[str, ...]:  # type: ignore[override] # it depends on what is there
         """See `Detector.warnings`: what the first reply fetches, and how large it is."""
-        fetched = [] if has_environment(self.peer) else [f"its packages ({PACKAGES})"]
+        fetched = [] if is_installed(self.peer) else [f"its packages ({PACKAGES})"]
         if self.weights_size is not None and self._configured.weights == self.weights:
             fetched.append(f"the weights {self.weights} from the hub, once ({self.weights_size})")
         return (f"{self.name} fetches {' and '.join(fetched)}.",) if fetched else ()
@@ -131,7 +131,7 @@ class PeerDetector(Detector):
                     models={client.endpoint.model: identify_model(client) for client in self._asked},
                     seed=self._context.seed if self.traits.needs_model else None,
                 ),
-                peer_requirements(self.peer),
+                read_peer_requirements(self.peer),
                 _program(self.peer),
                 [_files(Path(model)) for model in self._models],
             ]
@@ -200,7 +200,7 @@ class PeerDetector(Detector):
             raise WorkerError(self._unusable)
         if self._worker is None or self._worker.stopped:
             try:
-                self._worker = PeerProcess(worker_command(self.peer))
+                self._worker = PeerProcess(build_worker_command(self.peer))
                 self._worker.load(self._configuration)
             except WorkerStopped as error:
                 raise WorkerError(f"{self.peer}: {error}.") from error
@@ -253,7 +253,7 @@ class PeerDetector(Detector):
             text=text,
             score=span.score,
             reason=f"{self.peer} gives it {span.score:.2f}",
-            evidence=best_passage(text, view.passages),
+            evidence=find_best_passage(text, view.passages),
         )
 
 
@@ -309,13 +309,13 @@ class RefCheckerDetector(PeerDetector):
     traits = Traits()
 
 
-def worker_command(peer: str) -> list[str]:
+def build_worker_command(peer: str) -> list[str]:
     """Return the command that starts a peer's worker; make its environment if there is none.
 
     Raises:
         OperationalError: the environment cannot be made.
     """
-    return [str(peer_python(peer)), "-I", str(LOOP), str(WORKERS / f"{peer}_worker.py")]
+    return [str(locate_peer_python(peer)), "-I", str(LOOP), str(WORKERS / f"{peer}_worker.py")]
 
 
 def _program(peer: str) -> list[str]:

@@ -15,12 +15,12 @@ from hallulab.agents.machine.environments import is_made, python_environment
 from hallulab.agents.machine.progress_events import Listener, silent
 
 
-def peer_requirements(peer: str) -> tuple[str, ...]:
+def read_peer_requirements(peer: str) -> tuple[str, ...]:
     """Return the pinned packages of a peer, `name==version`."""
-    return _requirements()[peer]
+    return _read_requirements()[peer]
 
 
-def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener = silent) -> Path:
+def locate_peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener = silent) -> Path:
     """Return the interpreter of a peer's environment; make it if there is no whole one.
 
     Peers with the same packages share one, named after the first of them.
@@ -28,7 +28,7 @@ def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener =
     Raises:
         OperationalError: it cannot be made (pip's reason is given) or the disk is full.
     """
-    pins = peer_requirements(peer)
+    pins = read_peer_requirements(peer)
     return python_environment(
         _target(peer, cache or locate_cache()),
         "\n".join(pins),
@@ -39,18 +39,18 @@ def peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener =
     )
 
 
-def has_environment(peer: str) -> bool:
+def is_installed(peer: str) -> bool:
     """Return whether a peer's environment is there already."""
-    return is_made(_target(peer, locate_cache()), "\n".join(peer_requirements(peer)))
+    return is_made(_target(peer, locate_cache()), "\n".join(read_peer_requirements(peer)))
 
 
 def _target(peer: str, cache: Path) -> Path:
-    pins = peer_requirements(peer)
-    shared = next(name for name, others in _requirements().items() if others == pins)
+    pins = read_peer_requirements(peer)
+    shared = next(name for name, others in _read_requirements().items() if others == pins)
     return cache / "peers" / shared
 
 
 @cache
-def _requirements() -> Mapping[str, tuple[str, ...]]:
+def _read_requirements() -> Mapping[str, tuple[str, ...]]:
     text = files("hallulab.detectors.peers").joinpath("requirements.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, tuple[str, ...]]).validate_python(yaml.safe_load(text))

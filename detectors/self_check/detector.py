@@ -22,7 +22,7 @@ from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.agents.tuned import EVEN_ODDS
-from hallulab.detectors.base.judging import Abstention, flagged_spans, format_evidence, gather_all
+from hallulab.detectors.base.judging import Abstention, format_evidence, gather_all, make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.scenarios.options import read_options
@@ -91,7 +91,7 @@ class SelfCheckDetector(ServedDetector):
             outcome="scored",
             score=score,
             flagged=score >= self.threshold,
-            spans=flagged_spans(units, self.threshold, _reason, evidence.passages),
+            spans=make_flagged_spans(units, self.threshold, _reason, evidence.passages),
             units=(*(_sample_unit(n, text) for n, text in enumerate(samples, 1)), *units),
             truncated=evidence.truncated,
         )

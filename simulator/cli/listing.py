@@ -68,9 +68,11 @@ def _chatbots(scenario: str | None) -> _Content:
 
 
 def _detectors(scenario: str | None) -> _Content:
-    from hallulab.detectors.registry import detector_names, find_detector
+    from hallulab.detectors.registry import find_detector, list_detector_names
 
-    return ["detector", "what it does"], [(name, _summary(find_detector(name))) for name in detector_names()]
+    return ["detector", "what it does"], [
+        (name, _summary(find_detector(name))) for name in list_detector_names()
+    ]
 
 
 def _models(scenario: str | None) -> _Content:

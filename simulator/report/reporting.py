@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hallulab.agents.users.user_flaws import MIN_TURNS, find_conversation_flaws
-from hallulab.detectors.base.fitted import fitted_version
+from hallulab.detectors.base.fitted import compute_fitted_version
 from hallulab.scenarios.attacks.orders import without_user_orders
 from hallulab.scenarios.datasets.gold import annotated_turns
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -216,7 +216,7 @@ def _mistakes(verdicts: Iterable[VerdictKey]) -> dict[str, DetectorErrors]:
     for verdict in verdicts:
         versions.setdefault(verdict.detector, set()).add(verdict.version)
     found = {
-        detector: fitted_version(detector, *judged)
+        detector: compute_fitted_version(detector, *judged)
         for detector, judged in versions.items()
         if len(judged) == 1
     }

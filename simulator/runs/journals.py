@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from hallulab.detectors.base.checking import misfit
+from hallulab.detectors.base.checking import find_misfit
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.jsonl import placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
@@ -289,7 +289,7 @@ def _require_subject(
             f"{place}: field `turn`: there is no turn {verdict.turn} in conversation {conversation.id!r}, "
             f"which has {len(conversation.turns)}. Correct or delete the line."
         )
-    found = misfit(verdict, conversation.turns[verdict.turn].reply)
+    found = find_misfit(verdict, conversation.turns[verdict.turn].reply)
     if found is not None:
         field, flaw = found
         raise UsageError(f"{place}: field `{field}`: {flaw}. Correct or delete the line.")

@@ -15,7 +15,7 @@ from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.replicas import Answered
 from hallulab.chatbots.registry import read_chatbot_options
-from hallulab.detectors.base.protocol import Detector, judging
+from hallulab.detectors.base.protocol import Detector, describe_judging
 from hallulab.scenarios.attacks.attacked import AttackRecord, attack_version
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
@@ -157,7 +157,7 @@ def enter_folder(
     before = saved or SavedExperiment(experiment=kept, identity={}, detectors={})
     checks = before.claim_checks
     verifying = {} if making is None else making.verifying
-    judges = {one.name: judging(one, model_name(experiment, "detector")) for one in detectors}
+    judges = {one.name: describe_judging(one, model_name(experiment, "detector")) for one in detectors}
     update: dict[str, Any] = {
         "hallulab": installed("hallulab"),
         "packages": {name: installed(name) for name in ("autogen-agentchat", "httpx2", "pydantic")},

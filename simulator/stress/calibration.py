@@ -8,7 +8,7 @@ from functools import partial
 
 from hallulab.agents.machine.progress import bars
 from hallulab.agents.models.model import ModelPool
-from hallulab.detectors.base.fitted import Fitted, fitted_file, folder
+from hallulab.detectors.base.fitted import Fitted, folder, locate_fitted_file
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.detectors.registry import find_detector
 from hallulab.scenarios.datasets import load_labelled
@@ -127,7 +127,7 @@ async def calibrate_command(
         reasons = "; ".join(f"{row.detector}: {row.not_fitted}" for row in report.detectors)
         raise OperationalError(f"no threshold could be fitted, nothing is kept: {reasons}.")
     folder().mkdir(parents=True, exist_ok=True)
-    write_together(dict(map(fitted_file, fits)))
+    write_together(dict(map(locate_fitted_file, fits)))
     return report
 
 

@@ -59,7 +59,7 @@ def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     def embedder(model: str) -> Embedder:
         return HashedWords()
 
-    monkeypatch.setattr("hallulab.detectors.logic_graph.detector.shared_embedder", embedder)
+    monkeypatch.setattr("hallulab.detectors.logic_graph.detector.get_shared_embedder", embedder)
 
 
 def asked(folder: Path, url: str | None = None) -> TableArguments:

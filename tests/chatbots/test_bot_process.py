@@ -71,7 +71,8 @@ def noted(name: str) -> str:
 
 
 @pytest.mark.parametrize("inits", [False, True], ids=["folders", "packages"])
-async def test_a_project_has_packages_called_as_ours(inits: bool) -> None:
+async def test_a_project_has_packages_called_as_ours(inits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     for package in ("agents", "scenarios", "tests"):
         write(f"{package}/helper.py", f"NAME = 'my {package}'")
         if inits:
@@ -89,7 +90,8 @@ async def test_a_project_has_packages_called_as_ours(inits: bool) -> None:
     assert await said(made()) == "my agents, my scenarios, my tests"
 
 
-async def test_hallulabs_packages_are_out_of_sight() -> None:
+async def test_hallulabs_packages_are_out_of_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     write("my_bot.py", "import detectors\ndef reply(history): return 'x'")
     with pytest.raises(UsageError, match=r"\(ModuleNotFoundError: No module named 'detectors'\)\.$"):
         made()

@@ -7,7 +7,7 @@ import pytest
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.chatbots.fact_checker import FactCheckerBot
 from hallulab.chatbots.registry import CHATBOTS
-from hallulab.detectors.base.protocol import DetectorContext, judging
+from hallulab.detectors.base.protocol import DetectorContext, describe_judging
 from hallulab.detectors.registry import DETECTORS, make_detector
 from tests.chatbots.stage import stage
 from tests.places import ROOT
@@ -57,7 +57,7 @@ def test_no_detector_uses_a_prompt_file_of_the_chatbots(kind: str) -> None:
     context, _, _ = stage()
     detector = make_detector(kind, kind, DetectorContext(models=context.models))
     ours = {path.stem: load_prompt("hallulab.chatbots", path.stem).version for path in FOLDER.glob("*.txt")}
-    assert set(ours.values()).isdisjoint(judging(detector, "m").prompts.values())
+    assert set(ours.values()).isdisjoint(describe_judging(detector, "m").prompts.values())
 
 
 @pytest.mark.parametrize("name", sorted(PLACEHOLDERS))

@@ -11,7 +11,7 @@ import pytest
 
 from hallulab.detectors import registry
 from hallulab.detectors.base.protocol import Detector, DetectorContext
-from hallulab.detectors.registry import DETECTORS, detector_names, find_detector, make_detector
+from hallulab.detectors.registry import DETECTORS, find_detector, list_detector_names, make_detector
 from hallulab.scenarios import plugins
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Span, TurnView
@@ -32,7 +32,7 @@ def test_an_unknown_detector_is_refused_with_the_names_there_are() -> None:
     pool, _ = scripted_pool(lambda _: "")
     with pytest.raises(UsageError, match="no detector 'halu'; there are: halludetect, metarag, lexical"):
         make_detector("halu", "halu", DetectorContext(models=pool))
-    assert detector_names()[:3] == ["halludetect", "metarag", "lexical"]
+    assert list_detector_names()[:3] == ["halludetect", "metarag", "lexical"]
 
 
 @pytest.mark.parametrize("kind", sorted(DETECTORS))
@@ -55,7 +55,7 @@ def test_an_entry_point_is_a_detector_unless_the_name_is_ours(offered: list[Entr
     offered += [EntryPoint(name, "math:sqrt", registry.GROUP) for name in ("theirs", "lexical")]
     assert find_detector("theirs") is math.sqrt  # type: ignore[comparison-overlap]
     assert find_detector("lexical") is DETECTORS["lexical"]
-    assert detector_names() == [*DETECTORS, "theirs"]
+    assert list_detector_names() == [*DETECTORS, "theirs"]
 
 
 def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -> None:

@@ -18,7 +18,8 @@ MAIN = "from hallulab.__main__ import main; main()"
 def python(code: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own, with a folder as the working directory."""
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True)
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(command, cwd=folder, env=clean | environ, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("floor", FLOORS)

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from hallulab.detectors.evidence_chain.training import hold_out, regression
+from hallulab.detectors.evidence_chain.training import hold_out, make_regression
 from hallulab.detectors.features.batch import Batch, make_batch, make_case
 from hallulab.detectors.features.features import PAPER_FEATURES, Attribution, measure
-from hallulab.detectors.features.learning import best_threshold, count_forms, gold
+from hallulab.detectors.features.learning import choose_threshold, count_forms, gold
 from hallulab.detectors.features.matching import Match
 from hallulab.detectors.features.scores import Scores
 from hallulab.detectors.features.tokens import Flags, Integers, Numbers
@@ -78,7 +78,7 @@ def ablate(train: Sequence[LabelledReply], test: Sequence[LabelledReply], seed: 
     for variant, names in ABLATIONS.items():
         inputs, tested = (part[:, [PAPER_FEATURES.index(name) for name in names]] for part in features)
         scores = np.select(parts, [_risk(inputs[~part], labels[0][~part], inputs) for part in parts])
-        threshold = best_threshold(labels[0][judged], scores[judged])
+        threshold = choose_threshold(labels[0][judged], scores[judged])
         risk = _risk(inputs[learnt], labels[0][learnt], tested)
         found.append(Ablation(variant, labels[1], risk, threshold))
     return found
@@ -86,7 +86,7 @@ def ablate(train: Sequence[LabelledReply], test: Sequence[LabelledReply], seed: 
 
 def _risk(inputs: Numbers, labels: Flags, tested: Numbers) -> Numbers:
     """Return the risk of `tested` by a regression on `inputs` and `labels`, of shape (sentences,)."""
-    probability: Numbers = regression(inputs.shape[1]).fit(inputs, labels).predict_proba(tested)[:, 1]
+    probability: Numbers = make_regression(inputs.shape[1]).fit(inputs, labels).predict_proba(tested)[:, 1]
     return probability
 
 

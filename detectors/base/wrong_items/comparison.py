@@ -41,7 +41,7 @@ class Mismatch(NamedTuple):
     """What the evidence has."""
 
 
-def differences(claim: ComparedSentence) -> Iterator[Mismatch]:
+def find_differences(claim: ComparedSentence) -> Iterator[Mismatch]:
     """Yield the differences from the evidence sentence that has most of the claim, if the two are near."""
     source = claim.best
     if source is None or claim.evidence.share(claim.stems, source.own) < NEAR_VERBATIM:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hallulab.detectors.base.wrong_items.claim import ComparedSentence, read_claim
-from hallulab.detectors.base.wrong_items.comparison import differences
+from hallulab.detectors.base.wrong_items.comparison import find_differences
 from hallulab.detectors.base.wrong_items.evidence import read_evidence
 from hallulab.detectors.base.wrong_items.findings import Fault, SentenceFault, find_wrong
-from hallulab.detectors.base.wrong_items.wording import reason
+from hallulab.detectors.base.wrong_items.wording import word_reason
 from hallulab.scenarios.transcript import Frozen, Passage
 
 _WORDLESS = "There is nothing to check here."
@@ -78,15 +78,15 @@ def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> 
     if not claim.tokens:
         return Explanation(items=(), reason=_WORDLESS)
     found = find_wrong(claim)
-    return Explanation(items=tuple(_item(claim, one) for one in found), reason=reason(claim, found))
+    return Explanation(items=tuple(_item(claim, one) for one in found), reason=word_reason(claim, found))
 
 
-def signals(sentence: str, passages: Sequence[Passage], user_text: str = "") -> Signals:
+def find_signals(sentence: str, passages: Sequence[Passage], user_text: str = "") -> Signals:
     """Return the same analysis as numbers, for any sentence, flagged or not. Arguments as in `explain`."""
     claim = _claim(sentence, passages, user_text)
     evidence = claim.evidence
     found = find_wrong(claim) if claim.tokens else []
-    differing = {difference.kind for difference in differences(claim)}
+    differing = {difference.kind for difference in find_differences(claim)}
     missing = [_missing(claim.stems, held) for held in evidence.passages]
     return Signals(
         items=len(claim.items),

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from hallulab.detectors.base.wrong_items.claim import ComparedSentence
-from hallulab.detectors.base.wrong_items.comparison import differences
+from hallulab.detectors.base.wrong_items.comparison import find_differences
 from hallulab.detectors.base.wrong_items.evidence import Sentence, Token
-from hallulab.detectors.base.wrong_items.phrases import lacking, main_words, unsaid, whole_items
+from hallulab.detectors.base.wrong_items.phrases import find_lacking, find_unsaid, main_words, whole_items
 from hallulab.scenarios.text.items import Item, stems_key
 from hallulab.scenarios.text.spans import Region
 
@@ -119,14 +119,14 @@ def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
 
 
 def _different(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    for difference in differences(claim):
+    for difference in find_differences(claim):
         yield SentenceFault(
             difference.kind, whole_items(claim, *difference.place), None, difference.instead, claim.best
         )
 
 
 def _unsupported(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    place = unsaid(claim) or lacking(claim, claim.held)
+    place = find_unsaid(claim) or find_lacking(claim, claim.held)
     if place is None:
         return
     holders = claim.saying(place)
@@ -138,7 +138,7 @@ def _unsupported(claim: ComparedSentence) -> Iterator[SentenceFault]:
 
 def _about(claim: ComparedSentence, item: Item, source: Sentence) -> Region | None:
     """Return what the evidence sentence with the item does not say, in the item's clause or else anywhere."""
-    return lacking(claim, source.stems, claim.clause(item)) or lacking(claim, source.stems)
+    return find_lacking(claim, source.stems, claim.clause(item)) or find_lacking(claim, source.stems)
 
 
 def _is_part(name: str, other: str) -> bool:

@@ -37,7 +37,7 @@ def main_words(claim: ComparedSentence) -> Region:
     return whole_items(claim, first[0].start, first[-1].end)
 
 
-def unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Region | None:
+def find_unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Region | None:
     """Return the stretch densest in words that the best evidence sentence lacks.
 
     If another evidence sentence has it, return the stretch densest in words that no passage has. None if
@@ -48,15 +48,15 @@ def unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Region | 
         claim: the sentence.
         outside: stretches that it may not touch.
     """
-    place = lacking(claim, claim.held, outside=outside)
+    place = find_lacking(claim, claim.held, outside=outside)
     if not outside and place is not None and claim.stems - claim.held <= claim.said.stems:
         return main_words(claim)
     if place is None or not claim.saying(place):
         return place
-    return lacking(claim, claim.evidence.stems, outside=outside)
+    return find_lacking(claim, claim.evidence.stems, outside=outside)
 
 
-def lacking(
+def find_lacking(
     claim: ComparedSentence,
     held: frozenset[str],
     within: Region | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hallulab.detectors.base.wrong_items.claim import ComparedSentence
 from hallulab.detectors.base.wrong_items.evidence import Sentence, content
 from hallulab.detectors.base.wrong_items.findings import SentenceFault, alternatives
-from hallulab.detectors.base.wrong_items.phrases import main_words, unsaid
+from hallulab.detectors.base.wrong_items.phrases import find_unsaid, main_words
 
 MOST_WORDS = 40
 """Most words of a reason; findings that do not fit are left out."""
@@ -29,7 +29,7 @@ _USERS_CASE = re.compile(
 )
 
 
-def reason(claim: ComparedSentence, found: Sequence[SentenceFault]) -> str:
+def word_reason(claim: ComparedSentence, found: Sequence[SentenceFault]) -> str:
     """Return one or two sentences on the surest findings.
 
     Args:
@@ -87,7 +87,7 @@ def _absent(claim: ComparedSentence, found: Sequence[SentenceFault]) -> list[str
     only = alternatives(claim, other.item) if other.item else []
     if 0 < len(only) <= _ONLY:
         told += f", which has only {' and '.join(map(_quoted, only))}"
-    more = unsaid(claim, [one.place for one in missing])
+    more = find_unsaid(claim, [one.place for one in missing])
     told += "."
     words = more.of(claim.text) if more else ""
     return [told, f"Nor is {_quoted(words)}."] if len(words.split()) >= _WORDS_MORE else [told]

@@ -146,5 +146,5 @@ def test_int8_is_for_processors_that_are_fast_at_it_and_for_little_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(conversion, "has_fast_int8", lambda: fast_int8)
-    monkeypatch.setattr(conversion, "total_memory", lambda: memory)
+    monkeypatch.setattr(conversion, "measure_total_memory", lambda: memory)
     assert choose_weight_format(MODEL, ServerEnvironment(kind=kind, python=tmp_path)) == expected

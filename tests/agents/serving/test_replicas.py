@@ -23,8 +23,8 @@ def on_gpu(tmp_path: Path) -> PreparedModel:
 @pytest.fixture
 def on_cpu(on_gpu: PreparedModel, monkeypatch: pytest.MonkeyPatch) -> PreparedModel:
     """A model of 2 GiB on five cores with 14 GiB of free memory."""
-    monkeypatch.setattr(replicas, "usable_cores", lambda: {0, 1, 2, 3, 6})
-    monkeypatch.setattr(replicas, "available_memory", lambda: 14 * GIB)
+    monkeypatch.setattr(replicas, "count_usable_cores", lambda: {0, 1, 2, 3, 6})
+    monkeypatch.setattr(replicas, "measure_available_memory", lambda: 14 * GIB)
     return on_gpu.model_copy(update={"cpu": True, "weights": 2 * GIB})
 
 

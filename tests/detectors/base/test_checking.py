@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.detectors.base.checking import checked, failure, run_detector
+from hallulab.detectors.base.checking import check_judgement, make_failed_judgement, run_detector
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.transcript import Judgement, Span, TurnView
 from tests.builders import call, scored
@@ -16,7 +16,7 @@ def flagging(*spans: Span) -> Judgement:
 
 def test_a_judgement_of_the_reply_is_kept() -> None:
     found = flagging(Span(start=3, end=5, text="or"), Span(start=None, end=None, text="elsewhere"))
-    assert checked(found, "word!") == found
+    assert check_judgement(found, "word!") == found
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ def test_a_judgement_of_the_reply_is_kept() -> None:
     [(None, "NoneType"), ({"outcome": "scored"}, "dict"), (scored("c", 0), "Verdict")],
 )
 def test_what_is_no_judgement_is_a_failed_one(found: object, kind: str) -> None:
-    judgement = checked(found, "word!")
+    judgement = check_judgement(found, "word!")
     assert (judgement.outcome, judgement.error) == ("failed", f"the detector gave a {kind}, no Judgement")
 
 
 def test_a_span_outside_the_reply_is_a_failure_that_keeps_its_calls() -> None:
-    judgement = checked(flagging(Span(start=3, end=6, text="or!")), "word!")
+    judgement = check_judgement(flagging(Span(start=3, end=6, text="or!")), "word!")
     assert (judgement.outcome, judgement.error, judgement.calls) == (
         "failed",
         "the detector gave a span [3, 6) outside the reply, which has 5 characters",
@@ -38,19 +38,21 @@ def test_a_span_outside_the_reply_is_a_failure_that_keeps_its_calls() -> None:
 
 
 def test_a_judgement_that_no_file_can_hold_is_a_failed_one() -> None:
-    judgement = checked(flagging(Span(start=0, end=1, text="w", reason="bad \ud800")), "word!")
+    judgement = check_judgement(flagging(Span(start=0, end=1, text="w", reason="bad \ud800")), "word!")
     assert judgement.outcome == "failed"
     assert (judgement.error or "").startswith("PydanticSerializationError: ")
 
 
 def test_what_a_detector_raises_can_be_written() -> None:
-    assert failure(ValueError("bad \ud800")) == Judgement(outcome="failed", error="ValueError: bad \ufffd")
+    assert make_failed_judgement(ValueError("bad \ud800")) == Judgement(
+        outcome="failed", error="ValueError: bad \ufffd"
+    )
 
 
 def test_scores_of_other_words_than_the_reply_has_are_a_failure() -> None:
     found = Judgement(outcome="scored", score=0.5, flagged=False, spans=(), word_scores=(0.1, 0.2))
-    assert checked(found, "two words") == found
-    judgement = checked(found, "three words here")
+    assert check_judgement(found, "two words") == found
+    judgement = check_judgement(found, "three words here")
     assert (judgement.outcome, judgement.error) == (
         "failed",
         "the detector gave 2 word scores for a reply of 3 words",
@@ -71,7 +73,7 @@ def test_scores_of_other_words_than_the_reply_has_are_a_failure() -> None:
 def test_a_judgement_that_was_changed_unchecked_is_a_failed_one(
     changed: dict[str, object], flaw: str
 ) -> None:
-    judgement = checked(flagging().model_copy(update=changed), "word!")
+    judgement = check_judgement(flagging().model_copy(update=changed), "word!")
     assert (judgement.outcome, judgement.error) == (
         "failed",
         f"the detector gave no sound Judgement: {flaw}",

@@ -10,9 +10,9 @@ from hallulab.detectors.base.fitted import (
     Fitted,
     GroupCounts,
     UnitCounts,
-    fitted_file,
-    fitted_for,
-    fitted_version,
+    compute_fitted_version,
+    find_fitted,
+    locate_fitted_file,
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.combined.detector import CombinedDetector
@@ -36,7 +36,7 @@ def fitted(scoring: str, threshold: float = 0.4, version: str = "v") -> Fitted:
 
 
 def keep(one: Fitted) -> Path:
-    path, text = fitted_file(one)
+    path, text = locate_fitted_file(one)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
@@ -50,21 +50,21 @@ def made(
 
 
 def test_a_fit_is_found_by_its_way_to_score_and_by_its_version() -> None:
-    assert fitted_for("a") is None
-    assert fitted_version("d", "v") is None
+    assert find_fitted("a") is None
+    assert compute_fitted_version("d", "v") is None
     keep(fitted("a"))
-    assert fitted_for("a") == fitted("a")
-    assert fitted_for("b") is None
-    assert fitted_version("d", "v") == fitted("a")
-    assert fitted_version("e", "v") is None
-    assert fitted_version("d", "w") is None
+    assert find_fitted("a") == fitted("a")
+    assert find_fitted("b") is None
+    assert compute_fitted_version("d", "v") == fitted("a")
+    assert compute_fitted_version("e", "v") is None
+    assert compute_fitted_version("d", "w") is None
 
 
 def test_a_damaged_file_is_named_with_a_remedy() -> None:
     path = keep(fitted("a"))
     path.write_text(path.read_text().replace("0.4", '"high"'))
     with pytest.raises(UsageError) as raised:
-        fitted_for("a")
+        find_fitted("a")
     assert str(raised.value) == (
         f"{path}: field `threshold`: input should be a valid number, unable to parse string as a number. "
         "Delete it, or run `hallulab calibrate` again."

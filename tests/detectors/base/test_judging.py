@@ -12,9 +12,15 @@ from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.detectors.base.evidence_questions import Calibration, calibration
-from hallulab.detectors.base.judging import best_passage, flagged_spans, format_evidence, gather_all, judge
-from hallulab.detectors.base.thresholds import tuned_threshold
+from hallulab.detectors.base.evidence_questions import Calibration, find_calibration
+from hallulab.detectors.base.judging import (
+    find_best_passage,
+    format_evidence,
+    gather_all,
+    judge,
+    make_flagged_spans,
+)
+from hallulab.detectors.base.thresholds import find_tuned_threshold
 from hallulab.scenarios.transcript import Judgement, Passage, Span, Unit
 from tests.scripted import scripted_pool
 
@@ -48,10 +54,12 @@ def test_no_passages_are_no_evidence_and_nothing_is_cut() -> None:
 
 
 def test_the_best_passage_shares_most_words_and_is_none_where_none_shares_any() -> None:
-    assert best_passage("Where are tickets sold?", (POOL, GATE)) == "gate#0: Tickets are sold at the gate."
-    assert best_passage("at the", (POOL, GATE)).startswith("pool#0: ")
-    assert best_passage("moon cheese", (POOL, GATE)) == ""
-    assert best_passage("anything", ()) == ""
+    assert (
+        find_best_passage("Where are tickets sold?", (POOL, GATE)) == "gate#0: Tickets are sold at the gate."
+    )
+    assert find_best_passage("at the", (POOL, GATE)).startswith("pool#0: ")
+    assert find_best_passage("moon cheese", (POOL, GATE)) == ""
+    assert find_best_passage("anything", ()) == ""
 
 
 def test_units_from_the_threshold_on_are_spans_and_those_without_a_score_are_not() -> None:
@@ -60,7 +68,7 @@ def test_units_from_the_threshold_on_are_spans_and_those_without_a_score_are_not
         Unit(text="free", start=11, end=15, score=0.4),
         Unit(text="far", start=16, end=19),
     ]
-    assert flagged_spans(units, 0.5, lambda unit: f"why {unit.text}", (GATE, POOL)) == (
+    assert make_flagged_spans(units, 0.5, lambda unit: f"why {unit.text}", (GATE, POOL)) == (
         Span(
             start=0,
             end=10,
@@ -117,16 +125,16 @@ def test_a_correction_keeps_the_order_and_the_range(a: float, b: float, scale: f
 
 
 def test_the_shift_moves_the_even_odds() -> None:
-    assert calibration("qwen2.5-coder-1.5b", "unsupported").apply(0.36) == pytest.approx(0.5, abs=0.01)
-    assert calibration("qwen2.5-coder-1.5b", "verified").apply(0.6225) == pytest.approx(0.5, abs=0.01)
+    assert find_calibration("qwen2.5-coder-1.5b", "unsupported").apply(0.36) == pytest.approx(0.5, abs=0.01)
+    assert find_calibration("qwen2.5-coder-1.5b", "verified").apply(0.6225) == pytest.approx(0.5, abs=0.01)
 
 
 def test_only_tuned_models_have_a_correction_or_a_threshold() -> None:
-    assert calibration("gpt-x", "unsupported") == Calibration()
-    assert tuned_threshold("metarag", "probability", "qwen2.5-coder-1.5b") == 0.43
-    assert tuned_threshold("metarag", "word", "qwen2.5-coder-1.5b") is None
-    assert tuned_threshold("direct-judge", "reply", "qwen2.5-coder-1.5b") == 0.34
-    assert tuned_threshold("halludetect", "probability", "gpt-x") is None
+    assert find_calibration("gpt-x", "unsupported") == Calibration()
+    assert find_tuned_threshold("metarag", "probability", "qwen2.5-coder-1.5b") == 0.43
+    assert find_tuned_threshold("metarag", "word", "qwen2.5-coder-1.5b") is None
+    assert find_tuned_threshold("direct-judge", "reply", "qwen2.5-coder-1.5b") == 0.34
+    assert find_tuned_threshold("halludetect", "probability", "gpt-x") is None
 
 
 @pytest.mark.parametrize(("flagged", "outcome"), [(False, "abstained"), (True, "scored")])

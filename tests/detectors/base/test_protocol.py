@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hallulab.agents.claim_check import ClaimCheck
-from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, judging
+from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, describe_judging
 from hallulab.detectors.registry import DETECTORS, make_detector
 from hallulab.scenarios.transcript import Judgement, TurnView
 from tests.scripted import scripted_pool
@@ -49,7 +49,7 @@ async def test_many_replies_are_judged_one_by_one_unless_a_detector_can_do_bette
 def test_who_asks_a_model_judges_by_the_one_that_plays_the_detector(kind: str) -> None:
     pool, _ = scripted_pool(lambda _: "")
     made = make_detector(kind, kind, DetectorContext(models=pool))
-    assert judging(made, "scripted").models == (("scripted",) if made.traits.needs_model else ())
+    assert describe_judging(made, "scripted").models == (("scripted",) if made.traits.needs_model else ())
 
 
 @pytest.mark.parametrize("kind", ["direct-judge", "self-check", "logic-graph"])
@@ -57,7 +57,7 @@ def test_a_detector_tells_the_prompts_that_it_asks_by(kind: str) -> None:
     pool, _ = scripted_pool(lambda _: "")
     made = make_detector(kind, kind, DetectorContext(models=pool))
     assert (
-        set(judging(made, "scripted").prompts)
+        set(describe_judging(made, "scripted").prompts)
         == {
             "direct-judge": {"reply", "sentence"},
             "self-check": {"sample", "check"},
@@ -67,15 +67,15 @@ def test_a_detector_tells_the_prompts_that_it_asks_by(kind: str) -> None:
 
 
 def test_a_detector_that_tells_nothing_judges_by_the_served_model_if_it_asks_one() -> None:
-    assert judging(Theirs(), "m") == ClaimCheck(models=("m",), methods=(f"{__name__}.Theirs",))
-    assert judging(Free(), "m") == ClaimCheck(methods=(f"{__name__}.Free",))
+    assert describe_judging(Theirs(), "m") == ClaimCheck(models=("m",), methods=(f"{__name__}.Theirs",))
+    assert describe_judging(Free(), "m") == ClaimCheck(methods=(f"{__name__}.Free",))
 
 
 def test_what_a_detector_tells_goes_before_the_served_model() -> None:
     class Telling(Theirs):
         claim_check = ClaimCheck(models=("own",))
 
-    told = judging(Telling(), "m")
+    told = describe_judging(Telling(), "m")
     assert (told.models, told.prompts) == (("own",), {})
 
 

@@ -9,7 +9,7 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
-from hallulab.detectors.base.trained_file import classifier, read_trained, write_trained
+from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.combined import model as combined
 from hallulab.detectors.evidence_chain import model as evidence_chain
 from hallulab.detectors.features.matching import DocumentFrequency
@@ -57,11 +57,11 @@ def test_a_file_that_cannot_be_read_is_named(kept: Path, monkeypatch: pytest.Mon
 
 def test_a_classifier_gives_probabilities_or_is_none_where_it_may_be() -> None:
     regression = LogisticRegression()
-    assert classifier(regression) is regression
-    assert classifier(None, optional=True) is None
+    assert read_classifier(regression) is regression
+    assert read_classifier(None, optional=True) is None
     for found in (None, "x"):
         with pytest.raises(TypeError, match=f"{type(found).__name__} is no classifier"):
-            classifier(found)
+            read_classifier(found)
 
 
 @pytest.mark.parametrize(

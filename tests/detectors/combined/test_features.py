@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.combined.copying import COPY_FEATURES, copying
+from hallulab.detectors.combined.copying import COPY_FEATURES, measure_copying
 from hallulab.detectors.combined.features import (
     TASKS,
     mean_max_min,
@@ -54,7 +54,7 @@ def test_nothing_is_copied_from_no_evidence() -> None:
 
 
 def test_of_no_replies_nothing_is_measured() -> None:
-    assert copying(make_batch([])).shape == (0, len(COPY_FEATURES))
+    assert measure_copying(make_batch([])).shape == (0, len(COPY_FEATURES))
 
 
 TEXTS = st.lists(st.sampled_from(["red", "fox", "runs.", "A"]), max_size=6).map(" ".join)
@@ -63,8 +63,8 @@ TEXTS = st.lists(st.sampled_from(["red", "fox", "runs.", "A"]), max_size=6).map(
 @given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=2)), max_size=4))
 def test_what_is_copied_does_not_depend_on_the_other_replies(drawn: list[tuple[str, list[str]]]) -> None:
     cases = [ReplyWithEvidence(reply, passages(*evidence), "qa") for reply, evidence in drawn]
-    alone = [copying(make_batch([case]))[0].tolist() for case in cases]
-    assert copying(make_batch(cases)).tolist() == alone
+    alone = [measure_copying(make_batch([case]))[0].tolist() for case in cases]
+    assert measure_copying(make_batch(cases)).tolist() == alone
 
 
 def test_inputs_of_words_sentences_and_replies() -> None:

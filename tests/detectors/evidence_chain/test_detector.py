@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext, TrainableDetector
-from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN, EvidenceChainDetector, shipped_path
+from hallulab.detectors.evidence_chain.detector import (
+    EVIDENCE_CHAIN,
+    EvidenceChainDetector,
+    locate_shipped_model,
+)
 from hallulab.detectors.evidence_chain.model import save_model
-from hallulab.detectors.features.batch import task_of
+from hallulab.detectors.features.batch import read_task
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement, Origin, TurnView
 from tests.detectors.features.material import corpus, passages
@@ -106,7 +110,7 @@ async def test_without_words_or_evidence_it_abstains(
     ],
 )
 def test_the_task_is_told_from_the_texts(question: str, evidence: tuple[str, ...], task: str) -> None:
-    assert task_of(question, passages(*evidence)) == task
+    assert read_task(question, passages(*evidence)) == task
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +206,7 @@ def test_a_model_is_taken_from_a_file(
 @pytest.mark.parametrize("features", ["paper", "extended"])
 def test_the_models_of_the_package_are_small(features: str) -> None:
     assert detector(features=features).model.features == features
-    assert shipped_path("rf", "extended").stat().st_size < 2**20
+    assert locate_shipped_model("rf", "extended").stat().st_size < 2**20
     assert detector("evidence-chain-lr", features=features).model.method == "lr"
 
 

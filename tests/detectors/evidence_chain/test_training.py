@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.detectors.evidence_chain.model import load_model, save_model
-from hallulab.detectors.evidence_chain.risk import Method, model_inputs, rule_risk
+from hallulab.detectors.evidence_chain.risk import Method, build_model_inputs, compute_rule_risk
 from hallulab.detectors.evidence_chain.training import SHALLOW, hold_out, train
 from hallulab.detectors.features.batch import make_batch, make_case
 from hallulab.detectors.features.features import Features, measure
-from hallulab.detectors.features.learning import best_threshold, count_forms, gold, parts_of
+from hallulab.detectors.features.learning import assign_parts, choose_threshold, count_forms, gold
 from hallulab.detectors.features.matching import DocumentFrequency
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
@@ -26,9 +26,9 @@ FEW_TREES = SHALLOW._replace(trees=10)
 
 def test_the_threshold_with_the_largest_f1_is_half_way_to_what_it_leaves_out() -> None:
     labels = np.array([True, True, False, True, False])
-    assert best_threshold(labels, np.array([0.875, 0.75, 0.625, 0.5, 0.25])) == 0.375
-    assert best_threshold(np.array([True, False, False]), np.array([0.5, 0.5, 0.25])) == 0.375
-    assert best_threshold(np.array([False, True]), np.array([0.5, 0.25])) == 0.25
+    assert choose_threshold(labels, np.array([0.875, 0.75, 0.625, 0.5, 0.25])) == 0.375
+    assert choose_threshold(np.array([True, False, False]), np.array([0.5, 0.5, 0.25])) == 0.375
+    assert choose_threshold(np.array([False, True]), np.array([0.5, 0.25])) == 0.25
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.1, 0.2, 0.3, 0.4])), min_size=1, max_size=20))
@@ -37,28 +37,28 @@ def test_no_other_threshold_has_a_larger_f1(sample: list[tuple[bool, float]]) ->
     scores = np.array([score for _, score in sample])
     if not labels.any():
         with pytest.raises(ValueError, match="no positive label"):
-            best_threshold(labels, scores)
+            choose_threshold(labels, scores)
         return
 
     def f1(threshold: float) -> float:
         flags = scores >= threshold
         return float(2 * (flags & labels).sum() / (flags.sum() + labels.sum()))
 
-    assert f1(best_threshold(labels, scores)) == max(f1(score) for score in scores)
+    assert f1(choose_threshold(labels, scores)) == max(f1(score) for score in scores)
 
 
 def test_groups_are_dealt_out_whole_and_evenly() -> None:
     replies = corpus(10)
-    parts = parts_of(replies, seed=0).tolist()
+    parts = assign_parts(replies, seed=0).tolist()
     assert sorted(parts) == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4]
     assert len({(one.group, part) for one, part in zip(replies, parts, strict=True)}) == 10
-    assert parts_of(replies, seed=0).tolist() == parts
-    assert parts_of(replies, seed=1).tolist() != parts
+    assert assign_parts(replies, seed=0).tolist() == parts
+    assert assign_parts(replies, seed=1).tolist() != parts
 
 
 def test_one_group_is_too_few() -> None:
     with pytest.raises(UsageError, match="two groups or more"):
-        parts_of(corpus(1), seed=0)
+        assign_parts(corpus(1), seed=0)
 
 
 def test_every_part_is_held_out_in_turn_and_everything_is_learnt_from() -> None:
@@ -111,7 +111,7 @@ def test_what_scores_a_reply_for_the_thresholds_did_not_learn_from_it(
             known = np.array([tuple(row) in self.seen for row in inputs.tolist()], dtype=float)
             return np.column_stack([1 - known, known])
 
-    monkeypatch.setattr("hallulab.detectors.evidence_chain.training._random_forest", lambda *_: Seen())
+    monkeypatch.setattr("hallulab.detectors.evidence_chain.training._make_random_forest", lambda *_: Seen())
     replies = [
         one.model_copy(update={"meta": {"temperature": float(one.group)}}) for one in corpus(10)
     ]  # the temperature makes every group's inputs its own
@@ -147,23 +147,23 @@ def features_of(reply: str, evidence: str) -> Features:
 )
 def test_rules_turn_features_into_risks(method: Method, expected: float) -> None:
     features = features_of("Bread costs 7 or 8.", "Bread costs 3 euros.")
-    assert rule_risk(method, features).tolist() == [pytest.approx(expected)]
+    assert compute_rule_risk(method, features).tolist() == [pytest.approx(expected)]
 
 
 def test_bm25_is_blended_with_coverage() -> None:
     features = features_of("Bread costs 7 or 8.", "Bread costs 3 euros.")
     score = float(features.column("bm25")[0])
     assert 0 < score < 0.5
-    assert rule_risk("bm25", features).tolist() == [pytest.approx(1 - (score + 0.5) / 2)]
+    assert compute_rule_risk("bm25", features).tolist() == [pytest.approx(1 - (score + 0.5) / 2)]
 
 
 def test_a_category_never_seen_is_no_input() -> None:
     made = batch("Bread.", "Bread.")
     features = measure(made, DocumentFrequency(0, {}), "paper")
-    inputs = model_inputs(made, features, ("task",), {"task": ["qa", "summary"]})
+    inputs = build_model_inputs(made, features, ("task",), {"task": ["qa", "summary"]})
     assert inputs[0, 6:].tolist() == [1.0, 0.0]
-    assert model_inputs(made, features, ("generator",), {"generator": ["gpt"]})[0, 6:].tolist() == [0.0]
-    assert model_inputs(made, features, ("temperature",), {})[0, 6:].tolist() == [0.0]
+    assert build_model_inputs(made, features, ("generator",), {"generator": ["gpt"]})[0, 6:].tolist() == [0.0]
+    assert build_model_inputs(made, features, ("temperature",), {})[0, 6:].tolist() == [0.0]
 
 
 @pytest.mark.parametrize("method", ["lexical", "lr", "rf"])

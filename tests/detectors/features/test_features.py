@@ -9,7 +9,7 @@ import pytest
 
 from hallulab.detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
 from hallulab.detectors.features.features import KNOWN, MISMATCH, NOVEL, Features, measure
-from hallulab.detectors.features.matching import DocumentFrequency, best_bm25, make_terms
+from hallulab.detectors.features.matching import DocumentFrequency, make_terms, match_by_bm25
 from tests.detectors.features.material import batch
 
 EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
@@ -57,7 +57,7 @@ def test_bm25_is_the_librarys_as_a_share_of_its_limit() -> None:
     expected = library.get_scores(["lyon", "bread", "rises", "oven", "cakes"])
     # lyon and bread are in 2 of 3 chunks, rises and oven in 1, cakes in none
     limit = sum(math.log(1 + (3 - df + 0.5) / (df + 0.5)) for df in (2, 2, 1, 1, 0))
-    found = best_bm25(make_terms(made), made)
+    found = match_by_bm25(make_terms(made), made)
     assert found.score[0] == pytest.approx(max(expected) / limit, rel=1e-5)
     assert found.chunk[0] == int(np.argmax(expected))
 

@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.halludetect.detector import HalluDetectDetector, kept_places
+from hallulab.detectors.halludetect.detector import HalluDetectDetector, choose_kept_places
 from hallulab.detectors.halludetect.mixture import (
     LogisticWeights,
     Mixture,
+    compute_probability,
+    find_mixture,
     log_odds,
     measure_reply,
     measure_sentence,
-    mixture_of,
-    probability,
 )
-from hallulab.detectors.halludetect.own_evidence import adds_support, nearest_passages
+from hallulab.detectors.halludetect.own_evidence import adds_support, choose_nearest_passages
 from hallulab.scenarios.transcript import Message, Passage, TurnView
 from tests.places import ROOT
 from tests.scripted import Script, last_user, scripted_pool
@@ -106,7 +106,7 @@ async def test_with_a_mixture_the_reply_is_weighed_as_a_whole(monkeypatch: pytes
         sentence=LogisticWeights(intercept=0.0, weights={"unsupported": 1.0}),
         reply=LogisticWeights(intercept=-1.0, weights={"any": 0.0, "unknown": 2.0}),
     )
-    monkeypatch.setattr("hallulab.detectors.halludetect.detector.mixture_of", lambda model: mixture)
+    monkeypatch.setattr("hallulab.detectors.halludetect.detector.find_mixture", lambda model: mixture)
     judge, _ = detector(stated)
     judgement = await judge.detect(VIEW)
     # 11 of 16 words are new, to which 8 are added: log-odds 2 * 11/24 - 1 = -1/12.
@@ -120,7 +120,7 @@ async def test_weights_are_part_of_the_version(monkeypatch: pytest.MonkeyPatch) 
     plain = detector(stated)[0].version
     weights = LogisticWeights(intercept=0.0, weights={"unsupported": 1.0})
     mixture = Mixture(sentence=weights, reply=LogisticWeights(intercept=0.0, weights={"any": 1.0}))
-    monkeypatch.setattr("hallulab.detectors.halludetect.detector.mixture_of", lambda model: mixture)
+    monkeypatch.setattr("hallulab.detectors.halludetect.detector.find_mixture", lambda model: mixture)
     learnt, _ = detector(stated)
     assert learnt.version != plain
 
@@ -145,7 +145,7 @@ async def test_what_the_user_said_needs_no_question() -> None:
 def test_sentences_are_kept_of_flagged_replies(
     severities: list[float], score: float, kept: list[int]
 ) -> None:
-    assert kept_places(severities, score, 4.0) == kept
+    assert choose_kept_places(severities, score, 4.0) == kept
 
 
 def test_a_sentence_is_measured_by_answer_length_new_words_and_misplaced_items() -> None:
@@ -171,17 +171,17 @@ def test_log_odds_are_kept_finite() -> None:
 
 @given(st.floats(-700, 700))
 def test_probability_undoes_log_odds(odds: float) -> None:
-    assert 0.0 <= probability(odds) <= 1.0
+    assert 0.0 <= compute_probability(odds) <= 1.0
     if abs(odds) < 6:
-        assert log_odds(probability(odds)) == pytest.approx(odds)
+        assert log_odds(compute_probability(odds)) == pytest.approx(odds)
 
 
 def test_the_default_model_has_a_mixture_and_others_none() -> None:
-    found = mixture_of("qwen2.5-coder-1.5b")
+    found = find_mixture("qwen2.5-coder-1.5b")
     assert found is not None
     assert set(found.sentence.weights) == {"unsupported", "length", "novelty", "misattributed"}
     assert set(found.reply.weights) == {"any", "unknown"}
-    assert mixture_of("something-else") is None
+    assert find_mixture("something-else") is None
 
 
 def passage(text: str) -> Passage:
@@ -190,9 +190,9 @@ def passage(text: str) -> Passage:
 
 def test_the_nearest_passages_keep_their_order() -> None:
     given_ = [passage("alpha beta"), passage("gamma delta"), passage("beta gamma")]
-    assert nearest_passages(given_, "gamma beta", 20) == (given_[0], given_[2])
-    assert nearest_passages(given_, "gamma beta", 1) == (given_[2],)
-    assert nearest_passages([], "gamma", 20) == ()
+    assert choose_nearest_passages(given_, "gamma beta", 20) == (given_[0], given_[2])
+    assert choose_nearest_passages(given_, "gamma beta", 1) == (given_[2],)
+    assert choose_nearest_passages([], "gamma", 20) == ()
 
 
 def test_a_found_passage_counts_where_the_own_are_silent_and_it_is_near() -> None:
@@ -206,7 +206,7 @@ def test_a_found_passage_counts_where_the_own_are_silent_and_it_is_near() -> Non
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_the_nearest_passages_do_not_hang_on_the_order_of_sets(seed: int) -> None:
     script = (
-        "from hallulab.detectors.halludetect.own_evidence import nearest_passages\n"
+        "from hallulab.detectors.halludetect.own_evidence import choose_nearest_passages\n"
         "from hallulab.scenarios.transcript import Passage\n"
         "words = [f'word{number}' for number in range(900)]\n"
         "alike = [' '.join([*words[:300], *(f'more{m}x{n}' for m in range(n))]) for n in range(0, 500, 10)]\n"
@@ -214,7 +214,7 @@ def test_the_nearest_passages_do_not_hang_on_the_order_of_sets(seed: int) -> Non
         "passages = [\n"
         "    Passage(id=str(n), document='d', text=text) for n, text in enumerate([*alike, *others])\n"
         "]\n"
-        "kept = nearest_passages(passages, ' '.join(words), sum(map(len, alike[:5])))\n"
+        "kept = choose_nearest_passages(passages, ' '.join(words), sum(map(len, alike[:5])))\n"
         "print(*(passage.id for passage in kept))\n"
     )
     told = subprocess.run(

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.statements import statements
+from hallulab.detectors.base.statements import split_statements
 from hallulab.detectors.halludetect.by_word import Objection, RoughAnalysis, vote
 from hallulab.detectors.halludetect.evidence import EvidenceContext, merge_passages
-from hallulab.detectors.halludetect.overlap import lack_of_overlap
-from hallulab.detectors.halludetect.severity import majority, mean, severity
+from hallulab.detectors.halludetect.overlap import measure_lack_of_overlap
+from hallulab.detectors.halludetect.severity import compute_severity, find_majority, mean
 from hallulab.detectors.halludetect.user_said import draws_on_user, items, repeats_user
 from hallulab.scenarios.transcript import Passage
 
@@ -24,17 +24,17 @@ SHARES = st.floats(0.0, 1.0)
     [(0.0, 1.0, 1.0), (0.5, 1.0, 4.0), (0.25, 1.0, 2.5), (0.75, 1.0, 4.5), (1.0, 1.0, 5.0), (1.0, 0.0, 1.0)],
 )
 def test_severity_grows_with_the_risk(unsupported: float, consequence: float, expected: float) -> None:
-    assert severity(unsupported, consequence) == expected
+    assert compute_severity(unsupported, consequence) == expected
 
 
 @given(SHARES, SHARES, SHARES)
 def test_severity_is_on_the_scale_and_monotone(a: float, b: float, consequence: float) -> None:
     low, high = sorted((a, b))
-    assert 1.0 <= severity(low, consequence) <= severity(high, consequence) <= 5.0
+    assert 1.0 <= compute_severity(low, consequence) <= compute_severity(high, consequence) <= 5.0
 
 
 def test_a_majority_is_more_than_half() -> None:
-    assert [majority(votes, 4) for votes in (1, 2, 3)] == [False, False, True]
+    assert [find_majority(votes, 4) for votes in (1, 2, 3)] == [False, False, True]
 
 
 def test_the_mean_of_no_samples_is_an_error() -> None:
@@ -68,9 +68,9 @@ def test_a_sentence_with_the_users_words_is_held_against_them() -> None:
 
 
 def test_overlap_weighs_words_and_numbers() -> None:
-    assert lack_of_overlap("It is free", "it is cheap") == pytest.approx(1 / 3)
-    assert lack_of_overlap("Call 555 now", "call 777 now") == pytest.approx((1 / 3 + 1) / 2)
-    assert lack_of_overlap("Call 555-777", "call 555 777") == 0.0
+    assert measure_lack_of_overlap("It is free", "it is cheap") == pytest.approx(1 / 3)
+    assert measure_lack_of_overlap("Call 555 now", "call 777 now") == pytest.approx((1 / 3 + 1) / 2)
+    assert measure_lack_of_overlap("Call 555-777", "call 555 777") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_courtesies_and_questions_claim_nothing(sentence: str, expected: bool) -
     ],
 )
 def test_short_sentences_are_judged_with_the_next_one(reply: str, expected: list[str]) -> None:
-    assert [region.of(reply) for region in statements(reply)] == expected
+    assert [region.of(reply) for region in split_statements(reply)] == expected
 
 
 def test_doubled_retrieval_adds_to_the_turns_own_passages() -> None:

@@ -68,7 +68,8 @@ def detector(pool: ModelPool, embedder: Directions | None = None, **options: Any
     context = DetectorContext(models=pool, seed=5, options={**ours, **options})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "hallulab.detectors.logic_graph.detector.shared_embedder", lambda model: embedder or Directions()
+            "hallulab.detectors.logic_graph.detector.get_shared_embedder",
+            lambda model: embedder or Directions(),
         )
         return LogicGraphDetector("logic-graph", context)
 

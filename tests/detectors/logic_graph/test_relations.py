@@ -6,51 +6,51 @@ import numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.logic_graph.relations import clusters, distances, related
+from hallulab.detectors.logic_graph.relations import compute_distances, find_clusters, find_related
 
 LINE = numpy.array([[0.0], [1.0], [2.0], [10.0]])
 """Three points in a row and one far away: mean distance 5.33."""
 
 
 def test_distances_are_euclidean() -> None:
-    assert distances(numpy.array([[0.0, 0.0], [3.0, 4.0]])).tolist() == [[0.0, 5.0], [5.0, 0.0]]
+    assert compute_distances(numpy.array([[0.0, 0.0], [3.0, 4.0]])).tolist() == [[0.0, 5.0], [5.0, 0.0]]
 
 
 def test_related_is_within_alpha_times_the_mean() -> None:
-    graph = related(distances(LINE), 0.2)
+    graph = find_related(compute_distances(LINE), 0.2)
     assert list(graph.nodes) == [0, 1, 2, 3]
     assert list(graph.edges(data="length")) == [(0, 1, 1.0), (1, 2, 1.0)]
 
 
 def test_a_single_chunk_is_related_to_none() -> None:
-    assert clusters(numpy.zeros((1, 1)), [7], 1.0, 10) == [[0]]
+    assert find_clusters(numpy.zeros((1, 1)), [7], 1.0, 10) == [[0]]
 
 
 def test_doubles_are_related_and_put_together_like_others() -> None:
-    apart = distances(numpy.array([[0.0], [1.0], [1.0], [2.0], [9.0]]))
-    assert related(apart, 0.3).edges[1, 2]["length"] == 1e-6
-    assert clusters(apart, [1, 1, 1, 1, 1], 0.3, 4) == [[0, 1, 2, 3], [4]]
+    apart = compute_distances(numpy.array([[0.0], [1.0], [1.0], [2.0], [9.0]]))
+    assert find_related(apart, 0.3).edges[1, 2]["length"] == 1e-6
+    assert find_clusters(apart, [1, 1, 1, 1, 1], 0.3, 4) == [[0, 1, 2, 3], [4]]
 
 
 def test_bridges_are_merged_first() -> None:
     # Two pairs, and 2-3 between them: with room for two chunks only the bridge is merged.
-    apart = distances(numpy.array([[0.0], [1.0], [2.2], [3.2]]))
-    assert clusters(apart, [5, 5, 5, 5], 0.7, 10) == [[0], [1, 2], [3]]
+    apart = compute_distances(numpy.array([[0.0], [1.0], [2.2], [3.2]]))
+    assert find_clusters(apart, [5, 5, 5, 5], 0.7, 10) == [[0], [1, 2], [3]]
 
 
 def test_of_equal_betweenness_the_shorter_edge_is_merged_first() -> None:
-    apart = distances(numpy.array([[0.0], [3.0], [5.0]]))
-    assert clusters(apart, [1, 1, 1], 5.0, 2) == [[0], [1, 2]]
+    apart = compute_distances(numpy.array([[0.0], [3.0], [5.0]]))
+    assert find_clusters(apart, [1, 1, 1], 5.0, 2) == [[0], [1, 2]]
 
 
 def test_what_does_not_fit_is_passed_over() -> None:
-    apart = distances(LINE)
-    assert clusters(apart, [4, 9, 4, 1], 9.0, 9) == [[0, 2, 3], [1]]
+    apart = compute_distances(LINE)
+    assert find_clusters(apart, [4, 9, 4, 1], 9.0, 9) == [[0, 2, 3], [1]]
 
 
 def test_clusters_and_members_are_in_document_order() -> None:
-    apart = distances(numpy.array([[5.0], [0.0], [5.1], [0.1]]))
-    assert clusters(apart, [1, 1, 1, 1], 0.2, 10) == [[0, 2], [1, 3]]
+    apart = compute_distances(numpy.array([[5.0], [0.0], [5.1], [0.1]]))
+    assert find_clusters(apart, [1, 1, 1, 1], 0.2, 10) == [[0, 2], [1, 3]]
 
 
 @given(
@@ -61,7 +61,7 @@ def test_clusters_and_members_are_in_document_order() -> None:
 def test_every_chunk_is_in_one_cluster_and_clusters_keep_the_limit(
     tokens: list[int], alpha: float, seed: int
 ) -> None:
-    apart = distances(numpy.random.default_rng(seed).normal(size=(len(tokens), 3)))
-    found = clusters(apart, tokens, alpha, 12)
+    apart = compute_distances(numpy.random.default_rng(seed).normal(size=(len(tokens), 3)))
+    found = find_clusters(apart, tokens, alpha, 12)
     assert sorted(index for cluster in found for index in cluster) == list(range(len(tokens)))
     assert all(sum(tokens[index] for index in cluster) <= 12 for cluster in found)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from hallulab.detectors.logic_graph.segmentation import (
     answer_claims,
-    document_chunks,
-    segments,
-    sentence_claims,
-    token_count,
-    whole_documents,
+    count_tokens,
+    keep_whole_documents,
+    split_claims,
+    split_documents,
+    split_segments,
     whole_reply,
 )
 from hallulab.scenarios.transcript import Passage
@@ -25,16 +25,16 @@ def passage(text: str) -> Passage:
 
 
 def test_tokens_are_words_and_marks() -> None:
-    assert token_count("The fee (Rs 5.50) is due.") == 6 + 4
+    assert count_tokens("The fee (Rs 5.50) is due.") == 6 + 4
 
 
 @given(st.text(alphabet="ab. \n\t\x1c\x85\xa0\u2003\u3000\u3001\u200b’–é中😀\ud800", max_size=20))
 def test_words_are_what_stands_between_white_space_of_any_kind(text: str) -> None:
-    assert token_count(text) == len(text.split()) + sum(map(text.count, ".’–"))
+    assert count_tokens(text) == len(text.split()) + sum(map(text.count, ".’–"))
 
 
 def test_a_sentence_without_a_blank_before_it_has_all_its_words() -> None:
-    chunks = document_chunks([passage("We met in Agartala.You had left.")], 5, 5)
+    chunks = split_documents([passage("We met in Agartala.You had left.")], 5, 5)
     assert [(chunk.text, chunk.tokens) for chunk in chunks] == [
         ("We met in Agartala.", 5),
         ("You had left.", 4),
@@ -42,7 +42,7 @@ def test_a_sentence_without_a_blank_before_it_has_all_its_words() -> None:
 
 
 def test_a_document_has_its_own_sentences_and_its_own_length() -> None:
-    chunks = document_chunks([passage("It is"), passage("2 a. m."), passage(" or so ")], 512, 256)
+    chunks = split_documents([passage("It is"), passage("2 a. m."), passage(" or so ")], 512, 256)
     assert [(chunk.text, chunk.passage, chunk.tokens) for chunk in chunks] == [
         ("It is", 0, 2),
         ("2 a. m.", 1, 5),
@@ -61,29 +61,29 @@ def test_a_document_has_its_own_sentences_and_its_own_length() -> None:
 )
 def test_sentences_are_packed_up_to_the_limit(limit: int, expected: list[str]) -> None:
     text = "One two three. Four five six. Seven eight."
-    assert [region.of(text) for region in segments(text, limit)] == expected
+    assert [region.of(text) for region in split_segments(text, limit)] == expected
 
 
 @given(st.text(alphabet="ab .!\n\t", max_size=80), st.integers(min_value=2, max_value=9))
 def test_segments_lose_nothing_but_white_space_and_keep_the_limit(text: str, limit: int) -> None:
-    pieces = [region.of(text) for region in segments(text, limit)]
+    pieces = [region.of(text) for region in split_segments(text, limit)]
     assert "".join("".join(pieces).split()) == "".join(text.split())
-    assert all(token_count(piece) <= limit or len(piece.split()) == 1 for piece in pieces)
+    assert all(count_tokens(piece) <= limit or len(piece.split()) == 1 for piece in pieces)
 
 
 def test_a_line_break_ends_a_sentence() -> None:
     text = "Title: The pool\nIt opens at 6."
-    assert [region.of(text) for region in segments(text, 5)] == ["Title: The pool", "It opens at 6."]
+    assert [region.of(text) for region in split_segments(text, 5)] == ["Title: The pool", "It opens at 6."]
 
 
 def test_a_chunk_over_neither_limit_is_the_document() -> None:
-    [chunk] = document_chunks([passage("It  opens.\nIt closes.")], 512, 256)
+    [chunk] = split_documents([passage("It  opens.\nIt closes.")], 512, 256)
     assert (chunk.text, chunk.passage, chunk.tokens) == ("It opens. It closes.", 0, 6)
 
 
 def test_no_chunk_reaches_over_a_cut_at_the_document_threshold() -> None:
     text = "A b. C d. E f. G h. I j."
-    chunks = document_chunks([passage("K."), passage(text)], document_tokens=9, chunk_tokens=6)
+    chunks = split_documents([passage("K."), passage(text)], document_tokens=9, chunk_tokens=6)
     assert [(chunk.text, chunk.passage) for chunk in chunks] == [
         ("K.", 0),
         ("A b. C d.", 1),
@@ -95,17 +95,17 @@ def test_no_chunk_reaches_over_a_cut_at_the_document_threshold() -> None:
 @pytest.mark.parametrize(("document_tokens", "chunk_tokens"), [(7, 100), (100, 7)])
 def test_either_limit_alone_cuts_a_document(document_tokens: int, chunk_tokens: int) -> None:
     text = "One two three. Four five six. Seven eight."
-    chunks = document_chunks([passage(text)], document_tokens, chunk_tokens)
+    chunks = split_documents([passage(text)], document_tokens, chunk_tokens)
     assert [chunk.text for chunk in chunks] == ["One two three.", "Four five six. Seven eight."]
 
 
 def test_without_segmentation_a_document_is_a_chunk() -> None:
     text = "A b. " * 50
-    assert [chunk.text for chunk in whole_documents([passage(text)])] == [text.strip()]
+    assert [chunk.text for chunk in keep_whole_documents([passage(text)])] == [text.strip()]
 
 
 def test_claims_are_the_factual_sentences_with_their_places() -> None:
-    claims = sentence_claims(REPLY, "When?")
+    claims = split_claims(REPLY, "When?")
     assert [(claim.text, claim.question) for claim in claims] == [
         ("The pool opens at 6 every day.", "When?"),
         ("Entry costs 9 euros.", "When?"),
@@ -114,7 +114,7 @@ def test_claims_are_the_factual_sentences_with_their_places() -> None:
 
 
 def test_an_answer_of_one_word_is_a_claim() -> None:
-    assert [claim.text for claim in sentence_claims("Captain", "Which position?")] == ["Captain"]
+    assert [claim.text for claim in split_claims("Captain", "Which position?")] == ["Captain"]
 
 
 def test_the_answer_is_its_factual_sentences_put_together() -> None:
@@ -148,5 +148,5 @@ def test_without_segmentation_the_reply_is_the_claim() -> None:
 
 
 def test_a_reply_of_courtesies_claims_nothing() -> None:
-    assert sentence_claims("Hello! Let me know if you need more help.") == []
+    assert split_claims("Hello! Let me know if you need more help.") == []
     assert answer_claims("Hello! Let me know if you need more help.", 512) == []

@@ -11,8 +11,8 @@ from hallulab.detectors.metarag.scoring import (
     Decision,
     Relation,
     expected_penalty,
-    factoid_score,
-    response_score,
+    score_factoid,
+    score_response,
 )
 
 SHARES = st.floats(0.0, 1.0)
@@ -35,18 +35,18 @@ def test_penalties_are_those_of_table_1(relation: Relation, decision: Decision, 
 
 
 def test_equation_1_is_the_mean_over_both_relations() -> None:
-    assert factoid_score([0.0, 0.5], [1.0, 0.5]) == 0.5
-    assert factoid_score([1.0], [0.0]) == 0.5
+    assert score_factoid([0.0, 0.5], [1.0, 0.5]) == 0.5
+    assert score_factoid([1.0], [0.0]) == 0.5
 
 
 @pytest.mark.parametrize(("synonyms", "antonyms"), [([], []), ([0.5], [])])
 def test_equation_1_needs_n_variants_of_each_kind(synonyms: list[float], antonyms: list[float]) -> None:
     with pytest.raises(ValueError, match="N of each"):
-        factoid_score(synonyms, antonyms)
+        score_factoid(synonyms, antonyms)
 
 
 def test_equation_2_is_the_maximum() -> None:
-    assert response_score([0.2, 0.7, 0.4]) == 0.7
+    assert score_response([0.2, 0.7, 0.4]) == 0.7
 
 
 def test_an_expected_penalty_weighs_the_decisions() -> None:

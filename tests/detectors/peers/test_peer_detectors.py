@@ -22,7 +22,7 @@ from hallulab.detectors.peers.detector import (
     PeerDetector,
     RefCheckerDetector,
 )
-from hallulab.detectors.peers.environment import has_environment, peer_python, peer_requirements
+from hallulab.detectors.peers.environment import is_installed, locate_peer_python, read_peer_requirements
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from tests.detectors.peers.test_process import FRAME
@@ -47,7 +47,7 @@ class Starts:
 @pytest.fixture(autouse=True)
 def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
     counter = Starts()
-    monkeypatch.setattr(peers, "worker_command", counter)
+    monkeypatch.setattr(peers, "build_worker_command", counter)
     return counter
 
 
@@ -134,7 +134,7 @@ async def test_an_environment_that_cannot_be_made_fails_every_judgement(
 ) -> None:
     only_wheels_from(tmp_path, monkeypatch)
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path))
-    monkeypatch.setattr(peers, "worker_command", lambda peer: [str(peer_python(peer))])
+    monkeypatch.setattr(peers, "build_worker_command", lambda peer: [str(locate_peer_python(peer))])
     judgement = await judged(made(), "Fine.")
     assert judgement.outcome == "failed"
     assert judgement.error is not None
@@ -161,7 +161,7 @@ def test_what_a_peer_fetches_is_said_with_its_size(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(peers, "has_environment", lambda peer: made_already)
+    monkeypatch.setattr(peers, "is_installed", lambda peer: made_already)
     (tmp_path / "config.json").write_text("{}")
     options = {"weights": str(tmp_path)} if own_weights else {}
     detector = made(HhemDetector, **options)
@@ -172,13 +172,13 @@ def test_what_a_peer_fetches_is_said_with_its_size(
 
 def test_an_environment_is_there_once_it_is_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path))
-    assert not has_environment("hhem")
-    pins = "\n".join(peer_requirements("hhem"))
+    assert not is_installed("hhem")
+    pins = "\n".join(read_peer_requirements("hhem"))
     folder = locate_environment(tmp_path / "peers" / "hhem", pins)
     folder.mkdir(parents=True)
     (folder / STAMP).write_text(pins)
-    assert has_environment("hhem")
-    assert has_environment("minicheck")
+    assert is_installed("hhem")
+    assert is_installed("minicheck")
 
 
 async def test_the_served_model_is_asked_through_our_ledger() -> None:
@@ -273,7 +273,7 @@ def test_the_workers_program_and_packages_count_for_the_version(
     kind: type[PeerDetector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versions = {made(kind).version}
-    monkeypatch.setattr(peers, "peer_requirements", lambda peer: ("torch==1",))
+    monkeypatch.setattr(peers, "read_peer_requirements", lambda peer: ("torch==1",))
     versions.add(made(kind).version)
     monkeypatch.setattr(peers, "_program", lambda peer: ["edited"])
     versions.add(made(kind).version)
@@ -342,7 +342,7 @@ def test_weights_are_a_folder_with_a_model_or_a_hub_name(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", ALL)
 def test_every_package_of_an_environment_is_pinned(kind: type[PeerDetector]) -> None:
-    pins = peer_requirements(kind.peer)
+    pins = read_peer_requirements(kind.peer)
     assert len({pin.split("==")[0] for pin in pins}) == len(pins)
     assert all(len(pin.split("==")) == 2 for pin in pins)
 
@@ -351,12 +351,16 @@ def test_an_environment_is_made_once_from_the_pins(monkeypatch: pytest.MonkeyPat
     index = tmp_path / "index"
     make_wheel(index, "toy", {"toy.py": b""})
     only_wheels_from(index, monkeypatch)
-    monkeypatch.setattr("hallulab.detectors.peers.environment._requirements", lambda: {"hhem": ("toy==1.0",)})
-    python = peer_python("hhem", cache=tmp_path)
+    monkeypatch.setattr(
+        "hallulab.detectors.peers.environment._read_requirements", lambda: {"hhem": ("toy==1.0",)}
+    )
+    python = locate_peer_python("hhem", cache=tmp_path)
     assert python.is_relative_to(tmp_path / "peers")
-    monkeypatch.setattr("hallulab.detectors.peers.environment._requirements", lambda: {"hhem": ("toy==2.0",)})
+    monkeypatch.setattr(
+        "hallulab.detectors.peers.environment._read_requirements", lambda: {"hhem": ("toy==2.0",)}
+    )
     with pytest.raises(OperationalError, match="cannot make hhem's environment"):
-        peer_python("hhem", cache=tmp_path)
+        locate_peer_python("hhem", cache=tmp_path)
 
 
 def test_peers_with_the_same_packages_share_an_environment(
@@ -366,11 +370,15 @@ def test_peers_with_the_same_packages_share_an_environment(
     make_wheel(index, "toy", {"toy.py": b""})
     only_wheels_from(index, monkeypatch)
     pins = {"other": (), "hhem": ("toy==1.0",), "minicheck": ("toy==1.0",)}
-    monkeypatch.setattr("hallulab.detectors.peers.environment._requirements", lambda: pins)
-    python = peer_python("minicheck", cache=tmp_path)
-    assert python == peer_python("hhem", cache=tmp_path)
+    monkeypatch.setattr("hallulab.detectors.peers.environment._read_requirements", lambda: pins)
+    python = locate_peer_python("minicheck", cache=tmp_path)
+    assert python == locate_peer_python("hhem", cache=tmp_path)
     assert python.parents[1].name.startswith("hhem-")
 
 
 def test_hhem_and_minicheck_need_the_same_packages() -> None:
-    assert peer_requirements("minicheck") == peer_requirements("hhem") != peer_requirements("refchecker")
+    assert (
+        read_peer_requirements("minicheck")
+        == read_peer_requirements("hhem")
+        != read_peer_requirements("refchecker")
+    )

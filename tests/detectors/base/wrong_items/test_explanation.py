@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.base.wrong_items.explanation import Signals, explain, signals
+from hallulab.detectors.base.wrong_items.explanation import Signals, explain, find_signals
 from hallulab.detectors.base.wrong_items.wording import MOST_WORDS
 from hallulab.scenarios.transcript import Passage
 
@@ -177,12 +177,12 @@ def test_a_long_list_of_numbers_is_counted() -> None:
     ],
 )
 def test_signals_say_how_far_the_evidence_is(sentence: str, expected: Signals) -> None:
-    assert signals(sentence, passages(*BANK)) == expected
+    assert find_signals(sentence, passages(*BANK)) == expected
 
 
 def test_a_number_of_another_body_is_misattributed() -> None:
-    wrong = signals("You can call the National Consumer Helpline at 15100.", passages(*HELPLINES))
-    right = signals("You can call the National Consumer Helpline at 1915.", passages(*HELPLINES))
+    wrong = find_signals("You can call the National Consumer Helpline at 15100.", passages(*HELPLINES))
+    right = find_signals("You can call the National Consumer Helpline at 1915.", passages(*HELPLINES))
     assert wrong.unsupported_items == right.unsupported_items == right.misattributed == 0.0
     assert wrong.misattributed > 0.5
 
@@ -194,7 +194,7 @@ def test_any_text_has_a_reason_and_items_inside_it(sentence: str, texts: list[st
     assert found.reason
     assert all(item.text == sentence[item.start : item.end] != "" for item in found.items)
     assert bool(found.items) == (found.reason != "There is nothing to check here.")
-    told = signals(sentence, evidence, user_text)
+    told = find_signals(sentence, evidence, user_text)
     shares = (told.unsupported_items, told.misattributed, told.missing_in_sentence, told.missing_in_all)
     assert all(0.0 <= share <= 1.0 for share in shares)
     assert told.missing_in_all <= told.missing_in_passage

@@ -1,0 +1,128 @@
+"""Measure names: `python -m benchmarks.naming`.
+
+The first table has, for each floor, the functions whose names begin with a verb; properties, overloads and
+dunder methods are left out. A verb is a word of `VERBS`. `--others FLOOR` lists the functions that do not.
+Below stand the class names that several classes have, private ones included. The programs of
+`detectors/peers/workers` and `chatbots/bot_worker.py` all have a class `Worker`, which their main loop asks
+for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
+
+VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    accept add adjust aggregate align allow analyse analyze annotate answer append apply approximate ask
+    assemble assign attach await balance bind block bound branch break bring build calculate calibrate
+    call cancel cap capture cast change check choose clean clear close collect combine compare complete
+    compress compute conclude configure confirm connect consume contain convert copy correct count cover
+    create cut deal decide declare decode decompose deduplicate define delete deliver derive describe
+    detect determine digest discard divide download drain draw drop dump embed emit enable encode end
+    enforce ensure enter enumerate escape estimate evaluate examine exclude execute exit expand expect
+    explain export extend extract fail fetch fill filter find finish fit fix flag flatten flush follow
+    forget format forward freeze gather generate get give go group guard handle hash have hide hold
+    identify ignore import include increment index infer init insert inspect install interpret invoke is
+    iterate join judge keep kill label launch learn leave lift limit link list listen load locate lock log
+    look make map mark mask match materialize measure merge migrate mix move mutate name normalize note
+    notify observe open order overlap pack pad pair parse pass patch pay perform pick place plan plant
+    play plot point poll pop populate predict prepare present print probe process produce project prompt
+    prune publish pull push put raise rank rate read rebuild recall receive recommend record recover
+    redact reduce refer reformulate refresh refuse register reject release rely remember remove rename
+    render repair repeat replace replay reply report request require resample reserve reset resolve
+    respond restore restrict resume retrieve retry return reuse rewrite rotate round route run sample save
+    scale scan schedule score search seed select send separate serve set settle share shorten show shuffle
+    shut sign simulate skip sleep slice smooth solve sort spawn split start state stop store strip sub
+    subtract suggest sum summarize supervise swap switch take tell terminate test tidy tokenize track
+    train transform translate trim truncate try tune turn unpack update upload use validate verify visit
+    wait walk warn watch weigh wrap write yield
+    """,
+    )
+)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function, and where it stands."""
+
+    name: str
+    file: Path
+    line: int
+
+    @property
+    def begins_with_verb(self) -> bool:
+        """Whether the first word of the name is a verb."""
+        return self.name.lstrip("_").partition("_")[0] in VERBS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.naming",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--others", choices=FLOORS, metavar="FLOOR", help="list functions without a verb")
+    given = parser.parse_args(arguments)
+    if given.others is not None:
+        for one in find_functions(ROOT / given.others):
+            if not one.begins_with_verb:
+                print(f"{one.file.relative_to(ROOT)}:{one.line} {one.name}")
+        return 0
+    print("| floor | functions | begin with a verb |\n|---|---:|---:|")
+    for floor in FLOORS:
+        functions = list(find_functions(ROOT / floor))
+        print(f"| {floor} | {len(functions)} | {compute_verb_share(functions):.0%} |")
+    print("\n| class name | in |\n|---|---|")
+    for name, files in find_shared_class_names([ROOT / floor for floor in FLOORS]).items():
+        print(f"| {name} | {', '.join(str(file.relative_to(ROOT)) for file in files)} |")
+    return 0
+
+
+def find_functions(folder: Path) -> Iterator[Function]:
+    """Yield the functions and methods of a folder that count."""
+    for file in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _counts(node):
+                yield Function(node.name, file, node.lineno)
+
+
+def compute_verb_share(functions: Sequence[Function]) -> float:
+    """Return the share of functions that begin with a verb; not a number where there is none."""
+    if not functions:
+        return float("nan")
+    return sum(one.begins_with_verb for one in functions) / len(functions)
+
+
+def find_shared_class_names(folders: Sequence[Path]) -> Mapping[str, list[Path]]:
+    """Return the names that several classes have, without leading underscores, with their files."""
+    found: dict[str, list[Path]] = defaultdict(list)
+    for folder in folders:
+        for file in sorted(folder.rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    found[node.name.lstrip("_")].append(file)
+    return {name: files for name, files in sorted(found.items()) if len(files) > 1}
+
+
+def _counts(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    return not node.name.startswith("__") and not any(
+        "property" in decorator or "overload" in decorator for decorator in decorators
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
