@@ -1,7 +1,7 @@
 """Measure names: `python -m benchmarks.naming`.
 
 The first table has, for each floor, the functions whose names begin with a verb; properties, overloads and
-dunder methods are left out. A verb is a word of `VERBS`. `--others FLOOR` lists the functions that do not.
+dunder methods are left out. A verb is a word of verbs.txt. `--others FLOOR` lists the functions that do not.
 Below stand the class names that several classes have, private ones included. The programs of
 `detectors/peers/workers` and `chatbots/bot_worker.py` all have a class `Worker`, which their main loop asks
 for.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,36 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
 
-VERBS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    accept add adjust aggregate align allow analyse analyze annotate answer append apply approximate ask
-    assemble assign attach await balance bind block bound branch break bring build calculate calibrate
-    call cancel cap capture cast change check choose clean clear close collect combine compare complete
-    compress compute conclude configure confirm connect consume contain convert copy correct count cover
-    create cut deal decide declare decode decompose deduplicate define delete deliver derive describe
-    detect determine digest discard divide download drain draw drop dump embed emit enable encode end
-    enforce ensure enter enumerate escape estimate evaluate examine exclude execute exit expand expect
-    explain export extend extract fail fetch fill filter find finish fit fix flag flatten flush follow
-    forget format forward freeze gather generate get give go group guard handle hash have hide hold
-    identify ignore import include increment index infer init insert inspect install interpret invoke is
-    iterate join judge keep kill label launch learn leave lift limit link list listen load locate lock log
-    look make map mark mask match materialize measure merge migrate mix move mutate name normalize note
-    notify observe open order overlap pack pad pair parse pass patch pay perform pick place plan plant
-    play plot point poll pop populate predict prepare present print probe process produce project prompt
-    prune publish pull push put raise rank rate read rebuild recall receive recommend record recover
-    redact reduce refer reformulate refresh refuse register reject release rely remember remove rename
-    render repair repeat replace replay reply report request require resample reserve reset resolve
-    respond restore restrict resume retrieve retry return reuse rewrite rotate round route run sample save
-    scale scan schedule score search seed select send separate serve set settle share shorten show shuffle
-    shut sign simulate skip sleep slice smooth solve sort spawn split start state stop store strip sub
-    subtract suggest sum summarize supervise swap switch take tell terminate test tidy tokenize track
-    train transform translate trim truncate try tune turn unpack update upload use validate verify visit
-    wait walk warn watch weigh wrap write yield
-    """,
-    )
-)
+VERBS = frozenset((ROOT / "benchmarks" / "verbs.txt").read_text(encoding="utf-8").split())
 
 
 @dataclass(frozen=True)
@@ -93,10 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def find_functions(folder: Path) -> Iterator[Function]:
     """Yield the functions and methods of a folder that count."""
-    for file in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _counts(node):
-                yield Function(node.name, file, node.lineno)
+    for file, node in _walk_nodes(folder):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _counts(node):
+            yield Function(node.name, file, node.lineno)
 
 
 def compute_verb_share(functions: Sequence[Function]) -> float:
@@ -110,11 +79,17 @@ def find_shared_class_names(folders: Sequence[Path]) -> Mapping[str, list[Path]]
     """Return the names that several classes have, without leading underscores, with their files."""
     found: dict[str, list[Path]] = defaultdict(list)
     for folder in folders:
-        for file in sorted(folder.rglob("*.py")):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ClassDef):
-                    found[node.name.lstrip("_")].append(file)
+        for file, node in _walk_nodes(folder):
+            if isinstance(node, ast.ClassDef):
+                found[node.name.lstrip("_")].append(file)
     return {name: files for name, files in sorted(found.items()) if len(files) > 1}
+
+
+def _walk_nodes(folder: Path) -> Iterator[tuple[Path, ast.AST]]:
+    """Yield every node of the syntax trees of a folder, with its file."""
+    for file in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            yield file, node
 
 
 def _counts(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -17,7 +17,12 @@ from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.evidence_questions import VERIFICATION, Calibration, find_calibration
+from hallulab.detectors.base.evidence_questions import (
+    VERIFICATION,
+    VERIFICATION_WORDS,
+    Calibration,
+    find_calibration,
+)
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.metarag.mutation import Variant
 from hallulab.detectors.metarag.scoring import Decision, expected_penalty
@@ -26,8 +31,9 @@ from hallulab.scenarios.transcript import Frozen
 DecisionReading = Literal["probability", "word"]
 """How a decision is read: from the probabilities of its first word, or as the printed word."""
 
-FIRST_WORDS: dict[str, Decision] = {"YES": "YES", "NO": "NO", "NOT": "NOT SURE"}
-"""The first word of each decision."""
+_DECISIONS: tuple[Decision, ...] = ("YES", "NO", "NOT SURE")
+FIRST_WORDS = dict(zip(VERIFICATION_WORDS, _DECISIONS, strict=True))
+"""The first word of each decision. They are the shared ones: another order would be another request."""
 
 SUPPORTED = "verified"
 """The probability of YES in `calibration.yaml`: a model may say it too easily."""

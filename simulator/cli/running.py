@@ -47,8 +47,6 @@ JUDGING = frozenset(
     }
 )
 """Fields of an experiment file that say how a saved run is judged."""
-ENDPOINTS = frozenset({"base_url", "base_urls"})
-"""Fields that name where models are served."""
 ANSWERING = JUDGING | {"chatbots", "top_k", "reply_tokens", "embedding_model"}
 """Fields that say how chatbots answer, too."""
 
@@ -142,17 +140,14 @@ def saved_experiment(
     Raises:
         UsageError: folder or file are at fault, or only the folder names a chatbot that is not ours.
     """
-    from hallulab.simulator.experiment.config import ALL_CHATBOTS, load_experiment
+    from hallulab.simulator.experiment.config import ALL_CHATBOTS, load_experiment, put_over
     from hallulab.simulator.runs.saved_experiment import experiment_to_judge
 
     file = load_experiment(config, {})
     given = file.model_dump(mode="json", exclude_unset=True)
     values = experiment_to_judge(run, given.get("scenario"))
-    told = {name: value for name, value in flags.items() if value is not None}
-    for newer in ({name: given[name] for name in given.keys() & fields}, told):
-        if newer.keys() & ENDPOINTS:  # each replaces the other, too
-            values = {name: value for name, value in values.items() if name not in ENDPOINTS}
-        values.update(newer)
+    values = put_over(values, {name: given[name] for name in given.keys() & fields})
+    values = put_over(values, {name: value for name, value in flags.items() if value is not None})
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]

@@ -300,6 +300,16 @@ class Experiment(Frozen):
         return self.models[name].model if name in self.models else self.model or DEFAULT_CPU_MODEL
 
 
+def put_over(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of an experiment with newer ones over them.
+
+    `base_url` and `base_urls` say the same thing, so either replaces both; an empty one replaces nothing.
+    """
+    endpoints = {"base_url", "base_urls"}
+    replaced = endpoints if any(newer.get(name) for name in endpoints) else set()
+    return {**{name: value for name, value in values.items() if name not in replaced}, **newer}
+
+
 def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """Read an experiment file and put the flags that were given (not None) over it.
 
@@ -316,11 +326,7 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     flaw = unwritable(given)
     if flaw is not None:
         raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
-    values = {**(text.data if text else {}), **given}
-    if given.get("base_urls"):
-        values.pop("base_url", None)
-    elif given.get("base_url"):
-        values.pop("base_urls", None)
+    values = put_over(text.data if text else {}, given)
     known = CATALOGUE.get(str(values.get("model")).lower())
     try:
         experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
