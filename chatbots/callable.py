@@ -49,6 +49,7 @@ class CallableBot:
         UsageError: an option is unknown, missing or wrong, or the target cannot be called.
     """
 
+    VERSION = 1
     KIND: ClassVar[str] = "callable"
     OPTIONS = CallableOptions
     PROMPTS = ()

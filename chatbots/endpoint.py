@@ -52,6 +52,7 @@ class EndpointBot:
             is missing.
     """
 
+    VERSION = 1
     KIND = "endpoint"
     OPTIONS = EndpointOptions
     PROMPTS = ()

@@ -68,6 +68,9 @@ class RagChatbot(ABC):
         UsageError: an option is unknown or wrong.
     """
 
+    VERSION: ClassVar[int] = 1
+    """Raised by the author when replies change for a reason that code, options, prompts and models do not
+    show."""
     KIND: ClassVar[str]
     """Its registered name."""
     OPTIONS: ClassVar[type[GenerationOptions]] = GenerationOptions

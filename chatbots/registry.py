@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from hallulab.agents.identity import identity
 from hallulab.agents.models.prompt import load_prompt_at
 from hallulab.agents.tuned import read_tuned_number
+from hallulab.agents.versions import compute_version
 from hallulab.chatbots.agent import AgentBot
 from hallulab.chatbots.autogen import AutoGenBot
 from hallulab.chatbots.callable import CallableBot
@@ -41,6 +41,10 @@ ChatbotFactory = Callable[[ChatbotContext], Chatbot]
 
 class OwnChatbot(Protocol):
     """One of our factories, with what its version depends on."""
+
+    @property
+    def VERSION(self) -> int:
+        """See `hallulab.chatbots.pipeline.RagChatbot`."""
 
     @property
     def OPTIONS(self) -> type[Frozen]:
@@ -141,7 +145,7 @@ def compute_chatbot_version(
     if own is GuardedBot:
         wrapped = resolved["chatbot"]
         learnt.append(compute_chatbot_version(wrapped["kind"], wrapped["options"], models))
-    return identity(own.__module__, [kind, resolved], prompts, used, learnt=learnt)
+    return compute_version(own.__module__, own.VERSION, [kind, resolved], prompts, used, learnt=learnt)
 
 
 def read_chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from hallulab.simulator.runs.folder import RunFolder
 
-pytest_plugins = ["tests.duration_limit"]
+pytest_plugins = ["tests.duration_limit", "tests.edited_code"]
 
 # A busy machine makes no test wrong, and no input slow to make. The tests that one waits for try the same
 # examples every time, so that a change fails them or nothing does; the other tiers try new ones.

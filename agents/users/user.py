@@ -23,7 +23,6 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from hallulab.agents.identity import identity
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import ModelPool, Session
 from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_prompt
@@ -33,11 +32,14 @@ from hallulab.agents.tuned import EVEN_ODDS, read_tuned_number
 from hallulab.agents.users.asking import asks_something, word_question
 from hallulab.agents.users.user_flaws import MIN_TURNS, find_message_flaws
 from hallulab.agents.users.user_prompts import USER_PROMPTS
+from hallulab.agents.versions import compute_version
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.text.courtesies import is_courtesy
 from hallulab.scenarios.transcript import Call, Frozen, Message
 
+VERSION = 1
+"""Raised when users behave differently for a reason that code, prompts and models do not show."""
 TEMPERATURE = 0.7
 """Temperature of the first try at a message."""
 RETRY_TEMPERATURE = 1.0
@@ -56,7 +58,7 @@ def compute_user_version(model: str) -> str:
     """
     prompts = [load_prompt("hallulab.agents.users", name) for name in USER_PROMPTS]
     learnt = [read_tuned_number("hallulab.agents.users", name, model) for name in ("goal_told", "give_up")]
-    return identity(__name__, {}, prompts, {"user": model}, learnt=learnt)
+    return compute_version(__name__, VERSION, {}, prompts, {"user": model}, learnt=learnt)
 
 
 class UserMove(Frozen):

@@ -13,10 +13,12 @@ from pathlib import Path
 import yaml
 
 from benchmarks.detectors_table.measuring import TableArguments, made_by
-from hallulab.agents.identity import collect_code
+from hallulab.agents.versions import digest_code
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.simulator.runs.folder import write_together
+
+ROOT = Path(__file__).resolve().parents[2]
 
 LIBRARIES = ("numpy", "scikit-learn", "scipy")
 """What numbers are computed with, at the versions of `constraints.txt`."""
@@ -24,53 +26,15 @@ LIBRARIES = ("numpy", "scikit-learn", "scipy")
 CONSTRAINTS = Path("constraints.txt")
 """The file of all libraries' versions, relative to the repository."""
 
-ROOTS = ("benchmarks.detectors_table.__main__", "hallulab.detectors.registry")
-"""Modules that import all code that the table depends on."""
-
-BEYOND = (
-    # How a model is served and asked, and conversations are held: the answers are recorded.
-    "hallulab.agents.machine",
-    "hallulab.agents.models.allowance",
-    "hallulab.agents.models.base_url",
-    "hallulab.agents.models.bridge",
-    "hallulab.agents.models.probing",
-    "hallulab.agents.models.replicas",
-    "hallulab.agents.retrieval.knowledge",
-    "hallulab.agents.serving.conversion",
-    "hallulab.agents.serving.environment",
-    "hallulab.agents.serving.flags",
-    "hallulab.agents.serving.machine",
-    "hallulab.agents.serving.ports",
-    "hallulab.agents.serving.preparation",
-    "hallulab.agents.serving.server",
-    "hallulab.agents.serving.terminal",
-    "hallulab.agents.users",
-    "hallulab.chatbots",
-    "hallulab.detectors.peers",
-    # Other data than the kept samples, and the folders of runs.
-    "hallulab.scenarios.attacks",
-    "hallulab.scenarios.chats",
-    "hallulab.scenarios.datasets",
-    "hallulab.scenarios.packs",
-    "hallulab.simulator.runs",
-    # Reports of the bench and of runs, which have tables of their own.
-    "hallulab.simulator.bench.results",
-    "hallulab.simulator.bench.sweep",
-    "hallulab.simulator.bench.tables",
-    "hallulab.simulator.report.tables",
-    "hallulab.simulator.report.terminal",
-    # What is asked of an experiment is counted by its outcome; see `measuring.made_by`.
-    "hallulab.simulator.experiment.branching",
-    "hallulab.simulator.experiment.build",
-    "hallulab.simulator.experiment.config",
-    "hallulab.simulator.experiment.conversation",
-    "hallulab.simulator.experiment.ordering_user",
-    "hallulab.simulator.experiment.plan",
-    "hallulab.simulator.experiment.scripted_user",
-    "hallulab.simulator.experiment.slipping_user",
-    "hallulab.simulator.experiment.stage",
+CODE = (
+    "agents/models",
+    "benchmarks/detectors_table",
+    "detectors",
+    "scenarios/text",
+    "simulator/bench",
+    "simulator/measure",
 )
-"""Modules and packages that decide nothing in a table from recordings; nor does what only they import."""
+"""Folders with the code that decides the table, relative to the repository."""
 
 READ = ("detectors", "agents/prompts", "agents/retrieval/prompts")
 """Folders, relative to the repository, with what this code reads: prompts, tuned numbers, learnt models."""
@@ -139,12 +103,9 @@ def _lines(table: str, decided_by: Mapping[str, str]) -> str:
 
 
 def deciding_code() -> dict[str, str]:
-    """Return the modules that decide the table: name → hash of the code, as `hallulab.agents.identity` sees
-    it."""
-    found: dict[str, str] = {}
-    for root in ROOTS:
-        found |= collect_code(root, uncounted=(), beyond=BEYOND)
-    return found
+    """Return the files of code that decide the table: path → hash of the code."""
+    files = (path for folder in CODE for path in (ROOT / folder).rglob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): digest_code(path) for path in files}
 
 
 def _hashed(folder: Path, patterns: Sequence[str]) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Detectors that learn, with their judgements kept in a recording.
 
 Learning from every four fifths of four data sets takes a forest minutes, but a replay must take seconds. Kept
-judgements count as long as the detector's code and its training data are the same. Else they are made anew,
-with the same result on any machine.
+judgements count as long as the detector's version and its training data are the same. Else they are made
+anew, with the same result on any machine.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hallulab.agents.identity import collect_code
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import TrainableDetector
 from hallulab.scenarios.errors import ReplayMiss
@@ -44,11 +43,8 @@ class Remembering(TrainableDetector):
         self._recording = recording
         self._learns = learns
         self._lesson: tuple[Sequence[LabelledReply], int] | None = None
-        code = collect_code(type(detector).__module__)
-        # They ask no model, which the base classes of all detectors could.
-        read = {name: version for name, version in code.items() if not name.startswith("hallulab.agents.")}
-        self._code = digest([type(detector).__qualname__, read])
-        self._learnt = self._code
+        self._learner = detector.version
+        self._learnt = self._learner
         self.name = detector.name
         self.version = detector.version
         self.threshold = detector.threshold
@@ -57,7 +53,7 @@ class Remembering(TrainableDetector):
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         """See `TrainableDetector.fit`."""
-        self._learnt = digest([self._code, seed, [reply.model_dump_json() for reply in replies]])
+        self._learnt = digest([self._learner, seed, [reply.model_dump_json() for reply in replies]])
         self._lesson = (replies, seed)
         known = self._recording.get("lesson", self._learnt)
         if known is None:

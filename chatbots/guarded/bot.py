@@ -68,6 +68,7 @@ class GuardedBot:
     """
 
     KIND: ClassVar[str] = KIND
+    VERSION = 1
     OPTIONS = GuardedOptions
     PROMPTS = ("chatbots/topic", "chatbots/stricter")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from hallulab.agents.claim_check import ClaimCheck, read_claim_check
 from hallulab.agents.models.model import ModelPool
@@ -39,6 +39,9 @@ class Detector(ABC):
     model, it finds them out when they are first asked for.
     """
 
+    VERSION: ClassVar[int] = 1
+    """Raised by the author when verdicts change for a reason that code, options, prompts and models do not
+    show. Part of `version`."""
     name: str
     """The name under which it is registered and reported."""
     version: str

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from hallulab.agents.claim_check import ClaimCheck
-from hallulab.agents.identity import identity, make_plain
 from hallulab.agents.models.client import ModelClient
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
 from hallulab.agents.served_model import find_catalogue_name, identify_model
+from hallulab.agents.versions import compute_version, make_plain
 from hallulab.detectors.base.evidence_questions import list_calibrations
 from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.judging import judge
@@ -55,7 +55,6 @@ class ServedDetector(Detector):
         asked: the models that it asks, by role. The threshold is tuned for the first one. None: the model of
             the context.
         judging: the roles of those that judge; None: all.
-        code: modules that it judges by and does not import itself: what it searches with.
 
     Raises:
         UsageError: the model is not in the pool.
@@ -71,7 +70,6 @@ class ServedDetector(Detector):
         option: str = "threshold",
         asked: Mapping[str, ModelClient] | None = None,
         judging: Sequence[str] | None = None,
-        code: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._context = context
@@ -80,7 +78,6 @@ class ServedDetector(Detector):
         self._option = option
         self._asked = {"model": context.models.get(context.model)} if asked is None else asked
         self._judging = tuple(self._asked) if judging is None else judging
-        self._code = code or type(self).__module__
 
     @cached_property
     def scale(self) -> Scale:
@@ -138,8 +135,9 @@ class ServedDetector(Detector):
 
     def _identity(self, threshold: float | None) -> str:
         scale = self.scale
-        return identity(
-            self._code,
+        return compute_version(
+            type(self).__module__,
+            self.VERSION,
             {**self._given, **scale.in_force, self._option: threshold},
             scale.prompts,
             {role: identify_model(client) for role, client in self._asked.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from hallulab.agents.identity import identity
+from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
 from hallulab.detectors.features.batch import ReplyWithEvidence, make_case
@@ -86,4 +86,4 @@ class TrainedDetector(TrainableDetector, Generic[Model]):
 
     def _identity(self, threshold: float | None) -> str:
         options = self._options.model_copy(update={"threshold": threshold})
-        return identity(type(self).__module__, options, learnt=self._model.identity)
+        return compute_version(type(self).__module__, self.VERSION, options, learnt=self._model.identity)

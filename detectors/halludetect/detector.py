@@ -45,13 +45,7 @@ class HalluDetectDetector(ServedDetector):
         options = read_options(f"detector {name}", HalluDetectOptions, context.options)
         self._options = options
         self._client = context.models.get(context.model)
-        super().__init__(
-            name,
-            context,
-            options,
-            self._scale_of_model,
-            code=(__name__, "hallulab.agents.retrieval.knowledge"),
-        )
+        super().__init__(name, context, options, self._scale_of_model)
 
     @cached_property
     def _kind(self) -> Kind:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from hallulab.agents.identity import identity
+from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.judging import make_flagged_spans
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
@@ -58,7 +58,9 @@ class LexicalDetector(Detector):
         self.version = self._identity(threshold)
 
     def _identity(self, threshold: float | None) -> str:
-        return identity(__name__, {**self._options.model_dump(mode="json"), "threshold": threshold})
+        return compute_version(
+            __name__, self.VERSION, {**self._options.model_dump(mode="json"), "threshold": threshold}
+        )
 
     async def detect(self, view: TurnView) -> Judgement:
         """See `Detector.detect`. Abstains when the reply or the evidence has no words."""

@@ -14,12 +14,12 @@ from typing import ClassVar
 from pydantic import Field
 
 from hallulab.agents.claim_check import ClaimCheck
-from hallulab.agents.identity import identity, strip_code
 from hallulab.agents.machine.daemon import run_in_daemon_thread
 from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.served_model import identify_model
+from hallulab.agents.versions import compute_version, digest_code
 from hallulab.detectors.base.judging import (
     Abstention,
     find_best_passage,
@@ -125,8 +125,9 @@ class PeerDetector(Detector):
         """See `Detector.version`."""
         return digest(
             [
-                identity(
+                compute_version(
                     __name__,
+                    self.VERSION,
                     self._configured,
                     models={client.endpoint.model: identify_model(client) for client in self._asked},
                     seed=self._context.seed if self.traits.needs_model else None,
@@ -319,8 +320,8 @@ def build_worker_command(peer: str) -> list[str]:
 
 
 def _program(peer: str) -> list[str]:
-    """Return the code of the programs that run in the peer's environment; see `hallulab.agents.identity`."""
-    return [strip_code(path.read_text(encoding="utf-8")) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
+    """Return the code of the programs that run in the peer's environment."""
+    return [digest_code(path) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
 
 
 def _model_source(owner: str, option: str, given: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from hallulab.agents.identity import compute_code_version
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.users.user import compute_user_version
+from hallulab.agents.versions import compute_code_version
 from hallulab.chatbots.registry import compute_chatbot_version
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.text.wording import counted
@@ -80,13 +80,12 @@ def makers(
     user = [compute_code_version("hallulab.simulator.experiment.conversation")]
     if not branched:
         user[:0] = [compute_user_version(known[name]) for name in dict.fromkeys(experiment.user_models)]
-    search = compute_code_version("hallulab.agents.retrieval.knowledge")
     chatbots = {}
     for bot in experiment.chatbots:
         with experiment.placing_errors(bot):
             asked = _models_of(experiment, bot, known)
             version = compute_chatbot_version(bot.kind, experiment.options_of(bot), asked)
-        held = [version, search, *filter(None, [(parts or {}).get(bot.name)])]
+        held = [version, *filter(None, [(parts or {}).get(bot.name)])]
         chatbots[bot.name] = digest(held)[:_SHOWN]
     return ComponentVersions(user=digest(user)[:_SHOWN], chatbots=chatbots)
 

@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hallulab.agents.identity import take_over
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, first_of
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
@@ -79,7 +78,6 @@ class _WorkerMain:
     async def _follow(self, briefing: WorkerConfig) -> None:
         logging.getLogger().addHandler(_Warnings(self._pipe))
         gc.set_threshold(*briefing.collected_after)
-        take_over(briefing.code)
         if briefing.prepare is not None:
             briefing.prepare()
         experiment, scenario = briefing.experiment, briefing.scenario

@@ -18,15 +18,13 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hallulab.agents.identity import list_known_code
 from hallulab.agents.machine.supervised import worker_variables
 from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.agents.models.replicas import Replica
@@ -77,8 +75,6 @@ class WorkerConfig:
     """Whether answers are kept in a file, by the driver."""
     prepare: Callable[[], None] | None = None
     """Called first; for tests."""
-    code: Mapping[Path, tuple[str, tuple[str, ...]]] = field(default_factory=list_known_code)
-    """What is known of the code that results depend on."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
     """When garbage is collected: as it is here."""
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -27,8 +26,8 @@ from benchmarks.detectors_table.docs_page import (
 from benchmarks.detectors_table.measuring import TableArguments
 from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT, SOURCES, sample
-from hallulab.agents import identity as identities
 from tests.benchmarks.labelled_folder import write_data
+from tests.edited_code import Edit
 
 REPOSITORY = Path(benchmarks.__file__).parent.parent
 PAGE = Path("docs") / "detectors.md"
@@ -70,7 +69,6 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / PAGE).parent.mkdir()
     (tmp_path / PAGE).write_text("# Title\n\nIntroduction.\n\nNo table yet.\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(identities, "_READ", dict(identities._READ))
     sample.cache_clear()
     write_page(PAGE, "| `lexical` | 0.842 |\n", deciding(ASKED, DETECTORS))
     yield tmp_path
@@ -154,55 +152,29 @@ def test_another_model_and_other_detectors_are_told(
 @pytest.mark.parametrize(
     "module",
     [
-        "hallulab.detectors.lexical.detector",
         "hallulab.detectors.halludetect.by_mixture",
-        "hallulab.detectors.evidence_chain.risk",
-        "hallulab.detectors.features.tokens",
-        "hallulab.detectors.base.checking",
+        "hallulab.detectors.base.judging",
         "hallulab.scenarios.text.spans",
-        "hallulab.scenarios.labelled",
         "hallulab.agents.models.decisions",
-        "hallulab.agents.models.recording",
         "hallulab.simulator.bench.split",
         "hallulab.simulator.measure.detection",
-        "hallulab.simulator.measure.bootstrap",
-        "hallulab.simulator.measure.metrics",
-        "hallulab.simulator.report.columns",
-        "hallulab.simulator.experiment.casting",
-        "benchmarks.detectors_table.samples",
         "benchmarks.detectors_table.measuring",
-        "benchmarks.detectors_table.markdown",
     ],
 )
+@pytest.mark.usefixtures("copy")
 def test_the_code_of_detectors_metrics_and_table_counts_and_its_comments_do_not(
-    module: str, copy: Path
+    module: str, edit_code: Edit
 ) -> None:
-    assert told_after(module, "# a remark\n", copy) is None
-    assert ": code. Run " in str(told_after(module, "EDITED = True\n", copy))
+    edit_code(module, lambda text: f"{text}# a remark\n")
+    assert what_changed(PAGE, deciding(ASKED, DETECTORS)) is None
+    edit_code(module, lambda text: f"{text}EDITED = True\n")
+    assert ": code. Run " in str(what_changed(PAGE, deciding(ASKED, DETECTORS)))
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "hallulab.chatbots.vanilla",
-        "hallulab.agents.serving.server",
-        "hallulab.agents.users.user",
-        "hallulab.simulator.runs.folder",
-    ],
-)
-def test_code_that_no_table_needs_does_not_count(module: str, copy: Path) -> None:
-    assert told_after(module, "EDITED = True\n", copy) is None
-
-
-def told_after(module: str, line: str, folder: Path) -> str | None:
-    """Say what has changed when a line is added to a copy of a module, which stands for the module."""
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    edited = folder / "edited.py"
-    edited.write_text(Path(spec.origin).read_text(encoding="utf-8") + line, encoding="utf-8")
-    identities._READ[Path(spec.origin)] = identities._hash_file(edited)
-    return what_changed(PAGE, deciding(ASKED, DETECTORS))
+@pytest.mark.usefixtures("copy")
+def test_code_that_no_table_needs_does_not_count(edit_code: Edit) -> None:
+    edit_code("hallulab.chatbots.vanilla", lambda text: f"{text}EDITED = True\n")
+    assert what_changed(PAGE, deciding(ASKED, DETECTORS)) is None
 
 
 @pytest.fixture

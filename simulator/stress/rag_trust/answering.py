@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from hallulab.agents.identity import compute_code_version
 from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.embedding import Embedder
 from hallulab.agents.served_model import identify_models
+from hallulab.agents.versions import compute_code_version
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.chatbots.registry import compute_chatbot_version, make_chatbot
 from hallulab.chatbots.strategies import is_refusal

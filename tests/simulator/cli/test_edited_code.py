@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents import identity as identities
 from hallulab.simulator.runs.folder import RunFolder
+from tests.edited_code import Edit
 from tests.simulator.command_line import CommandLine
 
 ROOT = Path(__file__).parents[3]
@@ -145,18 +145,16 @@ def test_what_files_decide_is_made_anew_when_they_are_read_as_edited(
     said: str,
     hallulab: CommandLine,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    edit_code: Edit,
 ) -> None:
     """The code that runs stays; what is hashed for the versions is the edited text."""
     run = RunFolder(tmp_path / "run")
     assert replay(hallulab, run.path) == ""
     held, judged = lines(run.conversations, "chatbot"), lines(run.verdicts, "detector")
     for name, (old, new) in edits.items():
-        text = (ROOT / name).read_text()
-        assert old in text
-        edited = tmp_path / name.replace("/", "-")
-        edited.write_text(text.replace(old, new, 1))
-        monkeypatch.setitem(identities._READ, ROOT / "hallulab" / name, identities._hash_file(edited))
+        assert old in (ROOT / name).read_text()
+        module = f"hallulab.{name.removesuffix('.py').replace('/', '.')}"
+        edit_code(module, lambda text, old=old, new=new: text.replace(old, new, 1))
     assert replay(hallulab, run.path) == said
     assert lines(run.conversations, "chatbot") - held == conversations
     assert lines(run.verdicts, "detector") - judged == verdicts

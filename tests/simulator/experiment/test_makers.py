@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
-from hallulab.agents import identity as identities
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.makers import ComponentVersions, made_anew, makers
 from tests.builders import conversation
+from tests.edited_code import Edit
 from tests.scripted import scripted_pool
 
 DETECTORS = ("halludetect", "metarag", "lexical", "combined")
 CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 DRAFTING = {"prompt-engineered", "editor", "fact-checker"}
 """Those that begin with a careful draft."""
-ASKING = {"user", *CHATBOTS, "halludetect", "metarag"}
+ALL = {"user", *CHATBOTS, *DETECTORS}
 
 
-@pytest.fixture
-def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Adds a line to a module, as the versions see it."""
-    read = identities._read
-
-    def edited(module: str) -> None:
-        def with_the_line(path: Path) -> tuple[str, tuple[str, ...]]:
-            code, imports = read(path)
-            return (f"{code}, edited" if path == identities._find_file(module) else code), imports
-
-        monkeypatch.setattr(identities, "_read", with_the_line)
-
-    return edited
+def add_line(text: str) -> str:
+    return f"{text}\nEDITED = True\n"
 
 
 def versions() -> dict[str, str]:
@@ -54,10 +40,10 @@ def versions() -> dict[str, str]:
         ("hallulab.chatbots.pipeline", set(CHATBOTS)),
         ("hallulab.agents.users.user_flaws", {"user"}),
         ("hallulab.simulator.experiment.conversation", {"user"}),
-        ("hallulab.agents.roles", {"user", "agent"}),
-        ("hallulab.agents.retrieval.vectors", {*CHATBOTS, "halludetect"}),
-        ("hallulab.scenarios.text.chunking", {*CHATBOTS, "halludetect", "combined"}),
-        ("hallulab.scenarios.text.spans", {"fact-checker", *DETECTORS}),
+        ("hallulab.agents.roles", ALL),
+        ("hallulab.agents.retrieval.vectors", ALL),
+        ("hallulab.scenarios.text.chunking", ALL),
+        ("hallulab.scenarios.text.spans", ALL),
         ("hallulab.detectors.metarag.scoring", {"metarag"}),
         ("hallulab.detectors.halludetect.user_said", {"halludetect"}),
         ("hallulab.detectors.features.matching", {"combined"}),
@@ -70,11 +56,9 @@ def versions() -> dict[str, str]:
         ("hallulab.simulator.report.document", set()),
     ],
 )
-def test_an_edited_module_makes_stale_what_it_decides(
-    module: str, stale: set[str], edit: Callable[[str], None]
-) -> None:
+def test_an_edited_module_makes_stale_what_it_decides(module: str, stale: set[str], edit_code: Edit) -> None:
     before = versions()
-    edit(module)
+    edit_code(module, add_line)
     after = versions()
     assert {name for name in before if before[name] != after[name]} == stale
 
@@ -88,21 +72,21 @@ def guarded(**parts: str) -> str:
 
 
 def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(
-    edit: Callable[[str], None],
+    edit_code: Edit,
 ) -> None:
     before = guarded(guarded="v1")
     assert before == guarded(guarded="v1")
     assert before != guarded(guarded="v2")
     assert before != guarded(guarded="v1", judge="root other")
-    edit("hallulab.chatbots.fact_checker")
+    edit_code("hallulab.chatbots.fact_checker", add_line)
     assert before != guarded(guarded="v1")
 
 
-def test_how_models_are_asked_counts_for_all_who_ask(edit: Callable[[str], None]) -> None:
+def test_how_models_are_asked_counts_for_all_who_ask(edit_code: Edit) -> None:
     before = versions()
-    edit("hallulab.agents.models.model")
+    edit_code("hallulab.agents.models.model", add_line)
     after = versions()
-    assert {name for name in before if before[name] != after[name]} >= ASKING
+    assert {name for name in before if before[name] != after[name]} == ALL
 
 
 @pytest.mark.parametrize(
